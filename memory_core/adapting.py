@@ -9,11 +9,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from memory_core.capture.alignment import known_messages, said, said_under
-from memory_core.capture.remember import append_drafts, continue_drafts, remember_drafts
+from memory_core.capture.alignment import known_messages, said
+from memory_core.capture.remember import append_drafts, remember_drafts
+from memory_core.capture.taking_back import bring_back, is_taken_back, take_back, take_back_where
 from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import USER_QUERY, turn_drafts
 from memory_core.concurrency.loop import core_loop, on_core
+from memory_core.conversation import limits
+from memory_core.conversation.access import Access
+from memory_core.conversation.following import Thread, Visible, digest, id_in_thread, threaded
+from memory_core.conversation.keeping import follow_branch, keep, when_embedded
+from memory_core.conversation.recalling import NOTHING, Asked, block_for
+from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
 from memory_core.handle import owned_by, scrubbed, settled
 from memory_core.models import Mode, Order
@@ -78,6 +85,7 @@ __all__ = [
     "MAX_DATA_BYTES",
     "MAX_TEXT_CHARS",
     "MEMORY_PIN",
+    "NOTHING",
     "PINNED",
     "PINNED_BY_MODEL",
     "PRIVATE",
@@ -86,8 +94,10 @@ __all__ = [
     "STORE_MEMORY",
     "UPDATE_MEMORY",
     "USER_QUERY",
+    "Access",
     "AgentMemory",
     "Arguments",
+    "Asked",
     "Carried",
     "Detection",
     "Exporter",
@@ -98,28 +108,38 @@ __all__ = [
     "Order",
     "Refused",
     "SqliteStore",
+    "Thread",
     "Tool",
     "ToolContext",
     "ToolResult",
+    "Visible",
+    "Writes",
     "append_drafts",
+    "block_for",
+    "bring_back",
     "check_key",
     "check_unit",
     "complete",
-    "continue_drafts",
     "core_loop",
     "cut_query",
     "cut_to_bytes",
     "database",
+    "digest",
     "fields_of",
     "file_at",
     "file_header",
     "file_problems_explained",
     "fits_data",
+    "follow_branch",
     "foreign_points",
+    "id_in_thread",
+    "is_taken_back",
     "items_of",
     "json_bytes",
     "json_of",
+    "keep",
     "known_messages",
+    "limits",
     "lines_of",
     "new_id",
     "on_core",
@@ -130,11 +150,14 @@ __all__ = [
     "remember_drafts",
     "remembered_block",
     "said",
-    "said_under",
     "scrubbed",
     "settled",
+    "take_back",
+    "take_back_where",
+    "threaded",
     "time_of",
     "turn_drafts",
+    "when_embedded",
     "with_context",
     "with_profile",
     "without_context",

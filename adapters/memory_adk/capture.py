@@ -10,25 +10,70 @@ try:
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
-import asyncio
 import logging
 import weakref
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from memory_adk.convert import said
+from memory_adk.convert import INVOCATION_ID, said
 from memory_adk.policy import CapturePolicy
 from memory_adk.service import MemoryService
-from memory_adk.writes import WHOLE_SESSION, SessionKey, Write, Writes
+from memory_core import Where
+from memory_core.adapting import Writes
 
 logger = logging.getLogger(__name__)
 
-CLOSE_SECONDS: Final = 4.0
-"""How long a plugin that is being closed waits for its writes. ADK gives it five seconds, and then fails."""
 MAX_SESSIONS: Final = 10_000
 """Most sessions whose rewinds are known; a session that is dropped is written again if it contains a rewind."""
+
+SessionKey = tuple[str, str, str]
+"""App, user and session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Messages of a session that are to be stored, and turns of it that a guardrail blocked."""
+
+    service: MemoryService
+    session: SessionKey
+    events: Mapping[str, Event]
+    """By id, in order."""
+    metadata: Mapping[str, object]
+    blocked: frozenset[str] = frozenset()
+    """The invocation ids of turns that are to be forgotten."""
+
+    @property
+    def conversation(self) -> tuple[int, SessionKey]:
+        """The session, in the service that stores it."""
+        return id(self.service), self.session
+
+    @property
+    def name(self) -> str:
+        """The id of the session."""
+        return self.session[-1]
+
+    def after(self, earlier: Write) -> Write:
+        """Both writes in one."""
+        blocked = earlier.blocked | self.blocked
+        events = {**earlier.events, **self.events}
+        kept = {name: event for name, event in events.items() if event.invocation_id not in blocked}
+        return replace(self, events=kept, blocked=blocked)
+
+    async def run(self) -> None:
+        """Forget the blocked turns, and store the others."""
+        app, user, session = self.session
+        for turn in self.blocked:
+            await self.service.handle(app, user).delete_where(Where(session=session, data={INVOCATION_ID: turn}))
+        if self.events:
+            await self.service.add_events_to_memory(
+                app_name=app,
+                user_id=user,
+                session_id=session,
+                events=list(self.events.values()),
+                custom_metadata=self.metadata,
+            )
 
 
 @dataclass(slots=True)
@@ -53,19 +98,23 @@ class Capture:
     def __init__(self, policy: CapturePolicy | None) -> None:
         self._policy = policy
         self._services: weakref.WeakSet[MemoryService] = weakref.WeakSet()
-        self._writes = Writes()
+        self._writes: Writes[Write] = Writes()
         self._rewinds: OrderedDict[SessionKey, set[str]] = OrderedDict()
         """The ids of the rewinds of each session that have been handed over."""
 
     async def catch_up(self, service: MemoryService, invocation_context: InvocationContext) -> None:
         """Write the whole session if an earlier write of it failed or if it was rewound since its last turn."""
-        session, key = invocation_context.session, _key_of(invocation_context.session)
-        if self._policy is None or not (self._was_rewound(session) | self._writes.is_behind(key)):
+        session = invocation_context.session
+        if self._policy is None:
             return
-        unwritten = self._writes.take_failed(key)  # the session may have been cut to its latest events
+        whole = self._write(service, session, session.events)
+        if not (self._was_rewound(session) | self._writes.is_behind(whole.conversation)):
+            return
+        failed = self._writes.take_failed(whole.conversation)  # the session may have been cut to its latest events
         kept = {event.id: event for event in self._policy.apply(_unblocked(session.events, invocation_context))}
-        events = unwritten | {event.id: kept.get(event.id) or _silent(event) for event in session.events}
-        await self._add(service, session, WHOLE_SESSION, list(events.values()))
+        events = {event.id: kept.get(event.id) or _silent(event) for event in session.events}
+        write = replace(whole, events=events)
+        await self._put(write if failed is None else write.after(failed))
 
     async def turn(self, service: MemoryService, invocation_context: InvocationContext, progress: Progress) -> None:
         """Write what is new of a turn; delete the turn if a guardrail answered instead of the agent.
@@ -79,11 +128,11 @@ class Capture:
         progress.seen.update(event.id for event in new)
         progress.authors.update(event.author for event in new)
         if _is_blocked(progress.authors, invocation_context):
-            await self._writes.put(Write(service, _key_of(session), turn, {}, {}, forgets=True))
+            await self._put(replace(self._write(service, session, ()), blocked=frozenset([turn])))
         elif kept := self._policy.apply([event for event in new if said(event)]):
             events = [*progress.unfinished, *kept]
             progress.unfinished = list(service.unfinished(events))
-            await self._add(service, session, turn, events)
+            await self._put(self._write(service, session, events))
 
     async def flush(self, *, vectors: bool = False) -> None:
         """Return when everything captured so far is stored or has failed; with `vectors`, when it has vectors, too."""
@@ -91,21 +140,18 @@ class Capture:
         for service in list(self._services) if vectors else ():
             await service.settled()
 
-    async def close(self) -> None:
-        """Retry failed writes once, and wait for all writes, but not longer than ADK does; they go on after that."""
-        try:
-            async with asyncio.timeout(CLOSE_SECONDS):
-                await self._writes.settle()
-                self._writes.try_again()
-                await self._writes.settle()
-        except TimeoutError:
-            logger.warning("turns are still being stored %g seconds after the end of their runner", CLOSE_SECONDS)
+    async def close(self, seconds: float) -> None:
+        """Retry failed writes once, and wait for all writes, but not longer than this; they go on after that."""
+        if not await self._writes.close(seconds):
+            logger.warning("turns are still being stored %g seconds after the end of their runner", seconds)
 
-    async def _add(self, service: MemoryService, session: Session, turn: str, events: Sequence[Event]) -> None:
-        if events and self._policy is not None:
-            self._services.add(service)
-            by_id = {event.id: event for event in events}
-            await self._writes.put(Write(service, _key_of(session), turn, by_id, self._policy.metadata))
+    def _write(self, service: MemoryService, session: Session, events: Sequence[Event]) -> Write:
+        metadata = {} if self._policy is None else self._policy.metadata
+        return Write(service, _key_of(session), {event.id: event for event in events}, metadata)
+
+    async def _put(self, write: Write) -> None:
+        self._services.add(write.service)
+        await self._writes.put(write)
 
     def _was_rewound(self, session: Session) -> bool:
         """Whether the session contains a rewind that has not been handed over."""

@@ -14,8 +14,8 @@ from typing import Final
 
 from memory_adk.convert import EVENT_ID, shortened
 from memory_adk.matching import LEAST_SCORE, alone
-from memory_core import BoundMemory, Hit, MemoryRecord, Recalled, RecallOptions, SharedMemory
-from memory_core.adapting import AgentMemory, recall_with
+from memory_core import BoundMemory, Hit, Recalled, RecallOptions, SharedMemory
+from memory_core.adapting import AgentMemory, Asked, block_for
 
 MOST_HITS: Final = 10_000
 """Most hits that one search of the core returns."""
@@ -35,13 +35,9 @@ async def recall(
         context: Whether a message is also found by what was said just before and after it.
         without_events: Ids of events to leave out, because the current conversation shows them already.
     """
-    wanted = str(query).encode("utf-8", "replace").decode()  # the query may be a model's argument of any type
-
-    def without(record: MemoryRecord) -> bool:
-        return record.data.get(EVENT_ID) in without_events or options.without(record)
-
     source = alone(handle) if isinstance(handle, BoundMemory | SharedMemory) and not context else handle
-    return await recall_with(source, wanted, replace(options, without=without))
+    asked = Asked(str(query), shows=lambda record: record.data.get(EVENT_ID) in without_events)  # models pass any type
+    return await block_for(source, asked, options)
 
 
 async def find(

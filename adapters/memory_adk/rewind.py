@@ -8,17 +8,16 @@ except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from memory_adk.convert import EVENT_ID, INVOCATION_ID, moment
-from memory_core import BoundMemory, DataCondition, Where
+from memory_adk.convert import INVOCATION_ID, moment
+from memory_core import BoundMemory, Where
+from memory_core.adapting import take_back_where
 
 ANY_STATE: Final = ("active", "compacted", "archived")
 
 _TICK: Final = timedelta(microseconds=1)
-_IS_OF_AN_EVENT: Final = DataCondition((EVENT_ID,), "gte", "")
 
 
 def resolve_rewinds(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
@@ -47,8 +46,8 @@ def _first_moment(events: Iterable[Event], invocation_id: str) -> datetime | Non
     return min((at for at in times if at is not None), default=None)
 
 
-async def forget_undone(handle: BoundMemory, rewind: Event, events: Sequence[Event], session_id: str | None) -> None:
-    """Delete the memories of the part of a session that a rewind undid."""
+async def take_back_undone(handle: BoundMemory, rewind: Event, events: Sequence[Event], session_id: str | None) -> None:
+    """Take back what was said in the part of a session that a rewind undid."""
     invocation, until = rewind.actions.rewind_before_invocation_id or "", moment(rewind.timestamp)
     since = _first_moment(events, invocation)
     if since is None:
@@ -57,5 +56,4 @@ async def forget_undone(handle: BoundMemory, rewind: Event, events: Sequence[Eve
         since = page.records[0].occurred_at if page.records else None
     if since is not None and until is not None and session_id:
         stretch = Where(session=session_id, since=since, until=until + _TICK, states=ANY_STATE)
-        await handle.delete_where(replace(stretch, matching=(_IS_OF_AN_EVENT,)))
-        await handle.delete_where(stretch)
+        await take_back_where(handle, stretch)

@@ -21,11 +21,10 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
-from memory_adk.access import Access
 from memory_adk.convert import event_drafts, in_space, memory_entry
 from memory_adk.entries import checked_entries, entry_draft, put
 from memory_adk.recall import MOST_HITS, as_results, find, for_search
-from memory_adk.rewind import ANY_STATE, forget_undone, resolve_rewinds
+from memory_adk.rewind import ANY_STATE, resolve_rewinds, take_back_undone
 from memory_adk.sharing import NOTHING, Sharing, Spaces
 from memory_adk.shown import in_conversation
 from memory_core import (
@@ -42,7 +41,7 @@ from memory_core import (
     SharedMemory,
     Where,
 )
-from memory_core.adapting import owned_by, remember_drafts, settled
+from memory_core.adapting import Access, owned_by, remember_drafts, settled
 
 MAX_RESULTS: Final = 10
 MAX_UNSETTLED: Final = 10_000
@@ -129,7 +128,7 @@ class MemoryService(BaseMemoryService):
         return self._sharing.memory_of(self.handle(app_name, user_id))
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Remember the messages of a session; turns that a rewind has undone are deleted.
+        """Remember the messages of a session; turns that a rewind has undone are taken back.
 
         It may be called repeatedly: only new events are added, and events missing from the session are not deleted.
         """
@@ -162,7 +161,7 @@ class MemoryService(BaseMemoryService):
         handle = self.handle(app_name, user_id)
         live, rewinds = resolve_rewinds(events)
         for rewind in rewinds:
-            await forget_undone(handle, rewind, events, session_id)
+            await take_back_undone(handle, rewind, events, session_id)
         drafts = await self.drafts(handle, live, session_id, custom_metadata or {})
         await self.store(handle, drafts)
 

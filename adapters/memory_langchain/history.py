@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import dropwhile, takewhile
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
-from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Role, Where, run_sync
-from memory_core.adapting import append_drafts, continue_drafts, known_messages, on_core, said, said_under
+from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Where, run_sync
+from memory_core.adapting import (
+    Thread,
+    Visible,
+    append_drafts,
+    is_taken_back,
+    keep,
+    known_messages,
+    on_core,
+    said,
+    threaded,
+    when_embedded,
+)
 from memory_langchain.messages import (
     MESSAGE_KIND,
     SUMMARY_DATA,
     SUMMARY_KIND,
     key_of_message,
-    message_id,
     role_of,
     searchable_text,
     to_draft,
@@ -35,13 +45,12 @@ if TYPE_CHECKING:
 _PAGE: Final = 1_000
 _SHORT_PAGE: Final = 64
 """Page size for reads that need only recent records."""
-_LONG_CHARS: Final = 20_000
-"""Vectors of longer messages are computed in the background, so that no turn waits seconds for them. Until then, only
-keyword search finds these messages."""
 _MOST: Final = 10_000
 """Most records of one page."""
-_OTHER_WRITERS: Final = 20
-"""Turns that other writers may add to a conversation during one turn of an agent."""
+
+
+SENT: Final = Thread(())
+"""A thread that a client sends."""
 
 
 class MemoryChatMessageHistory(BaseChatMessageHistory):
@@ -131,7 +140,7 @@ async def read(scope: CallScope, last: int | None = None, *, after: str | None =
         limit = size if last is None else min(last - len(records), size)
         page = await scope.memory.list(where=_turns(scope), order="newest", limit=limit, cursor=cursor)
         newer = list(takewhile(lambda record: record.id != after, page.records))
-        records.extend(newer)
+        records.extend(record for record in newer if not is_taken_back(record))
         cursor = page.cursor
         if cursor is None or len(newer) < len(page.records):
             break
@@ -159,7 +168,7 @@ def from_question(records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
 async def write(scope: CallScope, messages: Sequence[BaseMessage]) -> None:
     """Append messages in one transaction; a message with a known id replaces the stored one."""
     drafts = await _drafts(messages, lambda message: _draft(message, scope))
-    await append_drafts(scope.memory, drafts, embed=_when(drafts))
+    await append_drafts(scope.memory, drafts, embed=when_embedded(drafts))
 
 
 async def clear(scope: CallScope) -> None:
@@ -177,34 +186,29 @@ def _is_summary(record: MemoryRecord) -> bool:
     return is_own or any(link.relation == "summarizes" for link in record.links)
 
 
-async def capture(scope: CallScope, messages: Sequence[BaseMessage], *, thread: Sequence[BaseMessage]) -> None:
-    """Append the messages that are neither stored in the conversation nor deleted from it.
+async def capture(
+    scope: CallScope, messages: Sequence[BaseMessage], *, thread: Sequence[BaseMessage], shown: Thread = SENT
+) -> None:
+    """Append the messages that are neither stored in the conversation nor deleted from it, and follow what a person has
+    changed in the thread.
 
-    Unlike `write`, this is for messages that arrive repeatedly (the thread of an agent): messages that any framework
-    changed or deleted stay as they are. If a client resends a thread without ids, its messages get new ids each time
-    and are recognised by their position in the thread, so a thread with a single message counts as new.
+    Unlike `write`, this is for messages that arrive repeatedly (the thread of an agent).
 
     Args:
+        scope: Its `session` is the conversation.
         messages: The messages to append, all of them part of the thread.
         thread: All messages that the conversation currently shows, in order.
+        shown: How it is visible, without the messages.
     """
-    limit = min(2 * len(thread) + _OTHER_WRITERS, _MOST)
-    page = await scope.memory.list(where=_turns(scope, in_any_state=True), order="newest", limit=limit)
-    records = page.records[::-1]
-    ids = {message_id(record) for record in records} & {message.id for message in thread} - {None}
-    stored = [_recognised(record.role, record.text, message_id(record), ids) for record in records]
-    shown = [message for message in thread if searchable_text(message).strip()]
-    given = [_recognised(role_of(message), searchable_text(message), message.id, ids) for message in shown]
-    known = known_messages(given, stored, is_complete=page.cursor is None) if len(given) > 1 else {}
-    by_place = {id(shown[place]) for place in known if place < _answers_from(shown, ids)}
-    fresh = [message for message in messages if not (message.id in ids or id(message) in by_place)]
-    if fresh:
-        start = next(place for place, message in enumerate(thread) if message is fresh[0])
-        earlier = {id(message) for message in thread[:start]}
-        before = [records[at] for place, at in sorted(known.items()) if id(shown[place]) in earlier]
-        after = before[-1] if before else next(iter(page.records), None)
-        drafts = await _drafts(fresh, lambda message: to_draft(message, scope, source_key=None))
-        await continue_drafts(scope.memory, drafts, after=after, embed=_when(drafts))
+    visible = [Visible(role_of(message), searchable_text(message), message.id) for message in thread]
+    chosen = {id(message) for message in messages}
+    new = [place for place, message in enumerate(thread) if id(message) in chosen]
+
+    async def drafts(places: Sequence[int]) -> list[Draft]:
+        given = [thread[place] for place in places]
+        return await _drafts(given, lambda message: to_draft(message, scope, source_key=None))
+
+    await keep(scope.memory, scope.session or "", replace(shown, messages=visible), new, drafts)
 
 
 def first_sent_again(records: Sequence[MemoryRecord], messages: Sequence[BaseMessage]) -> int:
@@ -212,26 +216,6 @@ def first_sent_again(records: Sequence[MemoryRecord], messages: Sequence[BaseMes
     given = [said(role_of(message), searchable_text(message)) for message in messages if searchable_text(message)]
     stored = [said(record.role, record.text) for record in records]
     return min(known_messages(given, stored, is_complete=True).values(), default=len(records))
-
-
-def _answers_from(shown: Sequence[BaseMessage], ids: Collection[str | None]) -> int:
-    """Index of the first answer that belongs to this run alone: the one after a last question stored under its own id.
-
-    Other runs may have received the same answer in this conversation in the meantime. A question that was recognised
-    by its text was asked before, so its answer may be stored as well.
-    """
-    question = next((place for place in reversed(range(len(shown))) if role_of(shown[place]) == "user"), None)
-    return len(shown) if question is None or shown[question].id not in ids else question + 1
-
-
-def _recognised(role: Role | None, text: str, identity: str | None, ids: Collection[str | None]) -> tuple[str, ...]:
-    """The key by which a message is recognised: its id if both sides have one, else its text."""
-    return said_under(role, str(identity)) if identity in ids else said(role, text)
-
-
-def _when(drafts: Sequence[Draft]) -> Literal["now", "later"]:
-    """Whether the vectors of these messages are computed at once or in the background."""
-    return "later" if sum(len(draft.text) for draft in drafts) > _LONG_CHARS else "now"
 
 
 async def _drafts(messages: Sequence[BaseMessage], draft: Callable[[BaseMessage], Draft]) -> list[Draft]:
@@ -244,7 +228,7 @@ async def _drafts(messages: Sequence[BaseMessage], draft: Callable[[BaseMessage]
 def _draft(message: BaseMessage, scope: CallScope) -> Draft:
     identity = getattr(message, "id", None)
     key = None if identity is None else key_of_message(scope.session or "", identity)
-    return to_draft(message, scope, source_key=key)
+    return threaded(to_draft(message, scope, source_key=key), identity)
 
 
 def _turns(scope: CallScope, *, in_any_state: bool = False) -> Where:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from memory_core import Recalled, RecallOptions, SharedMemory, run_sync
-from memory_core.adapting import Tool, on_core
+from memory_core.adapting import Thread, Tool, digest, on_core
 from memory_langchain.history import capture
-from memory_langchain.messages import spoken, to_messages
+from memory_langchain.messages import searchable_text, spoken, to_messages
 from memory_langchain.recall import DEFAULT_RECALL, recall_for
 from memory_langchain.scope import AnyMemory, CallScope, ScopeResolver
 from memory_langchain.tools import DEFAULT_TOOLS, memory_tools
 from memory_langchain.turns import with_memories
 
 try:
+    from typing import NotRequired
+
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+    from langchain.agents.middleware.types import PrivateStateAttr
     from langchain_core.messages import BaseMessage, HumanMessage
     from langchain_core.runnables import ensure_config
+    from langgraph.channels import UntrackedValue
     from typing_extensions import override
 except ImportError as error:
     raise ImportError("`MemoryMiddleware` needs langchain: pip install 'memory-core[langgraph]'") from error
@@ -25,11 +30,21 @@ except ImportError as error:
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
+_BEGAN: Final = "memory_began"
+"""Key of `ThreadState`."""
+_CHECKPOINTER: Final = "__pregel_checkpointer"
+"""Key of a run's checkpointer (langgraph 1.2, `_internal/_constants.py`)."""
 _TOOL_NODE: Final = "tools"
 """Name of the node that calls tools, in agents of `create_agent` and by default in graphs (`ToolNode`)."""
 
 
-class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
+class ThreadState(AgentState[Any]):
+    """The state of an agent, with what its thread showed when the run began; no checkpoint keeps that."""
+
+    memory_began: Annotated[NotRequired[dict[str, str]], UntrackedValue, PrivateStateAttr]
+
+
+class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
     """Recalls memories before each model call, stores the conversation, and gives the agent its memory tools.
 
     ```python
@@ -74,6 +89,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         agent_id: str | None = None,
     ) -> None:
         super().__init__()
+        self.state_schema = ThreadState
         if k < 0:
             raise ValueError(f"k is a number of memories and must be 0 or more, not {k}")
         self._scopes = ScopeResolver(memory, user_id=user_id, agent_id=agent_id)
@@ -102,16 +118,23 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return await handler(self._filled(self._offered(request, scope), recalled))
 
     @override
-    def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
-        """Store the turn."""
-        if self._asks():
-            run_sync(capture, self._scope(runtime), spoken(state["messages"]), thread=state["messages"])
+    def before_agent(self, state: ThreadState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Note what the thread shows before the run changes it: a difference from the last run is a person's."""
+        return {_BEGAN: _digests(state["messages"])} if self._asks() else None
 
     @override
-    async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
+    def after_agent(self, state: ThreadState, runtime: Runtime[Any]) -> None:
+        """Store the turn; what the thread lacks since the run began, the run has trimmed."""
+        if self._asks():
+            thread, shown = state["messages"], replace(_shown(state), is_over=True)
+            run_sync(capture, self._scope(runtime), spoken(thread), thread=thread, shown=shown)
+
+    @override
+    async def aafter_agent(self, state: ThreadState, runtime: Runtime[Any]) -> None:
         """As `after_agent`."""
         if self._asks():
-            await on_core(capture, self._scope(runtime), spoken(state["messages"]), thread=state["messages"])
+            thread, shown = state["messages"], replace(_shown(state), is_over=True)
+            await on_core(capture, self._scope(runtime), spoken(thread), thread=thread, shown=shown)
 
     def _scope(self, runtime: Runtime[Any]) -> CallScope:
         return self._scopes.resolve(ensure_config(), context=runtime.context, needs_session=self._captures)
@@ -124,7 +147,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         shown = to_messages(request.messages, role=HumanMessage)  # other middleware may add dicts and tuples
         thread, question = _of_thread(shown, request.state["messages"])
         if asks and thread and isinstance(thread[-1], HumanMessage):
-            await capture(scope, spoken(thread), thread=thread)
+            await capture(scope, spoken(thread), thread=thread, shown=_shown(request.state))
         return await recall_for(scope, shown, self._recall, k=self._k, question=question)
 
     def _offered(self, request: ModelRequest[Any], scope: CallScope) -> ModelRequest[Any]:
@@ -154,6 +177,22 @@ def _of_thread(
     known = {message.id for message in thread}
     said = [message for message in shown if message.id is not None and message.id in known]
     return said, next((message for message in said if message.id == asked), None)
+
+
+def _digests(thread: Sequence[BaseMessage]) -> dict[str, str]:
+    return {message.id: digest(searchable_text(message)) for message in thread if message.id is not None}
+
+
+def _shown(state: Mapping[str, Any]) -> Thread:
+    """How the thread of a run is visible: LangGraph keeps it if there is a checkpointer, and copies the checkpoint that
+    a caller names into the metadata of the run."""
+    config = ensure_config()
+    return Thread(
+        (),
+        began=state.get(_BEGAN),
+        is_whole=config.get("configurable", {}).get(_CHECKPOINTER) is not None,
+        is_fork=bool(config.get("metadata", {}).get("checkpoint_id")),
+    )
 
 
 def _is_called_by_a_tool() -> bool:

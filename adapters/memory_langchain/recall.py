@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from memory_core import MemoryRecord, Recalled, RecallOptions
-from memory_core.adapting import recall_with
+from memory_core.adapting import NOTHING, Asked, block_for, with_profile
 from memory_langchain.messages import message_id, searchable_text
 from memory_langchain.scope import CallScope
 
@@ -19,13 +19,12 @@ SearchMode = Literal["vector", "hybrid", "lexical"]
 
 DEFAULT_RECALL: Final = RecallOptions()
 """Default recall options."""
-NOTHING: Final = Recalled("", (), ())
 
 
 async def recall(
     scope: CallScope, query: str, options: RecallOptions, *, k: int, is_shown: Callable[[MemoryRecord], bool]
 ) -> Recalled:
-    """Recall memories of the user for a question as a block, without the records that the prompt already shows.
+    """Recall memories of the user for a question as a block, after the profile and without what the prompt shows.
 
     Args:
         scope: Whose memories, shared spaces included.
@@ -34,14 +33,11 @@ async def recall(
         k: Most memories; 0 recalls nothing. A `limit` in the options takes precedence.
         is_shown: Whether the prompt shows a record.
     """
-    if k == 0 or not query.strip():
+    if k == 0:
         return NOTHING
     limit = k if options.limit is None else options.limit
-
-    def without(record: MemoryRecord) -> bool:
-        return is_shown(record) or options.without(record)
-
-    return await recall_with(scope.reach, query, replace(options, limit=limit, without=without))
+    found = await block_for(scope.reach, Asked(query, shows=is_shown), replace(options, limit=limit))
+    return replace(found, text=await with_profile(scope.reach, found.text))
 
 
 async def recall_for(

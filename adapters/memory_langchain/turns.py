@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from memory_core import MemoryCoreError, MemoryRecord, Recalled, RecallOptions, Summarizer
-from memory_core.adapting import reason_for_log
+from memory_core.adapting import NOTHING, reason_for_log
 from memory_langchain.history import capture, first_sent_again, read_window, write
 from memory_langchain.messages import searchable_text, to_message, to_messages
-from memory_langchain.recall import DEFAULT_RECALL, NOTHING, recall
+from memory_langchain.recall import DEFAULT_RECALL, recall
 from memory_langchain.scope import CallScope
 from memory_langchain.summaries import read_summarized, summary_message
 

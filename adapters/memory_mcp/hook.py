@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
 
-from memory_core import BoundMemory, InvalidInputError, MemoryRecord, Message, SharedMemory
+from memory_core import BoundMemory, InvalidInputError, MemoryRecord, Message, RecallOptions, SharedMemory
+from memory_core.adapting import Asked, block_for, follow_branch, with_profile
 from memory_mcp.transcript import read_transcript
 
 _AT_ONCE: Final = 200
@@ -28,9 +29,10 @@ async def run_hook(memory: BoundMemory | SharedMemory, event: str) -> str:
     |---|---|
     | `transcript_path` but no `prompt`, like Claude Code's `Stop` | remember the messages of the transcript |
     | `messages`, each with `role` and `content` | remember these messages |
-    | `prompt`, like Claude Code's `UserPromptSubmit` | return the memories that are relevant to the prompt |
+    | `prompt`, like Claude Code's `UserPromptSubmit` | return the profile and the memories that are relevant |
 
-    A message is remembered once, no matter how often its transcript is passed in. The messages of the conversation that
+    A message is remembered once, no matter how often its transcript is passed in. If the user goes back to an earlier
+    prompt, what followed it is taken back. The messages of the conversation that
     the event is from are not returned, because the model can see them.
 
     Args:
@@ -44,12 +46,15 @@ async def run_hook(memory: BoundMemory | SharedMemory, event: str) -> str:
     prompt, transcript, messages = (given.get(name) for name in ("prompt", "transcript_path", "messages"))
     session = _session(given)
     if isinstance(prompt, str):
-        return await _recalled(memory, prompt, session)
+        return await with_profile(memory, await _recalled(memory, prompt, session))
     if messages is not None:
         await memory.remember(cast("list[Mapping[str, object]]", messages), session=session)
     elif isinstance(transcript, str):
-        said = await asyncio.to_thread(read_transcript, Path(transcript))
-        await _remember(memory, said, session)
+        read = await asyncio.to_thread(read_transcript, Path(transcript))
+        if session is not None:
+            own = memory.own if isinstance(memory, SharedMemory) else memory
+            await follow_branch(own, session, read.visible, read.left)
+        await _remember(memory, read.visible, session)
     else:
         raise InvalidInputError("the event must have 'prompt', 'messages' or the 'transcript_path' of a conversation")
     return ""
@@ -62,7 +67,7 @@ async def _recalled(memory: BoundMemory | SharedMemory, prompt: str, session: st
     def is_shown(record: MemoryRecord) -> bool:
         return session is not None and record.session == session and (record.app, record.user) == owner
 
-    return (await memory.recall(prompt, without=is_shown)).text
+    return (await block_for(memory, Asked(prompt, shows=is_shown), RecallOptions())).text
 
 
 async def _remember(memory: BoundMemory | SharedMemory, said: Sequence[Message], session: str | None) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, cast
@@ -29,8 +30,17 @@ _MOST_BEGINNINGS: Final = 100
 Entry = Mapping[str, object]
 
 
-def read_transcript(transcript: Path) -> list[Message]:
-    """The messages of the user and the model, oldest first. Lines that are not JSON objects are skipped with a warning.
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """The messages of the user and the model, oldest first."""
+
+    visible: Sequence[Message]
+    left: Sequence[Message] = ()
+    """Those that the last prompt does not descend from, because the user went back to an earlier one."""
+
+
+def read_transcript(transcript: Path) -> Transcript:
+    """Read a transcript. Lines that are not JSON objects are skipped with a warning.
 
     Raises:
         InvalidInputError: The file cannot be read, or no line of it is a JSON object.
@@ -46,7 +56,58 @@ def read_transcript(transcript: Path) -> list[Message]:
         raise InvalidInputError(f"the transcript {str(transcript)!r} has no line that is a JSON object")
     if whole < len(lines):
         logger.warning("lines of the transcript that are not JSON objects were skipped: %d", len(lines) - whole)
-    return list(_messages(entry for entry, _ in entries if entry is not None))
+    return _branches([entry for entry, _ in entries if entry is not None])
+
+
+def _branches(entries: Sequence[Entry]) -> Transcript:
+    """Tell the visible branch from those that the user has left.
+
+    Each entry names the one before it. Entries aside of the last one's ancestors are not all left: tools that run
+    beside each other are aside, too. So what is aside counts as left only where the visible branch goes on with a
+    prompt.
+    """
+    said = [message for entry in entries if (message := _message(entry)) is not None]
+    parents = {name: _name(entry, "parentUuid") for entry in entries if (name := _linked_name(entry)) is not None}
+    roles: dict[str | None, Role] = {message.id: message.role for message in said}
+    line = _line(next(reversed(parents), None), parents)
+    after: dict[str, Role | None] = {}
+    """By entry of the visible branch, who speaks next on it."""
+    following: Role | None = None
+    for name in line:
+        after[name] = following
+        if name in roles:
+            following = roles[name]
+
+    def is_left(message: Message) -> bool:
+        if message.id is None or message.id in after:
+            return False
+        fork = _line(message.id, parents, after)[-1:]
+        return bool(fork) and after.get(fork[0]) == "user"
+
+    left = {message.id for message in said if is_left(message)} - {None}
+    return Transcript(
+        [message for message in said if message.id not in left], [message for message in said if message.id in left]
+    )
+
+
+def _line(name: str | None, parents: Mapping[str, str | None], until: Container[str] = ()) -> list[str]:
+    """An entry and its ancestors, the nearest first, up to one of those in `until`."""
+    line: dict[str, None] = {}
+    while name is not None and name in parents and name not in line:
+        line[name] = None
+        if name in until:
+            break
+        name = parents[name]
+    return list(line)
+
+
+def _linked_name(entry: Entry) -> str | None:
+    return None if entry.get("isSidechain") else _name(entry, "uuid")
+
+
+def _name(entry: Entry, key: str) -> str | None:
+    name = entry.get(key)
+    return name if isinstance(name, str) else None
 
 
 def _entry(line: str) -> tuple[Entry | None, bool]:
@@ -74,15 +135,16 @@ def _object(text: str) -> Entry | None:
     return cast("Entry", value) if isinstance(value, dict) else None
 
 
-def _messages(entries: Iterator[Entry]) -> Iterator[Message]:
-    for entry in entries:
-        message = entry.get("message")
-        role = _ROLES.get(str(entry.get("type")))
-        if role is None or not isinstance(message, Mapping) or any(entry.get(mark) for mark in _NOT_SAID):
-            continue
-        text = _storable(_text(cast("Entry", message).get("content")))
-        if text and not text.startswith(_OUTPUTS):
-            yield Message(text, role=role, id=_id(entry), occurred_at=_moment(entry))
+def _message(entry: Entry) -> Message | None:
+    """What the user or the model says in an entry."""
+    message = entry.get("message")
+    role = _ROLES.get(str(entry.get("type")))
+    if role is None or not isinstance(message, Mapping) or any(entry.get(mark) for mark in _NOT_SAID):
+        return None
+    text = _storable(_text(cast("Entry", message).get("content")))
+    if not text or text.startswith(_OUTPUTS):
+        return None
+    return Message(text, role=role, id=_id(entry), occurred_at=_moment(entry))
 
 
 def _text(content: object) -> str:

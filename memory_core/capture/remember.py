@@ -77,28 +77,27 @@ async def append_drafts(handle: Storing, drafts: Sequence[Draft], *, embed: Lite
         await handle.add_many([_reachable(handle.scope, draft) for draft in drafts], embed=embed)
 
 
-async def continue_drafts(
-    handle: Storing,
-    drafts: Sequence[Draft],
-    *,
-    after: MemoryRecord | None,
-    embed: Literal["now", "later"] = "now",
-) -> None:
-    """Store messages known to continue a conversation, once even if another process stores them at the same time.
+def continuing(
+    scope: Scope, drafts: Sequence[Draft], *, after: MemoryRecord | None, others: Sequence[MemoryRecord] = ()
+) -> list[Draft]:
+    """Messages known to continue a conversation, with source keys under which two processes store each of them once.
 
     Args:
-        handle: The memory to store in.
-        drafts: In order; this function makes their source keys.
+        scope: That of the handle.
+        drafts: In order.
         after: The stored message before them; `None` at the beginning.
-        embed: See `BoundMemory.remember`.
+        others: Records of other messages, which may say the same at the same place: on another branch.
     """
+    taken = {record.source_key for record in others}
     previous = "" if after is None else key_of(after)
-    new: list[Draft] = []
+    keyed: list[Draft] = []
     for draft in drafts:
-        previous = key_behind(handle.scope, previous, draft)
-        new.append(replace(draft, source_key=previous))
-    if new:
-        await handle.add_many(new, embed=embed)
+        following = key_behind(scope, previous, draft)
+        while following in taken:  # the same in every process, which sees the same branches
+            following = key_behind(scope, following, draft)
+        previous = following
+        keyed.append(replace(draft, source_key=previous))
+    return keyed
 
 
 def _reachable(scope: Scope, draft: Draft) -> Draft:

@@ -22,13 +22,14 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from memory_adk.convert import content_text
-from memory_adk.plugin import RECALL_SECONDS, MemoryPlugin
+from memory_adk.plugin import MemoryPlugin
 from memory_adk.radbot.enhanced_memory import MemoryDetector
 from memory_adk.radbot.memory_tools import documented
 from memory_adk.radbot.qdrant_memory import QdrantMemoryService
 from memory_adk.tools import MemoryTool
 from memory_adk.toolset import MemoryToolset
 from memory_core import InvalidInputError, WrongThreadError
+from memory_core.adapting import limits
 
 T = TypeVar("T")
 AgentTool = BaseTool | BaseToolset | Callable[..., object]
@@ -104,7 +105,7 @@ class MemoryAgent:
 
     async def _settle(self) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(RECALL_SECONDS):
+            async with asyncio.timeout(limits.RECALL_SECONDS):
                 await self.plugin.flush()
 
     async def close(self) -> None:

@@ -12,7 +12,7 @@ from memory_core import Memory
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine may take longer for a search than a turn waits."""
-    monkeypatch.setattr("memory_adk.plugin.RECALL_SECONDS", 60.0)
+    monkeypatch.setattr("memory_core.conversation.limits.RECALL_SECONDS", 60.0)
 
 
 @pytest.fixture

@@ -12,9 +12,10 @@ from google.adk.apps import App
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 
-from memory_adk import MemoryPlugin, MemoryService, writes
+from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.testing import ScriptedLlm, ask
 from memory_core import Memory
+from memory_core.conversation import limits
 
 TURNS = 40
 
@@ -35,7 +36,7 @@ async def turns(path: Path, name: str, count: int = TURNS) -> Runner:
 
 
 if __name__ == "__main__":
-    vars(writes)["EXIT_SECONDS"] = 60.0  # a busy machine may take longer than an exiting script should
+    vars(limits)["EXIT_SECONDS"] = 60.0  # a busy machine may take longer than an exiting script should
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     asyncio.run(turns(Path(sys.argv[1]), "two"))

@@ -59,7 +59,7 @@ async def service(store: Switched) -> AsyncIterator[MemoryService]:
 async def test_a_store_that_goes_away_and_comes_back_costs_each_of_ten_runners_at_most_one_slow_turn(
     service: MemoryService, store: Switched, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("memory_adk.access.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("memory_core.conversation.limits.RETRY_SECONDS", 0.0)
     models = [ScriptedLlm(script=["fine"] * 6) for _ in range(10)]
     runners = [runner_of(service, model, plugins=[MemoryPlugin(capture=False, recall_seconds=2.0)]) for model in models]
 
@@ -69,14 +69,14 @@ async def test_a_store_that_goes_away_and_comes_back_costs_each_of_ten_runners_a
 
     assert await turn("before") == [True] * 10
     store.down = True
-    with caplog.at_level(logging.INFO, "memory_adk"):
+    with caplog.at_level(logging.INFO, "memory_core.conversation"):
         for name in ("down 1", "down 2", "down 3"):
             assert await turn(name) == [False] * 10
         assert store.tried <= 10  # each runner waited for it once at most
         store.down = False
         await answering(service)
     assert await turn("after") == [True] * 10
-    assert [record.getMessage() for record in caplog.records if record.name.startswith("memory_adk")] == [
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("memory_core.conversation")] == [
         "the memory is left alone until it answers: it was too slow",
         "the memory answers again",
     ]
@@ -125,7 +125,7 @@ async def test_loading_the_model_does_not_count_as_the_time_of_a_recall(tmp_path
 async def test_a_store_that_is_away_from_the_beginning_is_used_when_it_comes(
     service: MemoryService, store: Switched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory_adk.access.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("memory_core.conversation.limits.RETRY_SECONDS", 0.0)
     store.down, store.patience = True, 0.0
     model = ScriptedLlm(script=["one", "two", "three"])
     async with runner_of(service, model, plugins=[MemoryPlugin(capture=False)]) as runner:

@@ -131,7 +131,7 @@ async def test_a_message_that_could_not_be_stored_is_stored_with_what_follows_in
 async def test_a_runner_closes_in_time_while_the_store_does_not_answer_and_its_turns_are_stored_afterwards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("memory_adk.capture.CLOSE_SECONDS", 0.05)
+    monkeypatch.setattr("memory_core.conversation.limits.CLOSE_SECONDS", 0.05)
     async with Memory(tmp_path / "m.db", embedder=None) as memory:
         plugin = MemoryPlugin(recall=False)
         blocker = sqlite3.connect(tmp_path / "m.db", isolation_level=None)

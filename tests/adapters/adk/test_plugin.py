@@ -355,10 +355,10 @@ async def test_an_unusable_store_costs_one_log_line_and_not_the_answer(
     path.write_bytes(b"this is a text file and not a store " * 100)
     service = MemoryService(Memory(path, embedder=None))
     model = ScriptedLlm(script=[LOAD_TEA, "I cannot remember."])
-    with caplog.at_level(logging.WARNING, logger="memory_adk"):
+    with caplog.at_level(logging.WARNING, logger="memory_core.conversation"):
         async with runner_of(service, model, load_memory_tool, plugins=[MemoryPlugin(recall=False)]) as runner:
             assert await ask(runner, "Which tea?", user_id=ANN, session_id="s1") == "I cannot remember."
-    messages = [record.getMessage() for record in caplog.records if record.name.startswith("memory_adk")]
+    messages = [record.getMessage() for record in caplog.records if record.name.startswith("memory_core.conversation")]
     assert sum("not stored yet" in message for message in messages) == 1
     assert "cannot be used right now" in prompt(model.requests[1])
     assert path.read_bytes().startswith(b"this is a text file")
@@ -413,16 +413,16 @@ class Hanging(HashingEmbedder):
 async def test_a_memory_that_hangs_costs_the_memories_and_not_the_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("memory_adk.access.LOADING_SECONDS", 0.05)
+    monkeypatch.setattr("memory_core.conversation.limits.LOADING_SECONDS", 0.05)
     async with Memory(tmp_path / "m.db", embedder=Hanging()) as memory:
         service = MemoryService(memory)
         await service.add_memory(app_name=APP, user_id=ANN, memories=[entry_of("tea is fine")])
         model = ScriptedLlm(script=["Hello.", "Hello again."])
-        with caplog.at_level(logging.WARNING, logger="memory_adk"):
+        with caplog.at_level(logging.WARNING, logger="memory_core.conversation"):
             async with runner_of(service, model, plugins=[MemoryPlugin()]) as runner:
                 assert await ask(runner, "tea?", user_id=ANN, session_id="s1") == "Hello."
                 assert await ask(runner, "tea?", user_id=ANN, session_id="s2") == "Hello again."
-    assert [record.getMessage() for record in caplog.records if record.name.startswith("memory_adk")] == [
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("memory_core.conversation")] == [
         "the memory is left alone until it answers: it takes too long to open"
     ]
 
@@ -502,7 +502,7 @@ async def test_a_plugin_can_recall_without_capturing(service: MemoryService, mem
 async def test_a_store_that_falls_far_behind_slows_the_turns_down_and_loses_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory_adk.writes.MAX_PENDING", 1)
+    monkeypatch.setattr("memory_core.conversation.limits.MAX_WAITING", 1)
     async with Memory(tmp_path / "m.db", embedder=None) as memory:
         model = ScriptedLlm(script=["one", "two"])
         async with runner_of(MemoryService(memory), model, plugins=[MemoryPlugin(recall=False)]) as runner:

@@ -55,13 +55,15 @@ async def test_while_the_server_is_down_the_agent_answers_and_what_was_said_is_s
         model = ScriptedLlm(script=["Noted.", "Noted.", prompt])
         service = QdrantMemoryService(memory=memory)
         async with create_enhanced_memory_agent(model=model, memory_service=service) as agent:
-            with caplog.at_level(logging.WARNING, "memory_adk"):
+            with caplog.at_level(logging.WARNING, "memory_core.conversation"):
                 server.stop()
                 answer = await agent.aprocess_message(ANN, "Important: the gate code is 4711 #beto_home")
                 await agent.plugin.flush()
                 server.start()
             assert answer == "Noted."
-            warned = [record.getMessage() for record in caplog.records if record.name.startswith("memory_adk")]
+            warned = [
+                record.getMessage() for record in caplog.records if record.name.startswith("memory_core.conversation")
+            ]
             assert sorted(message.split(":")[0] for message in warned) == [
                 "a turn of session main is not stored yet",
                 "the memory is left alone until it answers",

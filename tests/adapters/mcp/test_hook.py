@@ -301,3 +301,46 @@ def test_a_hook_reads_and_writes_utf_8_whatever_the_locale_is(tmp_path: Path) ->
         sent = json.dumps(event, ensure_ascii=False).encode()
         done = subprocess.run(command, input=sent, capture_output=True, check=True, env=environment)
     assert "Łódź 🚣" in done.stdout.decode()
+
+
+def linked(name: str, parent: str | None, text: str, role: str = "user") -> dict[str, Any]:
+    return {"type": role, "uuid": name, "parentUuid": parent, "message": {"role": role, "content": text}}
+
+
+async def remembered(handle: BoundMemory, folder: Path, *entries: dict[str, Any]) -> list[str]:
+    file = folder / "branches.jsonl"
+    file.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    await run_hook(handle, stop(file))
+    return sorted(await texts(handle))
+
+
+async def test_what_followed_a_prompt_that_the_user_went_back_before_is_taken_back(
+    ann: BoundMemory, tmp_path: Path
+) -> None:
+    first = [linked("u1", None, "The cat is called Pepper"), linked("a1", "u1", "Noted.", "assistant")]
+    second = [linked("u2", "a1", "The code is 1234"), linked("a2", "u2", "A code.", "assistant")]
+    await remembered(ann, tmp_path, *first, *second)
+    other = [linked("u3", "a1", "The dog is called Salt"), linked("a3", "u3", "A dog.", "assistant")]
+    told = ["A dog.", "Noted.", "The cat is called Pepper", "The dog is called Salt"]
+    assert await remembered(ann, tmp_path, *first, *second, *other) == told
+    resumed = linked("u4", "a2", "And the alarm?")
+    told = ["A code.", "And the alarm?", "Noted.", "The cat is called Pepper", "The code is 1234"]
+    assert await remembered(ann, tmp_path, *first, *second, *other, resumed) == told
+
+
+async def test_an_answer_beside_the_branch_of_the_last_prompt_is_not_left(ann: BoundMemory, tmp_path: Path) -> None:
+    asked = linked("u1", None, "Read two files")
+    calls = [
+        linked("a1", "u1", "I read the first.", "assistant"),
+        linked("a2", "u1", "I read the second.", "assistant"),
+    ]
+    result = linked("a3", "a2", "Both are empty.", "assistant")
+    told = ["Both are empty.", "I read the first.", "I read the second.", "Read two files"]
+    assert await remembered(ann, tmp_path, asked, *calls, result) == told
+
+
+async def test_an_entry_with_another_text_is_edited(ann: BoundMemory, tmp_path: Path) -> None:
+    await remembered(ann, tmp_path, linked("u1", None, "The cat is called Pepper"))
+    assert await remembered(ann, tmp_path, linked("u1", None, "The cat is called Ginger")) == [
+        "The cat is called Ginger"
+    ]

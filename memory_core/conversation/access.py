@@ -1,4 +1,4 @@
-"""Access to the store of a service: waits while its model loads, and leaves a store alone that does not answer."""
+"""Access to a store for those who wait for an answer: a store that does not answer is left alone until it does."""
 
 from __future__ import annotations
 
@@ -8,17 +8,13 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from typing import Final, TypeVar
+from typing import TypeVar
 
-from memory_core import EmbeddingError, ReadOnlyError, StorageError, StoreUnavailableError
-from memory_core.adapting import core_loop, reason_for_log
+from memory_core.concurrency.loop import core_loop
+from memory_core.conversation import limits
+from memory_core.errors import EmbeddingError, ReadOnlyError, StorageError, StoreUnavailableError, reason_for_log
 
 logger = logging.getLogger(__name__)
-
-LOADING_SECONDS: Final = 15.0
-"""Longest wait for the first answer of a store, which includes opening it and loading the embedding model."""
-RETRY_SECONDS: Final = 5.0
-"""Least time between two attempts to reach a store that does not answer."""
 
 T = TypeVar("T")
 
@@ -98,7 +94,7 @@ class Access:
     async def _loaded(self) -> None:
         self.load()
         if (testing := self._testing) is not None:
-            await asyncio.wait([asyncio.wrap_future(testing)], timeout=LOADING_SECONDS)
+            await asyncio.wait([asyncio.wrap_future(testing)], timeout=limits.LOADING_SECONDS)
             if not testing.done():
                 self._note("it takes too long to open")
         self.insist()
@@ -107,7 +103,7 @@ class Access:
         with self._lock:
             is_running = self._testing is not None and not self._testing.done()
             if not self._is_closed and not is_running and time.monotonic() >= self._next_test:
-                self._next_test = time.monotonic() + RETRY_SECONDS
+                self._next_test = time.monotonic() + limits.RETRY_SECONDS
                 self._testing = core_loop().submit(self._tested(self._limit if self._has_answered else None))
 
     async def _tested(self, seconds: float | None) -> None:

@@ -1,0 +1,20 @@
+"""How long anybody waits for a memory, and how much may wait for it: one table of defaults for all adapters."""
+
+from __future__ import annotations
+
+from typing import Final
+
+RECALL_SECONDS: Final = 2.0
+"""A model call waits this long for its block."""
+LOADING_SECONDS: Final = 15.0
+"""Longest wait for the first answer of a store, which includes opening it and loading the embedding model."""
+RETRY_SECONDS: Final = 5.0
+"""Least time between two attempts to reach a store that does not answer."""
+BEHIND_SECONDS: Final = 5.0
+"""A turn waits at most this long for a store that has fallen behind; then it goes on, and its messages wait."""
+CLOSE_SECONDS: Final = 4.0
+"""How long what is closed waits for its writes. Google ADK gives a plugin five seconds, and then fails."""
+EXIT_SECONDS: Final = 1.5
+"""How long an interpreter that ends waits for writes that nobody has flushed."""
+MAX_WAITING: Final = 1_000
+"""Most conversations with unfinished writes before a turn waits for one of them."""

@@ -1,0 +1,40 @@
+"""The block of a turn: what is recalled before the model is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from memory_core.models import MemoryRecord
+from memory_core.protocols import Searching
+from memory_core.recall.quoting import cut_query
+from memory_core.recall.recalling import recall_with
+from memory_core.recall.values import Recalled, RecallOptions, shows_nothing_yet
+
+NOTHING: Final = Recalled("", (), ())
+"""The result if nothing is to be recalled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a turn recalls for."""
+
+    text: str
+    """The question, or the words of a tool; blank if there are none, as for an image. Too long ones are cut."""
+    before: Sequence[str] = ()
+    """The messages that the prompt shows before the question, oldest first."""
+    shows: Callable[[MemoryRecord], bool] = shows_nothing_yet
+    """Whether the prompt shows a record already."""
+
+
+async def block_for(memory: Searching, asked: Asked, options: RecallOptions) -> Recalled:
+    """Recall for a question, without what the prompt shows; nothing for a blank one."""
+    text = asked.text.encode(errors="replace").decode()  # a model's argument may have halves of characters
+    if not text.strip():
+        return NOTHING
+
+    def without(record: MemoryRecord) -> bool:
+        return asked.shows(record) or options.without(record)
+
+    return await recall_with(memory, cut_query(text), replace(options, without=without))

@@ -1,0 +1,192 @@
+"""Writes of conversations in the background: of each, one runs and one waits, which takes up all that follows."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import concurrent.futures
+import logging
+import os
+import threading
+import weakref
+from collections.abc import Hashable
+from concurrent.futures import Future
+from functools import cache
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+from memory_core.concurrency.loop import core_loop
+from memory_core.conversation import limits
+from memory_core.errors import MemoryCoreError, reason_for_log
+
+logger = logging.getLogger(__name__)
+
+
+class Write(Protocol):
+    """What is to be stored of a conversation. It is done any number of times, and the last one counts: each message has
+    a key."""
+
+    @property
+    def conversation(self) -> Hashable:
+        """Which conversation it is of; its writes are done one after the other."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The name of the conversation, for logs."""
+        ...
+
+    def after(self, earlier: Self) -> Self:
+        """This write together with an earlier one of its conversation that has not happened."""
+        ...
+
+    async def run(self) -> None:
+        """Do it; called on the core loop."""
+        ...
+
+
+W = TypeVar("W", bound=Write)
+
+
+class Writes(Generic[W]):
+    """Writes that wait, run or have failed.
+
+    One write of a conversation runs. Meanwhile one waits and takes up what is said next, so that every message is
+    handed over once, however long the turn and however slow the store, and the last write has all that is left. A
+    write that failed is taken up by the next one of its conversation.
+    """
+
+    def __init__(self) -> None:
+        self._begin()
+        _unfinished.add(self)
+        _finish_at_exit()
+
+    def _begin(self) -> None:
+        """Start without writes, in this process."""
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
+        """Locked briefly only: several threads put writes, and the core loop does them."""
+        self._waiting: dict[Hashable, W] = {}
+        self._running: dict[Hashable, Future[None]] = {}
+        self._failed: dict[Hashable, W] = {}
+        self._behind: set[Hashable] = set()
+
+    async def put(self, write: W) -> None:
+        """Do a write after the earlier ones of its conversation, without waiting for it, unless too many are waiting;
+        and then not for long."""
+        if self._pid != os.getpid():  # the parent of this process finishes the pending writes
+            self._begin()
+        self._start(write)
+        running = list(self._running.values())
+        if len(running) >= limits.MAX_WAITING:
+            done = [asyncio.wrap_future(future) for future in running]
+            await asyncio.wait(done, timeout=limits.BEHIND_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+
+    def is_behind(self, conversation: Hashable) -> bool:
+        """Whether a write of this conversation failed since this was last asked."""
+        with self._lock:
+            is_behind = conversation in self._behind
+            self._behind.discard(conversation)
+        return is_behind
+
+    def take_failed(self, conversation: Hashable) -> W | None:
+        """The failed write of a conversation, which is not tried again."""
+        with self._lock:
+            return self._failed.pop(conversation, None)
+
+    def try_again(self) -> None:
+        """Retry one failed write, since the store may be available again; if it succeeds, it starts the next retry."""
+        with self._lock:
+            if failed := next(iter(self._failed.values()), None):
+                self._start(failed)
+
+    async def settle(self) -> None:
+        """Return when nothing is waiting or running."""
+        while running := [asyncio.wrap_future(future) for future in list(self._running.values())]:
+            await asyncio.wait(running)
+
+    async def close(self, seconds: float) -> bool:
+        """Retry what failed once, and wait for all writes, but not longer than this; they go on after that.
+
+        Returns:
+            Whether nothing is left to be written.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                await self.settle()
+                self.try_again()
+                await self.settle()
+        except TimeoutError:
+            return False
+        return True
+
+    def finish(self) -> int:
+        """Wait a limited time without a loop; returns the number of conversations that are still being written."""
+        if self._pid != os.getpid():  # the writes belong to the parent of this forked process
+            return 0
+        return len(concurrent.futures.wait(list(self._running.values()), timeout=limits.EXIT_SECONDS).not_done)
+
+    def _start(self, write: W) -> None:
+        conversation = write.conversation
+        with self._lock:
+            for earlier in (self._waiting.get(conversation), self._failed.pop(conversation, None)):
+                if earlier is not None and earlier is not write:
+                    write = write.after(earlier)
+            self._waiting[conversation] = write
+            if conversation not in self._running:
+                self._running[conversation] = written = core_loop().submit(self._work(conversation))
+                written.add_done_callback(lambda done: self._ended(conversation, done))
+
+    async def _work(self, conversation: Hashable) -> None:
+        """Do the waiting writes of a conversation, until there are no more."""
+        while (write := self._next(conversation)) is not None:
+            try:
+                await write.run()
+            except MemoryCoreError as error:
+                self._fail(write, error)
+            except Exception as error:  # noqa: BLE001  (a defect must not lose the writes that wait)
+                logger.error("a turn of session %s is not stored: %s", write.name, reason_for_log(error))  # noqa: TRY400
+            else:
+                self.try_again()
+
+    def _next(self, conversation: Hashable) -> W | None:
+        with self._lock:
+            if (write := self._waiting.pop(conversation, None)) is None:
+                del self._running[conversation]
+            return write
+
+    def _ended(self, conversation: Hashable, done: Future[None]) -> None:
+        """Forget a worker that was cancelled, because its loop ends with the process."""
+        with self._lock:
+            if self._running.get(conversation) is done:
+                del self._running[conversation]
+
+    def _fail(self, write: W, error: MemoryCoreError) -> None:
+        """Keep a failed write, in the next one of its conversation if that is waiting."""
+        conversation = write.conversation
+        with self._lock:
+            is_news = conversation not in self._behind
+            self._behind.add(conversation)
+            if (waiting := self._waiting.get(conversation)) is not None:
+                self._waiting[conversation] = waiting.after(write)
+            else:
+                self._failed[conversation] = write
+            while len(self._failed) > limits.MAX_WAITING:  # the next turn of that session stores the missing messages
+                self._failed.pop(next(iter(self._failed)), None)
+        if is_news:
+            logger.warning("a turn of session %s is not stored yet: %s", write.name, reason_for_log(error))
+
+
+_unfinished: weakref.WeakSet[Writes[Any]] = weakref.WeakSet()
+"""All of this process; a running write keeps its own alive, also when its owner is gone."""
+
+
+@cache
+def _finish_at_exit() -> None:
+    """Store what an exiting script has not flushed. Handlers run in reverse order, and the core's, which closes the
+    memories, is registered when it is imported; so this one, registered with the first writes, runs before it."""
+    atexit.register(_finish_forgotten)
+
+
+def _finish_forgotten() -> None:
+    if lost := sum(writes.finish() for writes in list(_unfinished)):
+        logger.warning("the last turns of %d conversations were not stored before the process ended", lost)
