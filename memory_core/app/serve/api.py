@@ -103,13 +103,15 @@ async def remember(given: Conversation, owner: Writable) -> Remembered:
 
 
 @records.post("/recall")
-async def recall(given: Question, owner: Owner) -> Block:
+async def recall(given: Question, owner: Owner, request: Request) -> Block:
     """The block of memories that an agent gets for a question."""
-    found = await owner.recall(
-        given.query,
-        RecallOptions(max_chars=given.max_chars, limit=given.limit, where=given.where),
-        explain=given.explain,
+    options = RecallOptions(
+        max_chars=given.max_chars,
+        limit=given.limit,
+        where=given.where,
+        counts_reads=served_by(request).writable,  # a server that only reads cannot count who read what
     )
+    found = await owner.recall(given.query, options, explain=given.explain)
     return Block(found.text, list(found.records), [_explained(each) for each in found.considered])
 
 
@@ -231,7 +233,11 @@ async def stats(owner: Owner) -> Stats:
     return await owner.stats()
 
 
-@records.get("/export", response_class=StreamingResponse)
+@records.get(
+    "/export",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}},
+)
 async def export(
     owner: Owner, request: Request, *, vectors: Annotated[bool, Query(description="Include vectors.")] = False
 ) -> StreamingResponse:
