@@ -17,7 +17,7 @@ DEFAULT_CHARS: Final = 4_000
 """The budget of a block that is asked for, about 1,000 tokens."""
 PUSHED_CHARS: Final = 1_000
 """The budget of a block that is pushed into a prompt."""
-PUSHED_LINES: Final = 5
+PUSHED_LINES: Final = 4
 """Maximum number of memories in it."""
 PUSHED_SHARE: Final = 0.3
 """Share of the best line's score that each of them needs."""
