@@ -192,7 +192,7 @@ REQUESTS: Final = [
     "Pick a random card",
     "Roll a die",
     "Set an alarm for five minutes",
-    "Write a function in Python that reverses a string",
+    "Write a function that reverses a string",
     "Continue",
     "Repeat that, please",
     "Write it as a table or as a list",
