@@ -351,10 +351,14 @@ class BoundMemory:
         def search(wider: SearchRequest) -> Coroutine[object, object, list[Hit]]:
             return self._run(lambda store, scope: store.search(scope, wider))
 
-        hits = await search(request)
-        if apart or not any((hit.record.source_key or "").startswith(FACT_KEY) for hit in hits):
-            return hits  # few memories have extracted facts
-        return await turns_for_facts(request, hits, search, self._found)
+        reranking = None if request.mode == "substring" or request.vector is not None else self._memory.reranking
+        wanted = request if reranking is None else reranking.widened(request)
+        hits: Sequence[Hit] = await search(wanted)
+        if not apart and any((hit.record.source_key or "").startswith(FACT_KEY) for hit in hits):
+            hits = await turns_for_facts(wanted, hits, search, self._found)  # few memories have extracted facts
+        if reranking is not None:
+            hits = await on_core(reranking.reranked, request.text, hits)
+        return hits[: request.limit]
 
     async def _found(self, where: Where) -> Sequence[MemoryRecord]:
         return (await self.list(where=where, limit=MAX_LIMIT)).records

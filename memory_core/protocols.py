@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memory_core.retrieval.reranking import Reranking
+
     Vectors = NDArray[np.float32]
     """Shape (n, dimensions), unit rows."""
     Vector = NDArray[np.float32]
@@ -363,6 +365,8 @@ class Home(Protocol):
 
     clock: Clock
     """Returns the current time."""
+    reranking: Reranking | None
+    """Orders the best hits of every search; see `Memory`."""
 
     async def ready(self) -> Store:
         """The open store."""
@@ -378,6 +382,17 @@ class Home(Protocol):
 
     async def close(self) -> None:
         """See `Memory.close`."""
+        ...
+
+
+class Reranker(Protocol):
+    """Judges how well texts answer a query, usually with a model that reads both together (a cross-encoder)."""
+
+    async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """A finite number for each text, in the order given; the higher, the better it answers the query.
+
+        It runs on the loop of the library: await requests, and run a local model in a thread (`asyncio.to_thread`).
+        """
         ...
 
 

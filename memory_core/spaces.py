@@ -180,10 +180,14 @@ class SharedMemory:
 
         if not request.text.strip():
             return Hits()
-        hits = await search(request)
-        return Hits(
-            hits if apart or mode == "substring" else await turns_for_facts(request, hits, search, self._records)
-        )
+        reranking = None if mode == "substring" else self.memory.reranking
+        wanted = request if reranking is None else reranking.widened(request)
+        hits = await search(wanted)
+        if not (apart or mode == "substring"):
+            hits = await turns_for_facts(wanted, hits, search, self._records)
+        if reranking is not None:
+            hits = await on_core(reranking.reranked, query, hits)
+        return Hits(hits[:limit])
 
     async def _records(self, where: Where) -> Sequence[MemoryRecord]:
         return (await self.list(where=where, limit=MAX_LIMIT)).records
