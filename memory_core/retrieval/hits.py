@@ -39,6 +39,14 @@ class Hits(list[Hit]):
         return core.no_info_after_validator_function(cls, handler.generate_schema(list[Hit]))
 
 
+def covered(hit: Hit) -> float:
+    """The share of the query's words that a hit of a search with `explain=True` covers, from 0 to 1; see `bm25.py`."""
+    from memory_core.retrieval.ranking import WORDS  # noqa: PLC0415  (numpy, which the search has loaded)
+
+    part = (hit.components or {}).get("bm25")
+    return 0.0 if part is None else min(max(part.weighted / WORDS, 0.0), 1.0)
+
+
 async def turns_for_facts(
     request: SearchRequest,
     hits: Sequence[Hit],
