@@ -36,7 +36,18 @@ from memory_core.handle import BoundMemory
 from memory_core.hints import hinted, no_attribute
 from memory_core.models import MemoryRecord, Page, Quota, Scope
 from memory_core.operation import OPERATIONS
-from memory_core.protocols import Adding, BackingUp, Clock, Embedder, Listing, ListRequest, Reembedding, Reranker, Store
+from memory_core.protocols import (
+    Adding,
+    BackingUp,
+    Clock,
+    Embedder,
+    HitOrder,
+    Listing,
+    ListRequest,
+    Reembedding,
+    Reranker,
+    Store,
+)
 from memory_core.settings import (
     DEFAULT_EMBEDDER,
     Default,
@@ -98,7 +109,7 @@ class Memory:
         self._read_only = read_only
         self._given = store
         self._embedder = embedder
-        self.reranking = None if reranker is None else made_reranking(reranker)
+        self.reranking: HitOrder | None = None if reranker is None else made_reranking(reranker)
         self._store: Store | None = None
         self._adding: Adding | None = None
         """The store again while it is open, if it adds single records without a task."""

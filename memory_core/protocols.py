@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memory_core.retrieval.reranking import Reranking
-
     Vectors = NDArray[np.float32]
     """Shape (n, dimensions), unit rows."""
     Vector = NDArray[np.float32]
@@ -365,7 +363,7 @@ class Home(Protocol):
 
     clock: Clock
     """Returns the current time."""
-    reranking: Reranking | None
+    reranking: HitOrder | None
     """Orders the best hits of every search; see `Memory`."""
 
     async def ready(self) -> Store:
@@ -393,6 +391,18 @@ class Reranker(Protocol):
 
         It runs on the loop of the library: await requests, and run a local model in a thread (`asyncio.to_thread`).
         """
+        ...
+
+
+class HitOrder(Protocol):
+    """Puts the best hits of a search into another order, and never fails: a `Reranker` with a deadline."""
+
+    def widened(self, request: SearchRequest) -> SearchRequest:
+        """The request for the hits to order."""
+        ...
+
+    async def reranked(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits in the new order, or in their own; await it on the core loop."""
         ...
 
 

@@ -35,7 +35,7 @@ from memory_core.models import (
 from memory_core.profile import DEFAULT_PROFILE_CHARS, Profile
 from memory_core.protocols import Home, SearchingTogether, SearchRequest
 from memory_core.recall import recalling
-from memory_core.retrieval.hits import Hits, turns_for_facts
+from memory_core.retrieval.hits import Hits, best_hits
 from memory_core.values.checks import check_key, check_limit, check_one_of, check_query, shown
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.where.checks import check_where
@@ -180,14 +180,8 @@ class SharedMemory:
 
         if not request.text.strip():
             return Hits()
-        reranking = None if mode == "substring" else self.memory.reranking
-        wanted = request if reranking is None else reranking.widened(request)
-        hits = await search(wanted)
-        if not (apart or mode == "substring"):
-            hits = await turns_for_facts(wanted, hits, search, self._records)
-        if reranking is not None:
-            hits = await on_core(reranking.reranked, query, hits)
-        return Hits(hits[:limit])
+        apart = apart or mode == "substring"
+        return Hits(await best_hits(request, search, self._records, self.memory.reranking, apart=apart))
 
     async def _records(self, where: Where) -> Sequence[MemoryRecord]:
         return (await self.list(where=where, limit=MAX_LIMIT)).records
