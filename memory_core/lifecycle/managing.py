@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
-from typing import Final
+from typing import Final, cast
 
 from memory_core.capture.duplicates import is_statement, is_turn, linked
 from memory_core.capture.taking_back import is_taken_back
@@ -114,7 +114,7 @@ def _reading(turn: MemoryRecord) -> tuple[str, ...]:
 def _readings(note: MemoryRecord) -> Iterator[tuple[str, ...]]:
     """What has been read, as `_reading` identifies it."""
     revs = note.data.get(_REVS)
-    edited = revs if isinstance(revs, Mapping) else {}
+    edited = cast("Mapping[str, object]", revs) if isinstance(revs, Mapping) else {}
     return ((link.id, str(edited[link.id])) if link.id in edited else (link.id,) for link in note.links)
 
 
