@@ -113,8 +113,9 @@ def _reading(turn: MemoryRecord) -> tuple[str, ...]:
 
 def _readings(note: MemoryRecord) -> Iterator[tuple[str, ...]]:
     """What has been read, as `_reading` identifies it."""
-    revs = note.data.get(_REVS)
-    edited = cast("Mapping[str, object]", revs) if isinstance(revs, Mapping) else {}
+    edited: Mapping[str, object] = {}
+    if isinstance(revs := note.data.get(_REVS), Mapping):
+        edited = cast("Mapping[str, object]", revs)
     return ((link.id, str(edited[link.id])) if link.id in edited else (link.id,) for link in note.links)
 
 
