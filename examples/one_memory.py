@@ -20,7 +20,8 @@ from demo import transcript
 from memory_core import MemoryCoreError
 from memory_core.app.main import main as memory_core
 
-DEMO_FILE: Final = Path(".demo") / "ann.db"
+FOLDER: Final = Path(".demo")
+DEMO_FILE: Final = FOLDER / "ann.db"
 
 
 def main(
@@ -29,11 +30,13 @@ def main(
     store: Annotated[Path | None, typer.Option(help="The memory file; for a conversation .demo/NAME.db.")] = None,
 ) -> None:
     """Show four frameworks with one memory, or store your own conversation and query it."""
+    if store is None:
+        FOLDER.mkdir(exist_ok=True)
     if input is None:
         from demo import day  # noqa: PLC0415  (four frameworks take seconds to import; a conversation needs none)
 
         if store is None:  # begin without what an earlier demo has left
-            for left in DEMO_FILE.parent.glob(f"{DEMO_FILE.name}*"):
+            for left in FOLDER.glob(f"{DEMO_FILE.name}*"):
                 left.unlink()
         path = store or DEMO_FILE
         asyncio.run(day.stored_and_asked(path))
@@ -42,7 +45,7 @@ def main(
         day.next_morning(path)
         transcript.commands(path, app="demo", user="ann")
     else:
-        file = store or Path(".demo") / f"{input.stem}.db"
+        file = store or FOLDER / f"{input.stem}.db"
         asked = [] if questions is None else ["--questions", str(questions)]
         owner = ["--file", str(file), "--app", "demo", "--user", "ann"]
         raise typer.Exit(memory_core(["ingest", *owner, *asked, "--", str(input)]))

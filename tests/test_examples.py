@@ -15,9 +15,9 @@ SAYS = {
     "adk_radbot.py": ["agent: I know: important: the garden gate has code 4711"],
     "adk_two_sessions.py": ["helper: You told me: My favourite tea is jasmine"],
     "facts_from_chats.py": [
-        "  I moved to Bergen.\nPatterns:",
+        "  Ann lives in Bergen\nPatterns:",
         "Ann mentions 'authentication' on 8 days, 8 of them on a Monday",
-        'Ann: "I\'m allergic to peanuts."',
+        'Ann: "Ann is allergic to peanuts"',
         "Taken back: 88 memories",
     ],
     "langchain_agent.py": ["agent: The window seat.", "agent: I do not know."],

@@ -74,8 +74,10 @@ def leading(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     return rows
 
 
-def best(values: NDArray[np.float32], keys: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Positions of the `count` largest values, largest first; of equals the one of the smaller key comes first.
+def best(
+    values: NDArray[np.float32], times: NDArray[np.int64], keys: NDArray[np.int64], count: int
+) -> NDArray[np.int64]:
+    """Positions of the `count` largest values, largest first; of equals the earlier, then that of the smaller key.
 
     Values that agree in `DIGITS` decimal places are equal: further digits depend on the order of summation, and the
     order of hits must not.
@@ -84,5 +86,5 @@ def best(values: NDArray[np.float32], keys: NDArray[np.int64], count: int) -> ND
         return np.arange(0)
     rounded = np.round(values, DIGITS)
     places = leading(rounded, count)
-    order: NDArray[np.int64] = places[np.lexsort((keys[places], -rounded[places]))[:count]]
+    order: NDArray[np.int64] = places[np.lexsort((keys[places], times[places], -rounded[places]))[:count]]
     return order

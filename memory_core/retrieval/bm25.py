@@ -17,9 +17,10 @@ Floats = NDArray[np.float32]
 K1: Final = 0.9
 B: Final = 0.4
 """BM25 as Robertson and Zaragoza 2009, with the parameters Anserini found best for short passages."""
-DOUBT: Final = 32.0
-"""Damping of partial matches, in units of BM25 (one word scores 3 to 8): a partial match well below it may be chance;
-see `Lexical.coverage`. Between 16 and 32 the results on the development corpora differ by a point."""
+DOUBT: Final = 10.0
+"""Damping of partial matches, in words of the query of average weight: a match that weighs much less may be chance; see
+`Lexical.coverage`. The weight of a word grows with the owner's records (a name in one of five weighs 1.4, in one of a
+thousand 6.5), and the damping with it, so a name counts as much in a small memory as in a large one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class Lexical:
     """The share of the query's terms, weighted by idf, that a row lacks: 0 for a row with all of them, else up to 1."""
     missing: Collection[str]
     """The terms that no live row has."""
+    mean: float
+    """The mean idf of the query's terms."""
 
     def coverage(self, doubt: float = DOUBT) -> Floats:
         """How much of the query each row covers: 0 for no term, about 1 for a row that has all of them.
@@ -42,13 +45,13 @@ class Lexical:
         often chance, so the smaller the matching part, the more it is discounted; a row with all terms is not.
 
         Args:
-            doubt: Strength of the discount; 0 for none, for searches by words alone.
+            doubt: Strength of the discount, in words of the query; 0 for none, for searches by words alone.
         """
         if not self.ideal:
             return self.scores
         share = self.scores / np.float32(self.ideal)
         if doubt:
-            share *= self.scores / (self.scores + np.float32(doubt) * self.lacking + np.float32(1e-9))
+            share *= self.scores / (self.scores + np.float32(doubt * self.mean) * self.lacking + np.float32(1e-9))
         return share
 
 
@@ -56,7 +59,7 @@ def bm25(owner_index: OwnerIndex, terms: Sequence[str]) -> Lexical:
     """Score all rows against distinct terms."""
     size, alive = owner_index.living, owner_index.alive.values
     if not size or not terms:
-        return Lexical(np.zeros(len(owner_index), np.float32), 0.0, np.ones(len(owner_index), np.float32), terms)
+        return Lexical(np.zeros(len(owner_index), np.float32), 0.0, np.ones(len(owner_index), np.float32), terms, 0.0)
     norms = owner_index.derived("norms", _norms)
     ideal, missing = 0.0, set[str]()
     by_column: Floats | None = None
@@ -84,7 +87,7 @@ def bm25(owner_index: OwnerIndex, terms: Sequence[str]) -> Lexical:
         matched += idf_by_column
     if owner_index.dead:
         scores[~alive] = 0.0
-    return Lexical(scores, ideal, np.maximum(1 - matched * np.float32(1 / ideal), 0), missing)
+    return Lexical(scores, ideal, np.maximum(1 - matched * np.float32(1 / ideal), 0), missing, ideal / len(terms))
 
 
 def _norms(owner_index: OwnerIndex) -> Floats:

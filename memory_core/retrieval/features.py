@@ -24,6 +24,10 @@ FROM_ASSISTANT: Final = 8
 """Flag: the role is `assistant`."""
 
 
+TURN: Final = "message"
+"""The kind of what was said in a conversation."""
+
+
 class Features(NamedTuple):
     """The features of a record that the ranking uses."""
 
@@ -98,9 +102,9 @@ class _PackedWords(dict[str, bytes]):
 _packed_words: Final = _PackedWords()
 
 
-def is_turn(kind: str, role: str | None) -> bool:
-    """Whether a record is a turn of its session's conversation; a fact is not, whatever session it came from."""
-    return role is not None or kind == "message"
+def is_turn(kind: str) -> bool:
+    """Whether a record was said in its session's conversation; a fact was not, whoever stated it and wherever."""
+    return kind == TURN
 
 
 def role_flag(role: str | None) -> int:

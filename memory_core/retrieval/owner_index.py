@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from memory_core.retrieval.arrays import Column
 from memory_core.retrieval.dense import Dense
-from memory_core.retrieval.features import QUESTION
+from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, QUESTION
 from memory_core.retrieval.postings import Postings
 from memory_core.retrieval.unit_vectors import Floats, widened
 
@@ -35,6 +35,8 @@ FULL_WORDS: Final = 200
 the results on the development corpora differ by a point."""
 NO_CODE: Final = -1
 """Code of "no session" and "no author"."""
+UNKNOWN_VOICE: Final = 16 * NO_CODE
+"""The voice of a row without an author and without the role of a user or an assistant."""
 
 
 class Entry(NamedTuple):
@@ -96,9 +98,9 @@ class Turns:
     counts: NDArray[np.int64]
     from_before: NDArray[np.float32]
     """For each turn but the first, its weight for the turn before it, from 0 to 1: higher for shorter turns, and 0
-    unless the turn before it asks a question in the same session."""
+    unless the turn before it asks a question in the same session, and somebody else did."""
     from_after: NDArray[np.float32]
-    """For each turn but the last, its weight for the turn after it, from 0 to 1."""
+    """For each turn but the last, its weight for the turn after it, from 0 to 1; 0 after a turn of the same author."""
 
 
 class OwnerIndex:
@@ -242,6 +244,12 @@ class OwnerIndex:
                 self._derived.clear()
                 self._turns = self._average_length = None
 
+    def voices(self) -> NDArray[np.int64]:
+        """Who speaks in each row, as a number: an author, or a user or an assistant without a name."""
+        roles = self.flags.values & (FROM_USER | FROM_ASSISTANT)
+        voices: NDArray[np.int64] = 16 * self.authors.values.astype(np.int64) + roles
+        return voices
+
     def turns(self) -> Turns:
         """See `Turns`."""
         if self._turns is None:
@@ -267,6 +275,8 @@ class OwnerIndex:
         order = rows[np.lexsort((self.keys.values[rows], self.occurred.values[rows], sessions[rows]))]
         ordered = sessions[order]
         is_followed = ordered[1:] == ordered[:-1]
+        voices = self.voices()[order]
+        is_answered = is_followed & ((voices[1:] != voices[:-1]) | (voices[1:] == UNKNOWN_VOICE))
         starts = np.flatnonzero(np.append(np.ones(min(1, len(order)), np.bool_), ~is_followed))
         unsaid = np.maximum(1 - self.words.values[order] / np.float32(FULL_WORDS), 0).astype(np.float32)
         asks = (self.flags.values[order] & QUESTION) > 0
@@ -275,8 +285,8 @@ class OwnerIndex:
             order=None if is_whole else order,
             starts=starts,
             counts=np.diff(starts, append=len(order)),
-            from_before=unsaid[1:] * (is_followed & asks[:-1]),
-            from_after=unsaid[:-1] * is_followed,
+            from_before=unsaid[1:] * (is_answered & asks[:-1]),
+            from_after=unsaid[:-1] * is_answered,
         )
 
 

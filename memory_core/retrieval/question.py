@@ -8,10 +8,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from memory_core.retrieval.analysis import query_terms
-from memory_core.retrieval.time_expressions import DateMention, asks_when, has_time_expression, mentioned_dates
+from memory_core.retrieval.time_expressions import (
+    DateMention,
+    asks_now,
+    asks_when,
+    has_time_expression,
+    mentioned_dates,
+)
 from memory_core.values.limits import MAX_QUERY_TERMS
 
 _WORD: Final = re.compile(r"[^\W_]+")
+_THING: Final = re.compile(
+    r"\b(?:the|a|an|my|our|your|his|her|its|their|this|that|these|those|no|any|some)\s+([^\W_]+)", re.IGNORECASE
+)
+"""A word after an article or another determiner."""
 _CAPITAL: Final = re.compile(r"(?<![^\W_])[^\W\d_a-z][^\W_]*")
 _SENTENCE_STARTS: Final = (".", "?", "!", ":", '"', "\u201c")
 _ENGLISH: Final = frozenset(
@@ -28,7 +38,8 @@ _FORM: Final = re.compile(
 )
 """Words about the form of the answer, not its subject: "What kind of ...", "What is ... called?"."""
 _FORM_WORDS: Final = ("kind", "type", "sort", "called")
-_FIRST_PERSON: Final = frozenset(("i", "me", "my", "mine", "myself"))
+_FIRST_PERSON: Final = frozenset(("i", "my", "mine", "myself"))
+"""And "me" beside another English word: it is a word of other languages, too."""
 _SECOND_PERSON: Final = frozenset(("you", "your", "assistant"))
 _ASSISTANT: Final = re.compile(
     r"\b(?:(?:did|have|had|were) you"
@@ -46,10 +57,13 @@ class Query:
     text: str
     terms: Sequence[str]
     names: frozenset[str]
-    """The query's words in lower case; names of authors among them are removed before it is embedded."""
+    """The query's words in lower case that may be somebody's name, so not those after an article: in "Where is the
+    coolant?" no author called coolant is meant. Names of authors among them are removed before it is embedded."""
     proper: frozenset[str]
     """The terms written as names: capitalised inside an English sentence, dates excluded."""
     asks_when: bool
+    asks_now: bool
+    """Whether it is about the present: "Where do I live now?"."""
     dates: Sequence[DateMention]
     about_user: bool
     """Whether it is in the first person: "Where did I park?" is answered by what the user said."""
@@ -60,6 +74,7 @@ class Query:
 def parse(text: str) -> Query:
     """Analyse a query."""
     words = frozenset(match.lower() for match in _WORD.findall(text))
+    things = frozenset(match.lower() for match in _THING.findall(text))
     is_to_assistant = not words.isdisjoint(_SECOND_PERSON) and _ASSISTANT.search(text) is not None
     terms = query_terms(_subject(text))
     if len(terms) > MAX_QUERY_TERMS:
@@ -67,13 +82,18 @@ def parse(text: str) -> Query:
     return Query(
         text,
         terms,
-        words,
+        words - things,
         frozenset() if words.isdisjoint(_ENGLISH) else _proper(text),
         asks_when(text),
+        asks_now(text),
         mentioned_dates(text),
-        about_user=not is_to_assistant and not words.isdisjoint(_FIRST_PERSON),
+        about_user=not is_to_assistant and _is_first_person(words),
         about_assistant=is_to_assistant,
     )
+
+
+def _is_first_person(words: frozenset[str]) -> bool:
+    return not words.isdisjoint(_FIRST_PERSON) or ("me" in words and not words.isdisjoint(_ENGLISH))
 
 
 def without_names(query: str, names: Collection[str]) -> str:

@@ -1,27 +1,32 @@
 """Rank rows: cosine, keywords and the conversation around a turn, summed into one score.
 
 The unit is the spread of the cosines of unrelated texts (`cosine_scale.py`): one of a thousand unrelated texts reaches
-a score of 3 by chance.
+a score of 3.7 by chance (`dense.chance`).
 
-    own(i)   = known * z(cosine(i))  +  WORDS * coverage(i)
-    score(i) = own(i)
-             + LENT    * lent(turn before) * unsaid(i)     if the turn before asks something
-             + LENT    * lent(turn after)  * unsaid(i)
-             + SESSION * best of the sums so far in the same session
-             + HINT    if the query names the author
-             + HINT    * how well the record's date fits a date named in the query
-             + HINT    if the query asks when and a turn names a time
-             + ROLE    if it is asked in the first person and a user spoke, or what the assistant said and it spoke
-             + LENGTH  * min(words, 30) / 30 for turns
+    own(i)     = known * z(cosine(i))  +  WORDS * coverage(i)
+    sum(i)     = own(i)
+               + LENT    * lent(turn before) * unsaid(i)   if somebody else asks something there
+               + LENT    * lent(turn after)  * unsaid(i)   if somebody else says it
+               + SESSION * what the best of these sums of the same session has beyond half of chance
+    evident(i) = sum(i) / chance, from 0 to 1
+    score(i)   = sum(i)
+               + evident(i) * ( HINT   if the query names the author
+                              + HINT   * how well the record's date fits a date named in the query
+                              + HINT   if the query asks when and a turn names a time
+                              + ROLE   if it is asked in the first person and the assistant did not say it, or what the
+                                       assistant said and it did
+                              + LENGTH * min(words, 30) / 30 for turns )
+               + LATEST  * its place in time among what answers a question about the present
 
-A vector represents its text alone. The context of a turn comes from the scores of its neighbors: `unsaid` falls from 1
-to 0 with the length of a turn, so "Yes, on Friday!" is found by the question before it, and a page by its own text. A
-turn lends its own score; if the query asks for the words of the other role, it lends only the part above ROLE, because
-a general answer of an assistant says little about what the user said. Only turns of a session have neighbors
-(`features.is_turn`); a fact has none.
+Priors are shares of evidence: they add nothing to a record that shares nothing with the query, and everything to one
+that stands out. A vector represents its text alone. The context of a turn comes from the scores of its neighbors:
+`unsaid` falls from 1 to 0 with the length of a turn, so "Yes, on Friday!" is found by the question before it, and a
+page by its own text. A turn lends what its own score has beyond half of chance; if the query asks for the words of the
+other role, beyond ROLE, because a general answer of an assistant says little about what the user said. Turns of one
+author lend each other nothing. Only turns have neighbors (`features.is_turn`); a fact has none.
 
-The relevance floor (`floor.py`) decides which of these rows are hits. `docs/retrieval.md` says what each rule
-contributes and how the constants were chosen.
+The relevance floor (`floor.py`) decides which of these rows are hits. `docs/retrieval.md` says what each number
+contributes.
 """
 
 from __future__ import annotations
@@ -39,8 +44,9 @@ from memory_core.protocols import SearchRequest
 from memory_core.retrieval.arrays import best
 from memory_core.retrieval.bm25 import DOUBT, bm25
 from memory_core.retrieval.cosine_scale import Unrelated
+from memory_core.retrieval.dense import chance
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, TIMED
-from memory_core.retrieval.floor import Evidence, is_answered, relevant, stands_out
+from memory_core.retrieval.floor import FEWEST, Evidence, is_answered, relevant, stands_out
 from memory_core.retrieval.owner_index import NO_CODE, OwnerIndex, Turns
 from memory_core.retrieval.preferences import date_fit, recency, rows_with_all
 from memory_core.retrieval.question import Query
@@ -54,15 +60,19 @@ LENT: Final = 0.5
 SESSION: Final = 0.3
 HINT: Final = 2.0
 ROLE: Final = 4.0
-LENGTH: Final = 2.0
+LENGTH: Final = 1.5
 FULL_LENGTH_WORDS: Final = 30
+LATEST: Final = 2.0
+ABOUT_AS_GOOD: Final = 0.8
+"""Share of the best score from which on a record answers a question about the present, too."""
 
 PREFERENCE: Final = 10.0
 """What recency and importance add at most at a weight of 1, about the difference between a good hit and a fair one; 1
 in searches by cosine alone."""
 
-LEAST_KNOWN: Final = 0.02
-"""Weight of the cosine if the embedder knows none of the query's words: enough to order texts that say the same."""
+LEAST_KNOWN: Final = 0.1
+"""Weight of the cosine if the embedder knows none of the query's words: even so, related texts are nearer by far than
+chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +120,14 @@ def rank(
         return _nearest(owner_index, cosines, request, now=now, allowed=allowed, importances=importances)
     scores = Scores(len(owner_index), explain=request.explain)
     evidence = _add_evidence(owner_index, query, cosines, scores)
-    _add_wishes(owner_index, query, scores)
+    _add_wishes(owner_index, query, evidence.evident, scores)
     _add_preferences(request, owner_index.occurred.values, importances, now, scores)
     rows = candidates(owner_index, allowed, now)
     if request.every_word:
         rows = rows[rows_with_all(owner_index, query.terms)[rows]]
     elif request.floor:
         rows = relevant(query, evidence, rows, in_context=request.context)
-    rows = rows[best(scores.total[rows], owner_index.keys.values[rows], request.limit)]
+    rows = rows[_best(owner_index, scores.total[rows], rows, request.limit)]
     return Ranking(rows, scores.total[rows], scores.explained(rows))
 
 
@@ -143,8 +153,13 @@ def _nearest(
         z = (near - np.float32(cosines.unrelated.mean)) / np.float32(cosines.unrelated.spread)
         is_known = is_answered(float(z.max(initial=-np.inf)), len(rows))
         chosen = stands_out(z).nonzero()[0] if is_known else chosen[:0]
-    chosen = chosen[best(scores.total[chosen], owner_index.keys.values[rows[chosen]], request.limit)]
+    chosen = chosen[_best(owner_index, scores.total[chosen], rows[chosen], request.limit)]
     return Ranking(rows[chosen], scores.total[chosen], scores.explained(chosen))
+
+
+def _best(owner_index: OwnerIndex, scores: Floats, rows: Rows, limit: int) -> Rows:
+    """The places of the best scores of these rows; of equals the older record comes first."""
+    return best(scores, owner_index.occurred.values[rows], owner_index.keys.values[rows], limit)
 
 
 def candidates(owner_index: OwnerIndex, allowed: NDArray[np.integer[Any]] | None, now: int) -> Rows:
@@ -157,38 +172,53 @@ def candidates(owner_index: OwnerIndex, allowed: NDArray[np.integer[Any]] | None
 
 
 def _add_evidence(owner_index: OwnerIndex, query: Query, cosines: Cosines | None, scores: Scores) -> Evidence:
-    """Add the evidence of each row and of its neighbors."""
+    """Add the evidence of each row, of its neighbors and of its session."""
     lexical = bm25(owner_index, query.terms)
     z: Floats | None = None
-    known = 0.0
+    known = by_chance = 0.0
     if cosines is not None:
-        known = max(cosines.known, LEAST_KNOWN)
+        known, by_chance = max(cosines.known, LEAST_KNOWN), chance(max(owner_index.living, FEWEST))
         z = (cosines.values - np.float32(cosines.unrelated.mean)) / np.float32(cosines.unrelated.spread)
         pending = math.isnan(float(np.add.reduce(z)))
         scores.add_weighted("cosine", cosines.values, (np.nan_to_num(z, nan=0.0) if pending else z) * np.float32(known))
-    from_words = lexical.coverage(known * DOUBT)
-    scores.add_weighted("bm25", lexical.scores, from_words * np.float32(WORDS))
+    scores.add_weighted("bm25", lexical.scores, lexical.coverage(known * DOUBT) * np.float32(WORDS))
     own = scores.total.copy()
     turns = owner_index.turns() if owner_index.session_count else None
     if turns is not None:
-        lent = _lent(owner_index, query, own)
+        lent = _lent(owner_index, query, own, by_chance / 2)
         with scores.ordered(turns.order):
             _add_neighbors(turns, lent if turns.order is None else lent[turns.order], scores)
     in_context = scores.total.copy()
     if turns is not None:
         with scores.ordered(turns.order):
-            _add_sessions(turns, scores)
-    named = _add_named(owner_index, query, scores)
+            _add_sessions(turns, by_chance / 2, scores)
+    evident = _evident(scores.total, by_chance, known)
+    named = _add_named(owner_index, query, evident, scores)
     if named is not None:
         own += np.float32(HINT) * named
-    return Evidence(own, in_context, lexical, z, known)
+    return Evidence(own, in_context, evident, lexical, z, known)
 
 
-def _lent(owner_index: OwnerIndex, query: Query, own: Floats) -> Floats:
-    """The score that each row lends to its neighbors."""
-    lent = own.copy()
+def _evident(sums: Floats, by_chance: float, known: float) -> Floats:
+    """How far the evidence of each row reaches the level of chance, and how far the embedder knows the query: 0 to 1.
+
+    Without cosines each matching word counts in full.
+    """
+    if not by_chance:
+        return (sums > 0).astype(np.float32)
+    share: Floats = sums * np.float32(1 / by_chance)
+    np.clip(share, 0, 1, out=share)
+    share *= np.float32(known)
+    return share
+
+
+def _lent(owner_index: OwnerIndex, query: Query, own: Floats, beyond: float) -> Floats:
+    """The score that each row lends to its neighbors: what it has beyond a level, beyond ROLE if of the other role."""
+    level: float | Floats = beyond
     if query.about_user or query.about_assistant:
-        lent -= np.float32(ROLE) * _flagged(owner_index, FROM_ASSISTANT if query.about_user else FROM_USER)
+        other = _flagged(owner_index, FROM_ASSISTANT if query.about_user else FROM_USER)
+        level = np.float32(beyond) + np.float32(max(ROLE - beyond, 0.0)) * other
+    lent: Floats = own - level
     return np.maximum(lent, np.float32(0), out=lent)
 
 
@@ -200,34 +230,56 @@ def _add_neighbors(turns: Turns, lent: Floats, scores: Scores) -> None:
     scores.add("neighbor", taken, LENT)
 
 
-def _add_sessions(turns: Turns, scores: Scores) -> None:
+def _add_sessions(turns: Turns, beyond: float, scores: Scores) -> None:
     best_turns = np.maximum.reduceat(scores.total, turns.starts) if len(turns.starts) else scores.total
+    best_turns = np.maximum(best_turns - np.float32(beyond), np.float32(0))
     scores.add("session", best_turns.repeat(turns.counts), SESSION)
 
 
-def _add_named(owner_index: OwnerIndex, query: Query, scores: Scores) -> Floats | None:
+def _add_named(owner_index: OwnerIndex, query: Query, evident: Floats, scores: Scores) -> Floats | None:
     """Add how well each row fits the people and dates that the query names; returns that part."""
     named: Floats | None = None
     codes = [code for some in owner_index.authors_named(query.names).values() for code in some]
     if codes:
-        said: Floats = np.isin(owner_index.authors.values, codes).astype(np.float32)
+        said: Floats = np.isin(owner_index.authors.values, codes) * evident
         scores.add("speaker", said, HINT)
         named = said
     if query.dates:
-        fit = date_fit(owner_index.occurred.values, query.dates)
+        fit = date_fit(owner_index.occurred.values, query.dates) * evident
         scores.add("date", fit, HINT)
         named = fit if named is None else named + fit
     return named
 
 
-def _add_wishes(owner_index: OwnerIndex, query: Query, scores: Scores) -> None:
-    """Add the components that depend on the kind of a record, not on its content."""
+def _add_wishes(owner_index: OwnerIndex, query: Query, evident: Floats, scores: Scores) -> None:
+    """Add the components that depend on the kind of a record, as shares of its evidence."""
     if query.asks_when and owner_index.session_count:
-        scores.add("time", owner_index.derived("timed", _timed_turns), HINT)
+        scores.add("time", owner_index.derived("timed", _timed_turns) * evident, HINT)
     if query.about_user or query.about_assistant:
-        scores.add("role", _flagged(owner_index, FROM_USER if query.about_user else FROM_ASSISTANT), ROLE)
+        by_assistant = _flagged(owner_index, FROM_ASSISTANT)
+        scores.add("role", (1 - by_assistant if query.about_user else by_assistant) * evident, ROLE)
     if owner_index.session_count:
-        scores.add("length", owner_index.derived("fullness", _fullness), LENGTH)
+        scores.add("length", owner_index.derived("fullness", _fullness) * evident, LENGTH)
+    if query.asks_now:
+        _add_latest(owner_index, scores)
+
+
+def _add_latest(owner_index: OwnerIndex, scores: Scores) -> None:
+    """Add, to records that answer about as well as the best one and are of its author, more the later they are.
+
+    Only the author's own records count: nobody else replaces what somebody said about the present.
+    """
+    if not len(scores.total) or (most := float(scores.total.max())) <= 0:
+        return
+    rows = (scores.total >= np.float32(ABOUT_AS_GOOD * most)).nonzero()[0]
+    voices = owner_index.voices()
+    rows = rows[voices[rows] == voices[int(scores.total.argmax())]]
+    if len(rows) < 2:
+        return
+    in_time = rows[np.lexsort((owner_index.keys.values[rows], owner_index.occurred.values[rows]))]
+    later: Floats = np.zeros(len(owner_index), np.float32)
+    later[in_time] = np.linspace(0, 1, len(in_time), dtype=np.float32)
+    scores.add("latest", later, LATEST)
 
 
 def _add_preferences(

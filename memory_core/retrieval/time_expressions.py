@@ -65,9 +65,20 @@ _EXPRESSION = re.compile(
     rf"|(?P<count>[0-9]{{1,3}}|{_any_of(_COUNTS)})\s{{1,3}}(?P<unit>day|week|weekend|month|year)s?"
     r"\s{1,3}(?P<side>ago|from\s{1,3}now))\b"
 )
+_AUXILIARY = "did|do|does|is|was|were|are|am|will|has|have|had|can|could|should|would|must"
+_ALONE = re.compile(r"\bwhen\b")
 _WHEN = re.compile(
-    r"\b(?:when|how\s{1,3}(?:long|often)|what\s{1,3}(?:date|year|month|day|time)"
-    r"|how\s{1,3}many\s{1,3}(?:days|weeks|months|years))\b"
+    rf"\b(?:when(?=\s{{1,3}}(?:{_AUXILIARY})\b|\W*$)|(?:and|or)\s{{1,3}}when|how\s{{1,3}}(?:long|often)|what\s{{1,3}}(?:date|year|month|day|time)"
+    r"|how\s{1,3}many\s{1,3}(?:days|weeks|months|years))"
+)
+_OTHER_QUESTION = re.compile(r"\b(?:what|which|who|whose|whom|where|why|how)\b")
+_NOW = re.compile(
+    r"\b(?:now|nowadays|currently|current|these\s{1,3}days|at\s{1,3}present|at\s{1,3}the\s{1,3}moment|today|still|latest"
+    r"|any\s?more|any\s{1,3}longer|lately)\b"
+)
+_THEN = re.compile(
+    r"\b(?:was|were|did|had|used\s{1,3}to|before|ago|first|originally|previously|formerly|last|earlier|old|until|when"
+    r"|back\s{1,3}then|would\s{1,3}have|yesterday|in\s{1,3}(?:19|20)[0-9]{2})\b"
 )
 _BEFORE_A_MONTH = "in|of|during|since|until|till|by|before|after|from|around|early|mid|late|last|next|this"
 _WORD = re.compile(r"\w+")
@@ -151,8 +162,21 @@ def has_time_expression(text: str, words: Sequence[str] | None = None) -> bool:
 
 
 def asks_when(query: str) -> bool:
-    """Return whether a query asks for a point in time, a duration or a frequency: "when", "how long", "how often"."""
-    return _WHEN.search(query.lower()) is not None
+    """Return whether a query asks for a point in time, a duration or a frequency: "when", "how long", "how often".
+
+    Beside another question word "when" is a conjunction ("How did it smell when the oven was opened?"), unless a verb
+    follows as in a question ("when did"), or it is joined by "and" or "or", or the last word.
+    """
+    lower = query.lower()
+    if _WHEN.search(lower) is not None:
+        return True
+    return "when" in lower and _ALONE.search(lower) is not None and _OTHER_QUESTION.search(lower) is None
+
+
+def asks_now(query: str) -> bool:
+    """Return whether a query asks what is true at present: "now", "these days", "still", and nothing of the past."""
+    lower = query.lower()
+    return _NOW.search(lower) is not None and _THEN.search(lower) is None
 
 
 def format_date(when: date) -> str:

@@ -170,4 +170,7 @@ async def test_the_vocabulary_tells_which_questions_the_model_knows() -> None:
     chinese = "\u6211\u59d0\u59d0\u4f4f\u5728\u54ea\u91cc?"
     for text in (russian, chinese, "Bis wann muss die Steuererkl\u00e4rung fertig sein?"):
         assert await embedder.familiarity(text) < 0.5
+    named = "Where did Szczepan Brzozowski park at Sahlgrenska?"
+    assert await embedder.familiarity(named) == 1.0, "names are words of no language"
+    assert await embedder.familiarity("Wer war das, und wann kam der an?") < 0.5, "short words are in any vocabulary"
     await embedder.close()

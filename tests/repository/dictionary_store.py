@@ -301,7 +301,7 @@ def entry(key: int, record: MemoryRecord) -> Entry:
         terms=found.packed,
         flags=found.flags | role_flag(record.role),
         words=found.words,
-        session=record.session if is_turn(record.kind, record.role) else None,
+        session=record.session if is_turn(record.kind) else None,
         author=record.author,
         occurred_at=micros(record.occurred_at),
         expires_at=None if record.expires_at is None else micros(record.expires_at),

@@ -83,6 +83,17 @@ def test_any_texts_have_the_scores_of_the_plain_formula(
     assert found.lacking[whole] == pytest.approx([0.0] * len(whole), abs=1e-5)
 
 
+def test_a_name_counts_in_a_memory_of_five_records_as_in_one_of_five_hundred() -> None:
+    shares: list[float] = []
+    for size in (5, 500):
+        corpus = OwnerIndex(None)
+        corpus.extend([entry(0, "mia nut"), *(entry(key, f"other{key} word{key}") for key in range(1, size))], [])
+        found = bm25(corpus, ["kitchen", "leave", "mia"])
+        shares.append(float(found.coverage()[0]))
+        assert found.coverage(0.0)[0] > found.coverage()[0] > 0
+    assert shares[0] > shares[1] / 3
+
+
 @given(TEXTS, QUERY, st.randoms(use_true_random=False))
 def test_the_order_of_records_and_words_does_not_matter(
     texts: list[str], terms: list[str], dice: random.Random

@@ -1,13 +1,27 @@
 """What the rules of conversations do, and that they leave other records alone."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memory_core import Draft, Memory
+from memory_core.protocols import SearchRequest
 from memory_core.retrieval import ranking
+from memory_core.retrieval.cosine_scale import Unrelated
+from memory_core.retrieval.dense import chance
+from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, TIMED
+from memory_core.retrieval.floor import FEWEST
+from memory_core.retrieval.owner_index import Entry, OwnerIndex
+from memory_core.retrieval.question import parse
+from memory_core.retrieval.ranking import HINT, LEAST_KNOWN, LENGTH, ROLE, Cosines, rank
+from memory_core.retrieval.term_hashes import pack
 from memory_core.settings import DEFAULT_EMBEDDER
+from memory_core.where.value import Where
 
 FACTS = [
     f"{who} {does} {what}"
@@ -30,15 +44,19 @@ async def test_facts_rank_the_same_without_the_rules_of_conversations(*, with_ve
 
 
 @pytest.mark.parametrize("with_vectors", [True, False])
-async def test_a_record_is_a_turn_by_its_role_or_by_its_kind(*, with_vectors: bool) -> None:
+async def test_a_record_is_a_turn_because_it_was_said_not_because_somebody_stated_it(*, with_vectors: bool) -> None:
     async with Memory(":memory:", embedder=DEFAULT_EMBEDDER if with_vectors else None) as memory:
         handle = memory.bind(app="demo", user="ann")
-        for session, wish in (("fact", {"kind": "fact"}), ("role", {"role": "tool"}), ("kind", {"kind": "message"})):
+        for session, wish in (
+            ("fact", {"kind": "fact", "role": "user"}),
+            ("note", {"role": "assistant"}),
+            ("said", {"kind": "message"}),
+        ):
             texts = ("Where does the ferry land?", "At the old pier.")
             await handle.add_many([Draft(text, session=session, **wish) for text in texts])  # type: ignore[arg-type]
         hits = await handle.search("Where does the ferry land?", explain=True, floor=False)
     lent = {hit.record.session for hit in hits if "neighbor" in (hit.components or {})}
-    assert lent == {"role", "kind"}
+    assert lent == {"said"}
 
 
 async def test_the_less_a_turn_says_the_more_it_takes_over() -> None:
@@ -46,8 +64,12 @@ async def test_the_less_a_turn_says_the_more_it_takes_over() -> None:
     async with Memory(":memory:", embedder=None) as memory:
         handle = memory.bind(app="demo", user="ann")
         for session, answer in enumerate(answers):
-            turns = ("Where does the ferry land?", answer)
-            await handle.add_many([Draft(text, session=str(session), role="user") for text in turns])
+            await handle.add_many(
+                [
+                    Draft("Where does the ferry land?", session=str(session), role="user", kind="message"),
+                    Draft(answer, session=str(session), role="assistant", kind="message"),
+                ]
+            )
         hits = await handle.search("ferry land", explain=True, floor=False)
     taken = {hit.record.text: (hit.components or {}).get("neighbor") for hit in hits}
     short, longer, longest = (taken[answer] for answer in answers)
@@ -65,8 +87,8 @@ async def test_turns_of_the_other_role_lend_only_what_is_beyond_the_weight_of_th
         handle = memory.bind(app="demo", user="ann")
         for answering in ("assistant", "user"):
             turns = (
-                Draft("Oh.", session=answering, role="user"),
-                Draft("Ferries land.", session=answering, role=answering),
+                Draft("Oh.", session=answering, author="Ann", role="user", kind="message"),
+                Draft("Ferries land.", session=answering, author="Bo", role=answering, kind="message"),
             )
             await handle.add_many(turns)
         hits = await handle.search(question, explain=True, floor=False)
@@ -77,3 +99,94 @@ async def test_turns_of_the_other_role_lend_only_what_is_beyond_the_weight_of_th
     beyond = ranking.ROLE * ranking.LENT * unsaid if is_asked_of_the_user else 0.0
     assert taken["assistant"] == pytest.approx(taken["user"] - beyond, abs=1e-5)
     assert taken["user"] > ranking.ROLE * ranking.LENT
+
+
+async def test_turns_of_one_author_lend_each_other_nothing() -> None:
+    async with Memory(":memory:", embedder=None) as memory:
+        handle = memory.bind(app="demo", user="ann")
+        for second in ("Eve", "Bo", None):
+            turns = (("Eve", "Where does the ferry land?"), (second, "At the old pier."))
+            await handle.add_many([Draft(text, author=who, session=str(second), kind="message") for who, text in turns])
+        hits = await handle.search("Where does the ferry land?", explain=True, floor=False)
+    lent = {hit.record.session for hit in hits if "neighbor" in (hit.components or {})}
+    assert lent == {"Bo", "None"}
+
+
+async def test_a_fact_is_not_buried_under_what_the_user_said() -> None:
+    async with Memory(":memory:") as memory:
+        handle = memory.bind(app="demo", user="ann")
+        said = (
+            "my tooth is fine again, I only needed some sleep",
+            "I read about bees and now I want a hive on my roof",
+        )
+        await handle.add_many(
+            [
+                Draft("Employer since May: Harbour Freight Ltd", kind="fact"),
+                *(Draft(text, role="user", session=str(n), kind="message") for n, text in enumerate(said)),
+                Draft("Noted. Tell me more whenever you like.", role="assistant", kind="message"),
+            ]
+        )
+        best, *_ = await handle.search("Which company do I work for?", explain=True)
+    assert best.record.kind == "fact"
+    assert best.components is not None
+    assert best.components["role"].weighted > 0
+
+
+async def test_of_several_answers_of_one_author_about_the_present_the_latest_comes_first() -> None:
+    at = datetime(2026, 3, 2, tzinfo=UTC)
+    lived = (("Ann", "Ann lives in Ghent."), ("Ann", "Ann lives in Turin."), ("Eve", "Ann lives in Porto."))
+    async with Memory(":memory:", embedder=None) as memory:
+        handle = memory.bind(app="demo", user="ann")
+        for day, (who, text) in enumerate(lived):
+            await handle.add(Draft(text, author=who, kind="fact", occurred_at=at + timedelta(days=day)))
+        now, *_ = await handle.search("Where does Ann live now?", explain=True)
+        then = await handle.search("Where did Ann live before?", explain=True)
+    assert now.record.text == "Ann lives in Turin."
+    assert now.components is not None
+    assert now.components["latest"].weighted == ranking.LATEST
+    assert all("latest" not in (hit.components or {}) for hit in then)
+
+
+WORDS = ("ferry", "pier", "roses", "clock", "harbour")
+RECORDS = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from(WORDS), min_size=1, max_size=40),
+        st.sampled_from(("ann", "bo", None)),
+        st.sampled_from((0, FROM_USER, FROM_ASSISTANT)),
+        st.sampled_from((None, "one", "two")),
+        st.floats(-1, 1, width=32),
+    ),
+    min_size=1,
+    max_size=12,
+)
+ASKED = st.sampled_from(
+    (
+        "When did I see the ferry?",
+        "what did you say about roses to Ann on 1 January 1970",
+        "clock of Bo",
+        "now, my pier?",
+    )
+)
+
+
+@given(RECORDS, ASKED, st.sampled_from((0.0, 0.5, 1.0)))
+def test_nothing_is_added_to_a_record_without_evidence_and_never_more_than_the_weights(
+    records: list[tuple[list[str], str | None, int, str | None, float]], asked: str, known: float
+) -> None:
+    """Evidence is what a record's words, vector, neighbors and session say; the rest are shares."""
+    index = OwnerIndex(None)
+    index.extend(
+        [
+            Entry(n, pack(text), flags | TIMED, len(text), session, author, n, None, active=True)
+            for n, (text, author, flags, session, _) in enumerate(records)
+        ],
+        (),
+    )
+    near = np.array([cosine for *_, cosine in records], np.float32)
+    request = SearchRequest(text=asked, limit=len(records), mode="hybrid", where=Where(), explain=True, floor=False)
+    found = rank(index, parse(asked), Cosines(near, Unrelated(0.05, 0.1), known), request, now=0, allowed=None)
+    priors = {"speaker": HINT, "date": HINT, "time": HINT, "role": ROLE, "length": LENGTH}
+    for parts in found.components or ():
+        evidence = sum(parts[name].weighted for name in ("cosine", "bm25", "neighbor", "session") if name in parts)
+        share = min(max(evidence / chance(max(len(records), FEWEST)), 0), 1) * max(known, LEAST_KNOWN)
+        assert all(parts[name].weighted <= most * share + 1e-4 for name, most in priors.items() if name in parts)

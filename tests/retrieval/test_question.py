@@ -30,6 +30,9 @@ def test_words_that_only_say_which_form_the_answer_has_are_no_terms(query: str, 
         ("What did the assistant say about Rome?", False, True),
         ("Could you show me a recipe?", True, False),
         ("When does the ferry leave?", False, False),
+        ("spoke length that i put in", True, False),
+        ("What bothers me about Rome?", True, False),
+        ("\u00bfA qui\u00e9n me parezco?", False, False),
         ("", False, False),
     ],
 )
@@ -51,6 +54,12 @@ def test_a_query_says_whose_words_it_asks_for(query: str, user: bool, assistant:
 )
 def test_names_are_capitals_inside_an_english_sentence(query: str, names: set[str]) -> None:
     assert parse(query).proper == names
+
+
+def test_a_word_after_an_article_is_nobodys_name() -> None:
+    assert "ann" in parse("what did ann say about the coolant?").names
+    assert "coolant" not in parse("How concentrated must the coolant be on my machine?").names
+    assert "machine" not in parse("How concentrated must the coolant be on my machine?").names
 
 
 def test_participants_are_cut_out_of_what_is_embedded() -> None:

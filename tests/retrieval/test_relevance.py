@@ -19,10 +19,11 @@ def test_the_best_of_many_has_to_show_more_than_the_best_of_few(size: int, best:
 
 
 def test_a_name_that_nobody_mentioned_asks_for_more() -> None:
-    best = chance(1_000)
-    assert is_answered(best, 1_000)
-    assert not is_answered(best, 1_000, unknown_names=1)
-    assert is_answered(best + UNKNOWN_NAME, 1_000, unknown_names=1)
+    least = chance(1_000) - SLACK
+    assert is_answered(least, 1_000)
+    assert not is_answered(least, 1_000, unknown_names=1)
+    assert is_answered(least + UNKNOWN_NAME, 1_000, unknown_names=1)
+    assert is_answered(least + 2 * UNKNOWN_NAME, 1_000, unknown_names=9)
 
 
 def test_where_the_embedder_knows_no_word_any_word_that_matches_is_enough() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from memory_core.retrieval.time_expressions import (
     DateMention,
+    asks_now,
     asks_when,
     format_date,
     has_time_expression,
@@ -122,6 +123,7 @@ def test_no_text_and_no_time_raises(text: str, when: datetime) -> None:
     assert len(set(resolved)) == len(resolved)
     has_time_expression(text)
     asks_when(text)
+    asks_now(text)
 
 
 @given(TEXTS)
@@ -188,15 +190,50 @@ def test_a_text_without_time_is_not(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["When did it start?", "how long was it", "How often?", "In what year?", "How many weeks passed?"]
+    "query",
+    [
+        "When did it start?",
+        "how long was it",
+        "How often?",
+        "In what year?",
+        "How many weeks passed?",
+        "Tell me when she left",
+        "What happened, and when?",
+        "when did you say what she wants?",
+    ],
 )
 def test_a_question_about_time_is_recognised(query: str) -> None:
     assert asks_when(query)
 
 
-@pytest.mark.parametrize("query", ["", "Who came?", "How many dogs?", "whenever", "What did she say?"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "Who came?",
+        "How many dogs?",
+        "whenever",
+        "What did she say?",
+        "How did it smell when the oven was opened?",
+        "When I lived in Rome, what did I eat?",
+    ],
+)
 def test_other_questions_do_not_ask_when(query: str) -> None:
     assert not asks_when(query)
+
+
+@pytest.mark.parametrize(
+    "query", ["Where do I live now?", "Which car do they drive these days", "Am I still a member?", "current gate code"]
+)
+def test_a_question_about_the_present_is_recognised(query: str) -> None:
+    assert asks_now(query)
+
+
+@pytest.mark.parametrize(
+    "query", ["", "Where do I live?", "Where did I live until now?", "Who was still there?", "know"]
+)
+def test_other_questions_do_not_ask_about_the_present(query: str) -> None:
+    assert not asks_now(query)
 
 
 @pytest.mark.parametrize("unit", ["last ", "1", " ", "a couple of ", "in ", "may ", "7 may, ", "2023-", "\n", "th "])

@@ -23,18 +23,20 @@ def test_the_largest_and_their_equals_are_among_the_leading(numbers: list[int], 
     assert {row for row, number in enumerate(numbers) if number >= smallest} <= set(rows)
 
 
-@given(st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 9)), max_size=600), st.integers(1, 12))
-def test_the_best_are_the_largest_and_of_equals_those_of_the_smaller_keys(
-    numbers: list[tuple[int, int]], count: int
+@given(st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 2), st.integers(0, 9)), max_size=600), st.integers(1, 12))
+def test_the_best_are_the_largest_and_of_equals_the_earlier_ones(
+    numbers: list[tuple[int, int, int]], count: int
 ) -> None:
-    values, keys = np.array([n for n, _ in numbers], np.float32), np.array([key for _, key in numbers], np.int64)
-    expected = sorted(range(len(numbers)), key=lambda row: (-values[row], keys[row], row))[:count]
-    assert best(values, keys, count).tolist() == expected
+    values = np.array([value for value, _, _ in numbers], np.float32)
+    times = np.array([time for _, time, _ in numbers], np.int64)
+    keys = np.array([key for _, _, key in numbers], np.int64)
+    expected = sorted(range(len(numbers)), key=lambda row: (-values[row], times[row], keys[row], row))[:count]
+    assert best(values, times, keys, count).tolist() == expected
 
 
 def test_what_numbers_lose_when_they_are_added_up_decides_no_order() -> None:
     values = np.array([0.30000001, 0.3, 0.29999998], np.float32)
-    assert best(values, np.array([2, 3, 1]), 3).tolist() == [2, 0, 1]
+    assert best(values, np.zeros(3, np.int64), np.array([2, 3, 1]), 3).tolist() == [2, 0, 1]
 
 
 def test_few_of_many_are_leading() -> None:

@@ -215,7 +215,7 @@ async def turns_before(owner: Owner, placed: Sequence[tuple[MemoryRecord, int]])
     neighbours. They are hints: a turn that arrives later and was said earlier does not change them."""
     by_session: dict[str, list[tuple[int, int, str]]] = {}
     for record, seq in placed:
-        if record.session is not None and is_turn(record.kind, record.role):
+        if record.session is not None and is_turn(record.kind):
             by_session.setdefault(record.session, []).append((micros(record.occurred_at), seq, record.id))
     requests: list[models.QueryRequest] = []
     for session, turns in by_session.items():

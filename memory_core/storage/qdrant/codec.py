@@ -220,7 +220,7 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
         words=found.words,
         pieces=len(item.chunks),
         importance=record.importance,
-        session=record.session if is_turn(record.kind, record.role) else None,
+        session=record.session if is_turn(record.kind) else None,
         author=record.author,
         before=known.before,
     )

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from memory_core.models import Fingerprint, Scope
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.dense import WORTH_GATHERING
-from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
+from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, TURN
 from memory_core.retrieval.joined_index import joined
 from memory_core.retrieval.owner_index import AT_ONCE, Entries, OwnerIndex
 from memory_core.retrieval.unit_vectors import Floats, from_halves
@@ -49,7 +49,7 @@ LONG_LOAD: Final = 5_000
 Missing = Callable[[Readers], Awaitable[Callable[[], None]]]
 
 _FLAGS: Final = f"flags | CASE role WHEN 'user' THEN {FROM_USER} WHEN 'assistant' THEN {FROM_ASSISTANT} ELSE 0 END"
-_SESSION: Final = "CASE WHEN role IS NOT NULL OR kind = 'message' THEN session END"
+_SESSION: Final = f"CASE kind WHEN '{TURN}' THEN session END"
 """See `features.is_turn`."""
 _NUMBERS: Final = ("record.key", _FLAGS, "words", "occurred_at", "state = 'active'", "length(terms)")
 _ENTRIES: Final = (
