@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 from memory_core import Recalled, RecallOptions
-from memory_core.adapting import AgentMemory, cut_query, reason_for_log, recall_with
+from memory_core.adapting import NOTHING, AgentMemory, Asked, block_for, reason_for_log
 from memory_spade.memory.deadline import Deadline
 
 logger = logging.getLogger(__name__)
-
-NOTHING: Final = Recalled("", (), ())
 
 
 async def recalled(
@@ -22,7 +19,7 @@ async def recalled(
     logged, and nothing is recalled."""
 
     async def recall() -> Recalled:
-        return await recall_with(await memory(), cut_query(query), options)
+        return await block_for(await memory(), Asked(query), options)
 
     try:
         return await deadline.read("recalling memories", recall)
