@@ -36,8 +36,9 @@ check-fast: $(VENV)/.dev  ## `make test` without slow tests and coverage
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync static
 	$(PY) -m pytest -m "not process and not slow" $(PYTEST_ARGS)
 
-torture: $(VENV)/.dev  ## crashes, forks, shared and dropped memories by the hundred; takes some minutes
+torture: $(VENV)/.dev  ## crashes, forks, shared and dropped memories by the hundred, and the table of faults; takes some minutes
 	TORTURE=1 $(PY) -m pytest -m torture -n 2 --dist worksteal -rs $(PYTEST_ARGS)
+	$(PY) -m tests.storage.faults.matrix
 
 # The two type checkers take a core each, and a while.
 static: check-mypy check-pyright check-style

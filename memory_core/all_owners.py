@@ -5,9 +5,11 @@ Never for an adapter or a tool: they act for one owner, through a bound handle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from heapq import nlargest
-from typing import TypeVar
+from itertools import chain
+from typing import Final, TypeVar
 
 from memory_core.concurrency.loop import on_core
 from memory_core.handle import BoundMemory, owned_by
@@ -18,6 +20,9 @@ from memory_core.storage.optional import maintained
 from memory_core.where.value import EVERYTHING, Where
 
 T = TypeVar("T")
+
+AT_ONCE: Final = 32
+"""Owners that are asked side by side, so that one whose index has to be loaded does not hold up the others."""
 
 
 class Operator:
@@ -36,7 +41,10 @@ class Operator:
 
     async def stats(self) -> Mapping[Scope, Stats]:
         """The counts of each owner."""
-        return {owner: await self.handle(owner).stats() for owner in await self.owners()}
+        counts: dict[Scope, Stats] = {}
+        for some in _parts(await self.owners()):
+            counts |= zip(some, await asyncio.gather(*(self.handle(owner).stats() for owner in some)), strict=True)
+        return counts
 
     async def search(
         self, query: str, *, limit: int = 10, where: Where = EVERYTHING, mode: Mode = "hybrid", explain: bool = False
@@ -50,9 +58,15 @@ class Operator:
             query, limit, where, mode, explain: As for `BoundMemory.search`.
         """
         best: list[Hit] = []
-        for owner in await self.owners():
-            hits = await self.handle(owner).search(query, limit=limit, where=where, mode=mode, explain=explain)
-            best = nlargest(limit, [*best, *hits], key=lambda hit: hit.score)  # among equal scores, the earlier owner's
+        for some in _parts(await self.owners()):
+            found = await asyncio.gather(
+                *(
+                    self.handle(owner).search(query, limit=limit, where=where, mode=mode, explain=explain)
+                    for owner in some
+                )
+            )
+            every = chain(best, *found)  # among equal scores, the earlier owner's
+            best = nlargest(limit, every, key=lambda hit: hit.score)
         return Hits(best)
 
     async def check(self) -> list[str]:
@@ -68,3 +82,7 @@ class Operator:
             return await work(await self._memory.ready())
 
         return await on_core(on_store)
+
+
+def _parts(owners: Sequence[Scope]) -> Iterator[Sequence[Scope]]:
+    return (owners[start : start + AT_ONCE] for start in range(0, len(owners), AT_ONCE))

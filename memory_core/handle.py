@@ -540,9 +540,13 @@ class BoundMemory:
         return await on_core(on_store)
 
     def _owned(self) -> Scope:
-        if self._scope.user is None:
-            raise ScopeError(f"{self._scope} leaves the user open; bind one first: handle.bind(user=...)")
-        return self._scope
+        return _with_user(self._scope)
+
+
+def _with_user(scope: Scope) -> Scope:
+    if scope.user is None:
+        raise ScopeError(f"{scope} leaves the user open; bind one first: handle.bind(user=...)")
+    return scope
 
 
 def _checked(where: Where) -> Where:
@@ -589,9 +593,13 @@ async def settled(handle: BoundMemory, *, timeout: float | None = None) -> None:
     Raises:
         EmbeddingError: Vectors are still pending after that time. They are computed later, and nothing is lost.
     """
+
+    async def on_store() -> int:
+        return await optional.pending(await handle.memory.ready(), _with_user(handle.scope))
+
     end = None if timeout is None else time.monotonic() + timeout
     pause = _FIRST_PAUSE_SECONDS
-    while pending := (await handle.stats()).vectors_pending:
+    while pending := await on_core(on_store):
         if end is not None and time.monotonic() >= end:
             raise EmbeddingError(
                 f"vectors still pending after {timeout:g} s: {pending}; they are computed later, and until then their "

@@ -37,6 +37,24 @@ class Scrubbing(Protocol):
         ...
 
 
+@runtime_checkable
+class CountingPending(Protocol):
+    """Optional for a `Counting` store: the vectors that are still to be computed, without the other counts."""
+
+    async def pending(self, scope: Scope) -> int:
+        """`Stats.vectors_pending` of the scope."""
+        ...
+
+
+async def pending(store: Store, scope: Scope) -> int:
+    """See `CountingPending.pending`."""
+    return (
+        await store.pending(scope)
+        if isinstance(store, CountingPending)
+        else (await stats(store, scope)).vectors_pending
+    )
+
+
 async def scrub(store: Store) -> bool:
     """See `Scrubbing.scrub`; `False` for a store that cannot do it."""
     return isinstance(store, Scrubbing) and await store.scrub()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -11,6 +12,7 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -216,6 +218,24 @@ def test_every_copy_has_a_mark_of_its_own_and_nothing_beside_it(tmp_path: Path) 
 
 
 @pytest.mark.process
+def test_pages_that_a_loss_of_power_left_under_newer_headers_are_not_taken_for_a_foreign_log(tmp_path: Path) -> None:
+    """The header of a page can reach the disk without the page; then what an earlier log had there follows it."""
+    path, log = tmp_path / "memory.db", tmp_path / "memory.db-wal"
+    texts = remember(path, "ann", 20)
+    crash(path, "appended")
+    content, known = log.read_bytes(), list(lineage._marks_in(log, whole=True))
+    for number, mark in enumerate(dict.fromkeys(known)):
+        content = content.replace(mark, number.to_bytes(8, "big"))
+    earlier = bytearray(content)
+    for start in (found.start() for found in re.finditer(re.escape(lineage._TAG), content)):
+        body = content[start : start + 24]
+        earlier[start + 24 : start + 28] = crc32(body).to_bytes(4, "big")
+    log.write_bytes(earlier)
+    assert not set(lineage._marks_in(log, whole=False)) & set(known)
+    assert texts_of(path, "ann")[: len(texts)] == texts
+
+
+@pytest.mark.process
 async def test_every_transaction_in_a_log_names_the_mark_before_it(tmp_path: Path) -> None:
     """Otherwise a log that begins with it would be taken for that of another file."""
     path = tmp_path / "memory.db"
@@ -230,7 +250,7 @@ async def test_every_transaction_in_a_log_names_the_mark_before_it(tmp_path: Pat
             add_view(path)
             await memory.operator().vacuum()
             await ann.add("the last fact")
-            marks = list(lineage._marks_in(path.with_name("memory.db-wal")))
+            marks = list(lineage._marks_in(path.with_name("memory.db-wal"), whole=True))
     transactions = list(dict.fromkeys(zip(marks[::2], marks[1::2], strict=True)))
     assert len(transactions) >= 3
     for before, this in transactions:

@@ -164,7 +164,7 @@ class Writer:
         answer((promise, *outcome) for promise, outcome in zip(promises, outcomes, strict=True))
         try:
             return lacks_vectors(db)
-        except sqlite3.Error as error:  # no caller depends on it, and the next commit checks again
+        except (sqlite3.Error, MemoryError) as error:  # no caller depends on it, and the next commit checks again
             logger.info("could not check for pending vectors: %s", reason_for_log(error))
             return False
 

@@ -6,23 +6,23 @@ names the mark before. The file itself has the mark of its last checkpoint, and 
 only after a complete one. So a log belongs to a file if it has set or replaced the mark that the file has. A copy made
 by `backup` begins with a mark of its own.
 
-The log is read as a file: SQLite has locks on the database and on the -shm file only, so closing a descriptor of the
-log drops none (`files.py`). Its format: https://sqlite.org/fileformat2.html#walformat
+The log is read as a file (`log_format.py`): SQLite has locks on the database and on the -shm file only, so closing a
+descriptor of the log drops none (`files.py`).
 """
 
 from __future__ import annotations
 
-import os
 import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import Final, NamedTuple
 from zlib import crc32
 
 from memory_core.errors import StoreUnavailableError
 from memory_core.storage.sqlite import meta
+from memory_core.storage.sqlite.log_format import header_of, pages_in
 
 NAME: Final = "lineage"
 """The name of the mark in `meta`."""
@@ -36,10 +36,6 @@ _MARK_BYTES: Final = len(_TAG) + 2 * _BYTES + 4
 
 _PAGE: Final = 2
 """The page of `meta`, which is the first table of the schema; VACUUM keeps the order."""
-_MAGIC: Final = frozenset({0x377F0682, 0x377F0683})
-_HEADER_BYTES: Final = 32
-_FRAME_BYTES: Final = 24
-"""Of the headers of a log and of each page in it."""
 _TRIES: Final = 8
 """While other processes write, the log may begin again between two reads of it."""
 
@@ -101,8 +97,9 @@ def insist_on_own_log(path: Path) -> None:
         mark = None if generation is None else mark_of(path)
         if generation is None or mark is None:
             return
-        known = set(_marks_in(log))
-        if not known or mark in known:
+        # Of frames that were not complete before a loss of power, the header may be there and the page an older one.
+        known = set(_marks_in(log, whole=False))
+        if not known or mark in known or not (known := set(_marks_in(log, whole=True))) or mark in known:
             return
         # What a live process writes may be read in part. The second time, the log would be read in full.
         if suspected == (generation, mark):
@@ -143,32 +140,19 @@ def _generation(log: Path) -> bytes | None:
     """The header of the log, which differs each time it begins again; `None` without one."""
     try:
         with log.open("rb") as file:
-            header = file.read(_HEADER_BYTES)
+            return header_of(file)
     except FileNotFoundError:
         return None
-    is_log = len(header) == _HEADER_BYTES and int.from_bytes(header[:4], "big") in _MAGIC
-    return header if is_log else None
 
 
-def _marks_in(log: Path) -> Iterator[bytes]:
-    """The marks that the transactions in the log have set or replaced."""
+def _marks_in(log: Path, *, whole: bool) -> Iterator[bytes]:
+    """The marks that the transactions in the log have set or replaced; with `whole`, those that SQLite would apply."""
     try:
         with log.open("rb") as file:
-            for page in _pages_in(file):
+            for page in pages_in(file, _PAGE, whole=whole):
                 start = page.find(_TAG)
                 mark = _unpacked(page[start : start + _MARK_BYTES]) if start >= 0 else None
                 if mark is not None:
                     yield from mark
     except FileNotFoundError:  # the last process has closed the file meanwhile
         return
-
-
-def _pages_in(file: IO[bytes]) -> Iterator[bytes]:
-    """The versions of the page of `meta` that the log has, of its present generation."""
-    header = file.read(_HEADER_BYTES)
-    size, salts = int.from_bytes(header[8:12], "big"), header[16:24]
-    while len(frame := file.read(_FRAME_BYTES)) == _FRAME_BYTES and frame[8:16] == salts:
-        if int.from_bytes(frame[:4], "big") == _PAGE:
-            yield file.read(size)
-        else:
-            file.seek(size, os.SEEK_CUR)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, Final
 
 from memory_core.models import EMPTY_STATS, STATES, MemoryRecord, Scope, Stats, Version
 from memory_core.storage.shared.stored_forms import moment
@@ -12,9 +14,9 @@ from memory_core.storage.shared.versions import versions_of
 from memory_core.storage.sqlite import revisions
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.damage import explaining
-from memory_core.storage.sqlite.owners import SIZE, find
+from memory_core.storage.sqlite.owners import SIZE, Owner, find
 from memory_core.storage.sqlite.transactions import snapshot
-from memory_core.storage.sqlite.where import conditions
+from memory_core.storage.sqlite.where import Conditions, conditions, owner_range
 from memory_core.storage.sqlite.writing import overwrite_columns
 from memory_core.where.value import Where
 
@@ -47,8 +49,27 @@ def touch(
     return read
 
 
+def pending(db: sqlite3.Connection, scope: Scope, now: int) -> int:
+    """The number of missing vectors of the records visible in a scope; takes time only for those that are missing."""
+    with snapshot(db):
+        owner = find(db, scope)
+        return 0 if owner is None else _pending(db, owner, conditions(owner.id, scope, Where(states=STATES), now))
+
+
+def _pending(db: sqlite3.Connection, owner: Owner, found: Conditions) -> int:
+    (missing,) = db.execute(
+        "SELECT count(*) FROM chunk CROSS JOIN record ON record.key = chunk.record "
+        f"WHERE chunk.vector IS NULL AND chunk.record BETWEEN ? AND ? AND {found.sql}",
+        (*owner_range(owner.id), *found.parameters),
+    ).fetchone()
+    return int(missing)
+
+
+_SUMS: Final = f"count(*), min(occurred_at), max(occurred_at), sum(importance), sum(confidence), sum({SIZE})"
+
+
 def count(db: sqlite3.Connection, scope: Scope, now: int, *, has_embedder: bool) -> Stats:
-    """Count the records visible in a scope.
+    """Count the records visible in a scope, in one pass over them.
 
     Args:
         has_embedder: Whether missing vectors count as pending; without an embedder they never arrive.
@@ -58,36 +79,44 @@ def count(db: sqlite3.Connection, scope: Scope, now: int, *, has_embedder: bool)
         if owner is None:
             return EMPTY_STATS
         found = conditions(owner.id, scope, Where(states=STATES), now)
-        total = db.execute(
-            "SELECT count(*), count(DISTINCT session), min(occurred_at), max(occurred_at), avg(importance), "
-            f"avg(confidence), sum({SIZE}) FROM record WHERE {found.sql}",
+        groups = db.execute(
+            f"SELECT kind, tier, state, {_SUMS} FROM record WHERE {found.sql} GROUP BY kind, tier, state",
             found.parameters,
+        ).fetchall()
+        (sessions,) = db.execute(
+            f"SELECT count(DISTINCT session) FROM record WHERE session IS NOT NULL AND {found.sql}", found.parameters
         ).fetchone()
-        (pending,) = db.execute(
-            f"SELECT count(*) FROM chunk WHERE vector IS NULL AND record IN (SELECT key FROM record WHERE {found.sql})",
-            found.parameters,
-        ).fetchone()
-        by = {
-            column: dict(
-                db.execute(
-                    f"SELECT {column}, count(*) FROM record WHERE {found.sql} GROUP BY {column}",
-                    found.parameters,
-                ).fetchall()
-            )
-            for column in ("kind", "tier", "state")
-        }
-    records, sessions, oldest, newest, importance, confidence, size = total
+        missing = _pending(db, owner, found) if has_embedder else 0
+    if not groups:
+        return EMPTY_STATS
     with explaining("a moment of a record"):
-        return Stats(
-            records,
-            by["kind"],
-            by["tier"],
-            by["state"],
-            sessions,
-            None if oldest is None else moment(oldest),
-            None if newest is None else moment(newest),
-            importance,
-            confidence,
-            pending if has_embedder else 0,
-            size or 0,
-        )
+        return _stats(groups, sessions, missing)
+
+
+def _stats(groups: Sequence[tuple[Any, ...]], sessions: int, missing: int) -> Stats:
+    """The counts of rows that are grouped by kind, tier and state."""
+    kinds, tiers, states = (_numbers(groups, place) for place in range(3))
+    records = sum(kinds.values())
+    oldest, newest = (choose(group[place] for group in groups) for choose, place in ((min, 4), (max, 5)))
+    importance, confidence, size = (sum(group[place] for group in groups) for place in (6, 7, 8))
+    return Stats(
+        records,
+        kinds,
+        tiers,
+        states,
+        sessions,
+        moment(oldest),
+        moment(newest),
+        importance / records,
+        confidence / records,
+        missing,
+        size,
+    )
+
+
+def _numbers(groups: Sequence[tuple[Any, ...]], place: int) -> dict[str, int]:
+    """The number of records for each name at this place of the groups."""
+    numbers: Counter[str] = Counter()
+    for group in groups:
+        numbers[group[place]] += group[3]
+    return dict(numbers)

@@ -26,6 +26,8 @@ def file_problems_explained(what: str) -> Generator[None]:
         if isinstance(error, sqlite3.Error) and is_undecodable(error):
             raise damaged(f"text in {what}") from error
         raise StoreUnavailableError(f"{what} cannot be used: {error}") from error
+    except MemoryError as error:  # what sqlite3 raises if SQLite gets no memory
+        raise StoreUnavailableError(f"{what} cannot be used: there is no memory left for SQLite") from error
     except sqlite3.DatabaseError as error:
         raise DamagedStoreError(f"{what} is damaged ({error}); restore it from a backup") from error
 

@@ -346,6 +346,13 @@ class SqliteStore:
             unless=lambda db: looks_long(find(db, scope), EVERYTHING),
         )
 
+    async def pending(self, scope: Scope) -> int:
+        """See `optional.CountingPending`."""
+        if await self._shared.searching_embedder() is None:
+            return 0
+        now = self._now()
+        return await self._reader.run(lambda db: listing.pending(db, scope, now))
+
     async def owners(self) -> Scopes:
         """See `Maintained.owners`."""
         return await self._reader.run(owners.owners)
