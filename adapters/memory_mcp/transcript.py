@@ -85,8 +85,8 @@ def _branches(entries: Sequence[Entry]) -> Transcript:
     def is_left(message: Message) -> bool:
         if message.id is None or message.id in after:
             return False
-        fork = _line(message.id, parents, after)[-1:]
-        return bool(fork) and (after.get(fork[0]) == "user" or (begins_anew and fork[0] in beginnings))
+        (*_, fork) = _line(message.id, parents, after) or [message.id]
+        return after[fork] == "user" if fork in after else begins_anew and fork in beginnings
 
     left = {message.id for message in said if is_left(message)} - {None}
     return Transcript(
