@@ -30,6 +30,7 @@ from memory_core.protocols import AgentMemory
 from memory_core.recall.block import remembered_block
 from memory_core.recall.recalling import recall as recall_with
 from memory_core.records.draft_to_record import complete
+from memory_core.retrieval.hits import covered
 from memory_core.spaces import PRIVATE
 from memory_core.storage.shared.transfer import Carried
 from memory_core.tools.arguments import Arguments
@@ -124,6 +125,7 @@ __all__ = [
     "check_unit",
     "complete",
     "core_loop",
+    "covered",
     "cut_query",
     "cut_to_bytes",
     "database",
