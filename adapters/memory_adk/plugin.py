@@ -32,7 +32,7 @@ from memory_adk.recall import recall, show
 from memory_adk.service import MemoryService, check_service
 from memory_adk.shown import Shown, in_conversation, in_prompt, shown_in
 from memory_core import EmbeddingError, InvalidInputError, MemoryCoreError, RecallOptions, StorageError
-from memory_core.adapting import limits, reason_for_log
+from memory_core.adapting import limits, reason_for_log, with_profile
 
 logger = logging.getLogger(__name__)
 
@@ -233,16 +233,17 @@ class MemoryPlugin(BasePlugin):
             logger.error("a turn of session %s is not stored: %s", session.id, reason_for_log(error))  # noqa: TRY400
 
     async def _recall(self, service: MemoryService, invocation_context: InvocationContext, shown: Shown) -> str:
-        """Return the block of memories for this turn; empty without memories, or if the search takes too long."""
+        """Return the profile and the block of memories for this turn; empty if there is nothing, or not in time."""
         query = content_text(invocation_context.user_content)
         session = invocation_context.session
         options = self._options
         memory = service.memory_of(session.app_name, session.user_id)
+
+        async def block() -> str:
+            found = await recall(memory, query, options, context=options.neighbors, without_events=shown.events)
+            return await with_profile(memory, found.text)
+
         try:
-            recalled = await service.access.run(
-                lambda: recall(memory, query, options, context=options.neighbors, without_events=shown.events),
-                seconds=self._seconds,
-            )
+            return await service.access.run(block, seconds=self._seconds)
         except (StorageError, EmbeddingError):  # it is logged once that the store does not answer
             return ""
-        return recalled.text

@@ -21,11 +21,11 @@ from memory_adk.recall import as_results, for_search
 from memory_adk.service import MAX_CHARS, MemoryService, check_service
 from memory_adk.tools import DEFAULT_RESULTS, STORE_IMPORTANT_INFORMATION, MemoryTool, search_past_conversations
 from memory_core import RecallOptions
-from memory_core.adapting import FORGET_MEMORY, UPDATE_MEMORY
+from memory_core.adapting import FORGET_MEMORY, MEMORY_PIN, UPDATE_MEMORY
 
 
 class MemoryToolset(BaseToolset):
-    """`search_past_conversations`, `store_important_information`, `update_memory` and `forget_memory`.
+    """`search_past_conversations`, `store_important_information`, `update_memory`, `forget_memory`, `memory_pin`.
 
     The owner of a call comes from ADK's context, never from the model. Every answer is a dict with `status` (`success`
     or `error`) and `message`.
@@ -55,7 +55,7 @@ class MemoryToolset(BaseToolset):
         check_service(service)
         options = recall or for_search(DEFAULT_RESULTS, MAX_CHARS)
         search = search_past_conversations(as_results(options, neighbors))
-        tools = (search, STORE_IMPORTANT_INFORMATION, UPDATE_MEMORY, FORGET_MEMORY)
+        tools = (search, STORE_IMPORTANT_INFORMATION, UPDATE_MEMORY, FORGET_MEMORY, MEMORY_PIN)
         self._tools = [self._tool_class(service, tool) for tool in tools]
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:

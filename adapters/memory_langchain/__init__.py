@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from memory_langchain.bank import BankMiddleware
+    from memory_langchain.chat_model import LangChainModel
     from memory_langchain.classic import ConversationMemory
     from memory_langchain.embedding import LangChainEmbedder
     from memory_langchain.history import MemoryChatMessageHistory
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         "CallScope",
         "ConversationMemory",
         "LangChainEmbedder",
+        "LangChainModel",
         "MemoryChatMessageHistory",
         "MemoryMiddleware",
         "MemoryRetriever",
@@ -68,6 +70,7 @@ _HOME: Final = {
     "CallScope": "scope",
     "ConversationMemory": "classic",
     "LangChainEmbedder": "embedding",
+    "LangChainModel": "chat_model",
     "MemoryChatMessageHistory": "history",
     "MemoryMiddleware": "middleware",
     "MemoryRetriever": "retriever",

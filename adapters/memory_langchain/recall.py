@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from memory_core import MemoryRecord, Recalled, RecallOptions
-from memory_core.adapting import NOTHING, Asked, block_for
+from memory_core.adapting import NOTHING, Asked, block_for, with_profile
 from memory_langchain.messages import message_id, searchable_text
 from memory_langchain.scope import CallScope
 
@@ -24,7 +24,7 @@ DEFAULT_RECALL: Final = RecallOptions()
 async def recall(
     scope: CallScope, query: str, options: RecallOptions, *, k: int, is_shown: Callable[[MemoryRecord], bool]
 ) -> Recalled:
-    """Recall memories of the user for a question as a block, without the records that the prompt already shows.
+    """Recall memories of the user for a question as a block, after the profile and without what the prompt shows.
 
     Args:
         scope: Whose memories, shared spaces included.
@@ -36,7 +36,8 @@ async def recall(
     if k == 0:
         return NOTHING
     limit = k if options.limit is None else options.limit
-    return await block_for(scope.reach, Asked(query, shows=is_shown), replace(options, limit=limit))
+    found = await block_for(scope.reach, Asked(query, shows=is_shown), replace(options, limit=limit))
+    return replace(found, text=await with_profile(scope.reach, found.text))
 
 
 async def recall_for(

@@ -8,6 +8,7 @@ from typing import Any, Final
 from memory_core import Json, SharedMemory, run_sync
 from memory_core.adapting import (
     FORGET_MEMORY,
+    MEMORY_PIN,
     SEARCH_MEMORIES,
     STORE_MEMORY,
     UPDATE_MEMORY,
@@ -23,7 +24,7 @@ try:
 except ImportError as error:
     raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
 
-DEFAULT_TOOLS: Final = (STORE_MEMORY, SEARCH_MEMORIES, UPDATE_MEMORY, FORGET_MEMORY)
+DEFAULT_TOOLS: Final = (STORE_MEMORY, SEARCH_MEMORIES, UPDATE_MEMORY, FORGET_MEMORY, MEMORY_PIN)
 """Default tools of an agent."""
 
 
@@ -35,7 +36,7 @@ def memory_tools(
     session_id: str | None = None,
     agent_id: str | None = None,
 ) -> list[StructuredTool]:
-    """Create tools with which a model stores, searches, corrects and forgets memories.
+    """Create tools with which a model stores, searches, corrects, forgets and pins memories.
 
     The owner of a call comes from the run's context and `config`, as everywhere in this package, and never from the
     model: the schemas have no such field, and extra arguments are ignored. A tool returns text for the model and the

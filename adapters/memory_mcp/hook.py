@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from memory_core import BoundMemory, InvalidInputError, MemoryRecord, Message, RecallOptions, SharedMemory
-from memory_core.adapting import Asked, block_for, follow_branch
+from memory_core.adapting import Asked, block_for, follow_branch, with_profile
 from memory_mcp.transcript import read_transcript
 
 _AT_ONCE: Final = 200
@@ -29,7 +29,7 @@ async def run_hook(memory: BoundMemory | SharedMemory, event: str) -> str:
     |---|---|
     | `transcript_path` but no `prompt`, like Claude Code's `Stop` | remember the messages of the transcript |
     | `messages`, each with `role` and `content` | remember these messages |
-    | `prompt`, like Claude Code's `UserPromptSubmit` | return the memories that are relevant to the prompt |
+    | `prompt`, like Claude Code's `UserPromptSubmit` | return the profile and the memories that are relevant |
 
     A message is remembered once, no matter how often its transcript is passed in. If the user goes back to an earlier
     prompt, what followed it is taken back. The messages of the conversation that
@@ -46,7 +46,7 @@ async def run_hook(memory: BoundMemory | SharedMemory, event: str) -> str:
     prompt, transcript, messages = (given.get(name) for name in ("prompt", "transcript_path", "messages"))
     session = _session(given)
     if isinstance(prompt, str):
-        return await _recalled(memory, prompt, session)
+        return await with_profile(memory, await _recalled(memory, prompt, session))
     if messages is not None:
         await memory.remember(cast("list[Mapping[str, object]]", messages), session=session)
     elif isinstance(transcript, str):

@@ -20,6 +20,7 @@ from memory_core import (
     SharedMemory,
     Where,
 )
+from memory_core.adapting import PINNED, PINNED_BY_MODEL
 from memory_mcp.owners import Reach
 from memory_mcp.showing import milliseconds
 from memory_mcp.values import EVERY_COLLECTION, Changes, Entry, Filter
@@ -146,7 +147,7 @@ def _draft(handle: Reach, entry: Entry) -> Draft:
         source_key=_KEY + memory_id,
         kind=meta.type,
         data=_about({}, meta.user),
-        tags=tuple(meta.tags),
+        tags=_by_model(meta.tags),
         importance=meta.importance,
         confidence=meta.confidence,
         emotion=meta.emotion,
@@ -178,7 +179,14 @@ def _given(changes: Changes | None) -> dict[str, Any]:
             raise InvalidInputError(f"{name!r} cannot be null; leave it out to keep its value")
     if "type" in given:
         given["kind"] = given.pop("type")
+    if "tags" in given:
+        given["tags"] = _by_model(given["tags"])
     return given
+
+
+def _by_model(tags: Sequence[str]) -> tuple[str, ...]:
+    """The tags that a model gives a memory, which it cannot pin as a person can."""
+    return tuple(PINNED_BY_MODEL if tag == PINNED else tag for tag in tags)
 
 
 async def _known(handle: Reach, memory_id: str) -> MemoryRecord:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from memory_spade.agent import MemoryLLMAgent
     from memory_spade.bank import BankProvider
     from memory_spade.behaviour import MemoryBehaviour
+    from memory_spade.chat_model import ProviderModel
     from memory_spade.memory import AgentBaseMemory, AgentInteractionMemory, MemoryBackend, MemoryEntry, SqliteBackend
     from memory_spade.mixin import MemoryMixin
 
@@ -24,6 +25,7 @@ __all__ = [
     "MemoryEntry",
     "MemoryLLMAgent",
     "MemoryMixin",
+    "ProviderModel",
     "SqliteBackend",
 ]
 
@@ -32,6 +34,7 @@ _MODULES = {
     "MemoryBehaviour": "memory_spade.behaviour",
     "MemoryLLMAgent": "memory_spade.agent",
     "MemoryMixin": "memory_spade.mixin",
+    "ProviderModel": "memory_spade.chat_model",
 }
 
 

@@ -85,7 +85,7 @@ class MemoryBehaviour(CyclicBehaviour):
         agent = self._owner()
         home, peer = agent.home, agent.peer_of(message)
         query, options = message.body or "", agent.recall_options
-        return await recalled(lambda: home.reached(home.base, peer), query, options, home.deadline)
+        return await recalled(lambda: home.reached(home.base, peer), query, options, home.deadline, peer)
 
     async def run(self) -> None:
         """Listen."""

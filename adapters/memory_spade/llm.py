@@ -29,6 +29,7 @@ from memory_core import MemoryCoreError, MemoryRecord, RecallOptions
 from memory_core.adapting import (
     FORGET_MEMORY,
     LIST_MEMORIES,
+    MEMORY_PIN,
     REMEMBER_INTERACTION_INFO,
     SEARCH_MEMORIES,
     STORE_MEMORY,
@@ -106,7 +107,7 @@ def equip(agent: Remembering, *, editing: bool) -> None:
     if agent.interaction_memory is not None:
         offer(agent, MemoryTool(agent, REMEMBER_INTERACTION_INFO))
     if agent.agent_base_memory is not None:
-        changing = (UPDATE_MEMORY, FORGET_MEMORY) if editing else ()
+        changing = (UPDATE_MEMORY, FORGET_MEMORY, MEMORY_PIN) if editing else ()
         for tool in (STORE_MEMORY, SEARCH_MEMORIES, LIST_MEMORIES, *changing):
             offer(agent, MemoryTool(agent, tool))
 
@@ -280,7 +281,7 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
         logger.error("an agent answers without its notes: %s", reason)  # noqa: TRY400
     if agent.agent_base_memory is not None and agent.inject_memories:
         options = recall_options(agent, noted)
-        memories = (await recalled(lambda: home.reached(home.base, peer), said, options, home.deadline)).text
+        memories = (await recalled(lambda: home.reached(home.base, peer), said, options, home.deadline, peer)).text
     block = "\n".join(filter(None, (remembered_block(noted, []), memories)))
     return Turn(
         agent=agent.address, conversation_id=conversation_id, session=session, peer=peer, grants=grants, block=block

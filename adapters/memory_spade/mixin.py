@@ -67,7 +67,7 @@ class MemoryMixin(Agent):
         shared: Spaces that the agent reads beside its own memories, as a team's blackboard: handles of the `Memory`
             in `memory=` by label (see `SharedMemory`). Only the code of the agent grants a space.
         writable: Labels of the spaces that the agent, its model included, may add to, change and delete from.
-        memory_editing: Whether to offer the model `update_memory` and `forget_memory`, too.
+        memory_editing: Whether to offer the model `update_memory`, `forget_memory` and `memory_pin`, too.
         inject_memories: Before each model call, add the notes of the conversation and at most this many long-term
             memories that are relevant to the last message to the prompt of that call. 0 adds nothing.
         recall: Recall options: budget, conditions, mode and so on.

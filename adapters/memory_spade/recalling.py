@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Final
 
 from memory_core import Recalled, RecallOptions
-from memory_core.adapting import AgentMemory, cut_query, reason_for_log, recall_with
+from memory_core.adapting import AgentMemory, cut_query, reason_for_log, recall_with, with_profile
 from memory_spade.memory.deadline import Deadline
 
 logger = logging.getLogger(__name__)
@@ -16,13 +17,21 @@ NOTHING: Final = Recalled("", (), ())
 
 
 async def recalled(
-    memory: Callable[[], Awaitable[AgentMemory]], query: str, options: RecallOptions, deadline: Deadline
+    memory: Callable[[], Awaitable[AgentMemory]],
+    query: str,
+    options: RecallOptions,
+    deadline: Deadline,
+    peer: str | None,
 ) -> Recalled:
-    """Recall memories for a prompt; errors, also those of functions in the options and a deadline that is exceeded, are
-    logged, and nothing is recalled."""
+    """Recall memories for a prompt, after the profile of the peer of its thread.
+
+    Errors, also those of functions in the options and a deadline that is exceeded, are logged, and nothing is recalled.
+    """
 
     async def recall() -> Recalled:
-        return await recall_with(await memory(), cut_query(query), options)
+        reached = await memory()
+        found = await recall_with(reached, cut_query(query), options)
+        return replace(found, text=await with_profile(reached, found.text, owner=peer))
 
     try:
         return await deadline.read("recalling memories", recall)

@@ -122,7 +122,7 @@ def insist_on_kinds(policy: MaintainPolicy, kinds: Collection[str]) -> None:
     for name in ("half_lives", "lifetimes"):
         for kind in getattr(policy, name):
             if kinds and kind not in known:
-                near = get_close_matches(kind, known, 1) or sorted(kinds)[:9]
+                near: list[str] = get_close_matches(str(kind), known, 1) or sorted(kinds)[:9]
                 raise InvalidInputError(
                     f"{name} names the kind {shown(kind)}, of which there is no record; did you mean {', '.join(near)}?"
                 )

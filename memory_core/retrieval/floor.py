@@ -32,8 +32,8 @@ SHARE_OF_BEST: Final = 0.1
 FEWEST: Final = 10
 """Fewer records than this are judged as if they were this many."""
 SLACK: Final = 2.0
-"""How far the best record may stay below what chance gives, in spreads. At this value at most one answerable question in
-two hundred finds nothing, on every corpus; the curve is in `docs/retrieval.md`."""
+"""How far the best record may stay below what chance gives, in spreads. At this value at most one answerable question
+in two hundred finds nothing, on every corpus; the curve is in `docs/retrieval.md`."""
 UNKNOWN_NAME: Final = 1.5
 """Additional evidence needed for each name that is in no record, in spreads."""
 MAX_UNKNOWN: Final = 2
@@ -48,6 +48,8 @@ class Evidence:
     """Evidence of the row alone, with the person and the date that the query names."""
     in_context: Floats
     """Evidence of the row and its neighbors."""
+    words: Floats
+    """The part of the evidence of the row that comes from words."""
     evident: Floats
     """How far the evidence of the row, its neighbors and its session reaches the level of chance, from 0 to 1."""
     lexical: Lexical

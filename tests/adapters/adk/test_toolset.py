@@ -15,7 +15,7 @@ from memory_adk.testing import ScriptedLlm, ask, prompt
 from memory_core import Draft, Memory, RecallOptions, Where
 from tests.adapters.adk.agents import ANN, APP, START, entry_of, runner_of, said_event, session_of, session_with
 
-NAMES = ["search_past_conversations", "store_important_information", "update_memory", "forget_memory"]
+NAMES = ["search_past_conversations", "store_important_information", "update_memory", "forget_memory", "memory_pin"]
 
 
 async def call(service: MemoryService | None, name: str, user: str = ANN, **arguments: Any) -> dict[str, Any]:

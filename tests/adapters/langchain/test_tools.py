@@ -102,6 +102,7 @@ def test_the_schemas_hold_what_the_model_may_say_and_no_scope(tools: dict[str, S
         "search_memories": {"query", "limit", "category"},
         "update_memory": {"memory_id", "content"},
         "forget_memory": {"memory_id"},
+        "memory_pin": {"memory_id", "pinned"},
     }
 
 

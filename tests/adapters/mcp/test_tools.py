@@ -31,6 +31,17 @@ async def test_an_update_changes_what_it_names_and_nothing_else(ann: BoundMemory
         assert await call.found("home") == ["Ann lives in Bergen"]
 
 
+async def test_a_model_cannot_pin_as_a_person_can(ann: BoundMemory) -> None:
+    async with in_process(ann) as call:
+        memory_id = await call.store("Answer in German", tags=["pinned", "style"])
+        (record,) = (await ann.list()).records
+        assert record.tags == ("pinned-by-model", "style")
+        await call.ok("memory_update", id=memory_id, metadata={"tags": ["pinned"]})
+        (record,) = (await ann.list()).records
+        assert record.tags == ("pinned-by-model",)
+        assert "Answer in German" in str(await ann.profile())
+
+
 async def test_an_update_of_nothing_or_to_nothing_is_refused(ann: BoundMemory) -> None:
     async with in_process(ann) as call:
         memory_id = await call.store("Ann lives in Oslo")

@@ -225,6 +225,7 @@ MEMORY_TOOLS = [
     "list_memories",
     "update_memory",
     "forget_memory",
+    "memory_pin",
 ]
 
 

@@ -1,0 +1,37 @@
+"""A chat model behind a URL that speaks OpenAI's protocol: OpenAI, Ollama, vLLM, LM Studio and others."""
+
+from __future__ import annotations
+
+try:
+    import httpx
+except ImportError as error:
+    raise ImportError("`OpenAiChat` needs httpx: pip install 'memory-core[openai]'") from error
+
+import os
+from collections.abc import Sequence
+
+from memory_core.protocols import ChatMessage
+
+
+class OpenAiChat:
+    """A `ChatModel` for `maintain(ann, model=...)`, without tools or streaming.
+
+    Args:
+        model: The name under which the server knows the model.
+        api_key: By default the environment variable `OPENAI_API_KEY`; servers on your own machine need none.
+        base_url: Where `/chat/completions` is found.
+    """
+
+    def __init__(self, model: str, *, api_key: str | None = None, base_url: str = "https://api.openai.com/v1") -> None:
+        self._model = model
+        self._key = api_key
+        self._url = f"{base_url.rstrip('/')}/chat/completions"
+
+    async def complete(self, messages: Sequence[ChatMessage]) -> str:
+        """The text of the answer; raises `httpx.HTTPError`, or `LookupError` for an answer in another form."""
+        key = self._key or os.environ.get("OPENAI_API_KEY")
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        async with httpx.AsyncClient(timeout=None) as client:  # noqa: S113  (the manager ends a call that takes too long)
+            body = {"model": self._model, "messages": list(messages)}
+            response = await client.post(self._url, json=body, headers=headers)
+        return str(response.raise_for_status().json()["choices"][0]["message"]["content"])
