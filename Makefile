@@ -87,7 +87,7 @@ $(VENV)/pyvenv.cfg:
 
 $(VENV)/.demo: $(VENV)/pyvenv.cfg pyproject.toml $(CONSTRAINTS)
 	@echo "installing what the demo needs into $(VENV) (once; a minute or so)"
-	@$(INSTALL) --editable '.[spade-llm,adk,langchain,mcp,cli]'
+	@$(INSTALL) --editable '.[spade-llm,adk,langchain,mcp,serve]'
 	@$(COMPILE)
 	@touch $@
 

@@ -29,7 +29,7 @@ from memory_core.app.serve.served import bearer, path_name, served_by
 from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, ErasureReceipt, MemoryRecord, Order, Page, Patch, Stats, Version
-from memory_core.recall.values import Considered
+from memory_core.recall.values import Considered, RecallOptions
 from memory_core.values.checks import check_key, shown
 from memory_core.where.value import EVERYTHING, Where
 
@@ -103,11 +103,15 @@ async def remember(given: Conversation, owner: Writable) -> Remembered:
 
 
 @records.post("/recall")
-async def recall(given: Question, owner: Owner) -> Block:
+async def recall(given: Question, owner: Owner, request: Request) -> Block:
     """The block of memories that an agent gets for a question."""
-    found = await owner.recall(
-        given.query, max_chars=given.max_chars, limit=given.limit, where=given.where, explain=given.explain
+    options = RecallOptions(
+        max_chars=given.max_chars,
+        limit=given.limit,
+        where=given.where,
+        counts_reads=served_by(request).writable,  # a server that only reads cannot count who read what
     )
+    found = await owner.recall(given.query, options, explain=given.explain)
     return Block(found.text, list(found.records), [_explained(each) for each in found.considered])
 
 
@@ -229,7 +233,11 @@ async def stats(owner: Owner) -> Stats:
     return await owner.stats()
 
 
-@records.get("/export", response_class=StreamingResponse)
+@records.get(
+    "/export",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}},
+)
 async def export(
     owner: Owner, request: Request, *, vectors: Annotated[bool, Query(description="Include vectors.")] = False
 ) -> StreamingResponse:

@@ -67,11 +67,12 @@ def test_what_one_route_stores_all_others_find(ann: TestClient) -> None:
     (hit,) = ann.post("/v1/search", json={"query": "spare key", "explain": True}).json()["hits"]
     assert hit["record"] == made
     assert sum(part["weighted"] for part in hit["components"].values()) == pytest.approx(hit["score"])
+    assert ann.get("/v1/records", params={"where": '{"tags_all": ["house"]}'}).json()["records"] == [made]
     block = ann.post("/v1/recall", json={"query": "where is the spare key", "explain": True}).json()
     assert "Mrs Okafor" in block["text"]
     assert block["considered"][0]["reason"] == "shown"
-    assert ann.get("/v1/records", params={"where": '{"tags_all": ["house"]}'}).json()["records"] == [made]
-    assert ann.get(f"/v1/records/{made['id']}").json() == made
+    read = {"accessed_at": hit["record"]["accessed_at"], "access_count": 0}
+    assert {**ann.get(f"/v1/records/{made['id']}").json(), **read} == made  # recalling it was a read
     assert ann.get("/v1/stats").json()["records"] == 1
 
 
