@@ -13,7 +13,7 @@ from spade.behaviour import OneShotBehaviour
 from spade.message import Message
 from spade.template import Template
 
-from memory_core import BoundMemory, Draft, Memory, Where
+from memory_core import BoundMemory, Draft, Memory, RecallOptions, Where
 from memory_spade import MemoryBehaviour, MemoryMixin
 from memory_spade.testing.xmpp import XmppServer, xmpp_server
 
@@ -141,7 +141,9 @@ async def two_contracts(server: XmppServer) -> None:
         await contract(manager, addresses, "c-2", "unload machines at pier four")
         for agent in (contractors[0], manager):
             print(f"What {agent.name} can recall about prices and cranes:")
-            recalled = await agent.shared_memory.recall("lowest price, crane", kinds=["fact"], floor=False)
+            recalled = await agent.shared_memory.recall(
+                "lowest price, crane", RecallOptions(kinds=["fact"], floor=False)
+            )
             for hit in recalled.hits:
                 print(f"  [{agent.shared_memory.space_of(hit.record)}] {hit.record.author}: {hit.record.text}")
         for agent in (manager, *contractors):

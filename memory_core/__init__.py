@@ -61,6 +61,7 @@ from memory_core.models import (
     Passage,
     Patch,
     Quota,
+    Relevance,
     Role,
     Scope,
     Stats,
@@ -68,7 +69,7 @@ from memory_core.models import (
 )
 from memory_core.profile import Profile
 from memory_core.protocols import ChatMessage, ChatModel, Embedder, Store, Summarizer
-from memory_core.recall.values import Considered, Recalled, RecallOptions
+from memory_core.recall.values import PULLED, PUSHED, Considered, Recalled, RecallOptions
 from memory_core.records.draft_to_record import check_draft
 from memory_core.retrieval.hits import Hits
 from memory_core.settings import DEFAULT_EMBEDDER
@@ -120,6 +121,8 @@ def __getattr__(name: str) -> Any:  # typed by the imports above
 
 __all__ = [
     "DEFAULT_EMBEDDER",
+    "PULLED",
+    "PUSHED",
     "UNSET",
     "AllOf",
     "AnyOf",
@@ -174,6 +177,7 @@ __all__ = [
     "RecallOptions",
     "Recalled",
     "RecordNotFoundError",
+    "Relevance",
     "Role",
     "Scope",
     "ScopeError",

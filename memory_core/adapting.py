@@ -27,8 +27,7 @@ from memory_core.models import Mode, Order
 from memory_core.profile import PINNED, PINNED_BY_MODEL, with_profile
 from memory_core.protocols import AgentMemory
 from memory_core.recall.block import remembered_block
-from memory_core.recall.quoting import cut_query
-from memory_core.recall.recalling import recall_with
+from memory_core.recall.recalling import recall as recall_with
 from memory_core.records.draft_to_record import complete
 from memory_core.spaces import PRIVATE
 from memory_core.storage.shared.transfer import Carried
@@ -55,6 +54,7 @@ from memory_core.values.ids import new_id
 from memory_core.values.json_checks import fits_data
 from memory_core.values.json_text import cut_to_bytes, json_bytes
 from memory_core.values.limits import MAX_DATA_BYTES, MAX_TEXT_CHARS
+from memory_core.values.query_text import cut_query
 
 if TYPE_CHECKING:
     from memory_core.storage.qdrant.points import ForeignPoint, foreign_points

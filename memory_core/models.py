@@ -220,6 +220,26 @@ def whole_passage(text: str) -> Passage:
     return Passage(0, len(text), text)
 
 
+@dataclass(frozen=True, slots=True)
+class Relevance(Value):
+    """How much a record says about the query itself, in spreads of the cosines of unrelated texts.
+
+    Unlike scores, these values are comparable between searches.
+    """
+
+    strength: float
+    """The evidence of the record alone, without its neighbors and without preferences for kinds of records."""
+    chance: float
+    """What the best of as many unrelated records reaches by chance."""
+    small_talk: float
+    """How near the query is to greetings, thanks, sums, jokes and other phrases that ask for nothing remembered."""
+
+    @property
+    def surplus(self) -> float:
+        """How far the strength exceeds both; above 0, the query is about something that the record says."""
+        return self.strength - max(self.chance, self.small_talk)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Hit(Value):
     """A record found by a search."""
@@ -233,6 +253,8 @@ class Hit(Value):
     """With `explain=True`: every part of the score by name; the weighted parts sum to `score`."""
     passage: Passage | None = None
     """The best-matching part of a long text, or all of a short one."""
+    relevance: Relevance | None = None
+    """How much the record says about the query itself; `None` in searches by substring or by vectors alone."""
 
     def __repr__(self) -> str:
         return f"Hit({self.score:.3f}, {self.record!r})"

@@ -9,11 +9,11 @@ from typing import Final
 
 from memory_core.models import Link, MemoryRecord, Patch, Relation
 from memory_core.protocols import Searching
-from memory_core.recall.quoting import cut_query
 from memory_core.records.fields import FIELDS
 from memory_core.records.undone import NOTHING, Undone
 from memory_core.retrieval.equal_texts import equal_form
 from memory_core.values.limits import MAX_LIMIT, MAX_LINKS, MAX_TAGS
+from memory_core.values.query_text import cut_query
 from memory_core.values.unset import UNSET
 from memory_core.where.value import Where
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from memory_core.capture.message_to_draft import Message
 from memory_core.models import MemoryRecord
 from memory_core.protocols import Searching
-from memory_core.recall.quoting import cut_query
-from memory_core.recall.recalling import recall_with
+from memory_core.recall.recalling import recall
 from memory_core.recall.values import Recalled, RecallOptions, shows_nothing_yet
+from memory_core.values.query_text import cut_query
 
 NOTHING: Final = Recalled("", (), ())
 """The result if nothing is to be recalled."""
@@ -23,7 +24,7 @@ class Asked:
     text: str
     """The question, or the words of a tool; blank if there are none, as for an image. Too long ones are cut."""
     before: Sequence[str] = ()
-    """The messages that the prompt shows before the question, oldest first."""
+    """What the person said before the question in the same conversation, oldest first."""
     shows: Callable[[MemoryRecord], bool] = shows_nothing_yet
     """Whether the prompt shows a record already."""
 
@@ -37,4 +38,5 @@ async def block_for(memory: Searching, asked: Asked, options: RecallOptions) -> 
     def without(record: MemoryRecord) -> bool:
         return asked.shows(record) or options.without(record)
 
-    return await recall_with(memory, cut_query(text), replace(options, without=without))
+    before = [Message(said, role="user") for said in asked.before]
+    return await recall(memory, cut_query(text), replace(options, without=without), conversation=before)

@@ -19,9 +19,9 @@ from memory_core.lifecycle.prompt import MAX_TURN_CHARS, question
 from memory_core.lifecycle.values import CORRECTS, Change, Step, Usage
 from memory_core.models import Draft, MemoryRecord, Patch
 from memory_core.profile import PINNED_BY_MODEL, PINS, speaks_for
-from memory_core.recall.quoting import cut_query
 from memory_core.records.undone import Undone, undone_by
 from memory_core.retrieval.hits import EXTRACTION
+from memory_core.values.query_text import cut_query
 from memory_core.where.conditions import FieldCondition
 from memory_core.where.value import Where
 

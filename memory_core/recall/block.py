@@ -11,7 +11,7 @@ from memory_core.recall.quoting import printable, quoted
 from memory_core.recall.values import MAX_LINE_CHARS, RecallOptions
 
 if TYPE_CHECKING:
-    from memory_core.recall.candidates import Candidate
+    from memory_core.recall.line import Line
 
 Format = Callable[[MemoryRecord, str], str]
 
@@ -39,7 +39,7 @@ def longest_text(max_chars: int | None, max_tokens: int | None) -> int:
     return min(MAX_LINE_CHARS, max(_FEWEST_CHARS, least // SHARE_OF_BUDGET))
 
 
-def line_of(turns: Sequence[Candidate], longest: int, options: RecallOptions) -> str:
+def line_of(turns: Sequence[Line], longest: int, options: RecallOptions) -> str:
     """Format a memory as a line, with the question before it or the answer after it; or several turns, oldest first."""
     first, form = turns[0].record, options.format
     parts = [part for turn in turns for part in _parts(turn, longest, form)]
@@ -55,7 +55,7 @@ def day_of(record: MemoryRecord, options: RecallOptions) -> str:
     return "" if options.format is not None else f"{record.occurred_at:%Y-%m-%d}"
 
 
-def lines_by_day(lines: Sequence[Sequence[Candidate]], longest: int, options: RecallOptions) -> list[str]:
+def lines_by_day(lines: Sequence[Sequence[Line]], longest: int, options: RecallOptions) -> list[str]:
     """The formatted lines, in groups of one day under its date, days and lines in the given order."""
     days: dict[str, list[str]] = {}
     for turns in lines:
@@ -63,7 +63,7 @@ def lines_by_day(lines: Sequence[Sequence[Candidate]], longest: int, options: Re
     return [line for day, of_day in days.items() for line in ([day, *of_day] if day else of_day)]
 
 
-def _parts(turn: Candidate, longest: int, form: Format | None) -> Iterator[str]:
+def _parts(turn: Line, longest: int, form: Format | None) -> Iterator[str]:
     if turn.before is not None:  # it asks in its last sentence
         yield _said(turn.before, _end_of(turn.before.text, longest // 2), longest // 2, form)
     yield _said(turn.record, turn.text, longest, form)

@@ -5,25 +5,17 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from memory_core.values.limits import MAX_QUERY_CHARS
-
 MAX_ITEM_CHARS: Final = 500
 """Maximum number of characters of a quoted text."""
 _JOINERS: Final = "\u200c\u200d"
 """Characters that are not printable but that some scripts and emoji need."""
-_ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e"}
-
-
-def cut_query(text: str, most: int = MAX_QUERY_CHARS) -> str:
-    """Cut the text of a model or a user to the size of a query: its beginning, and its end, where questions usually
-    are."""
-    half = most // 2
-    return text if len(text) <= most else f"{text[: half - 1]}\n{text[-half:]}"
 
 
 def excerpt(text: str, most: int) -> str:
     """One line of at most `most` visible characters; spaces replace characters that hide text or begin a line."""
     stripped = text.strip()
+    if len(stripped) <= most and stripped.isprintable() and "  " not in stripped:
+        return stripped
     visible = "".join(c if c.isprintable() or c in _JOINERS else " " for c in stripped[: 2 * most])
     line = " ".join(visible.split())
     return line if len(line) <= most and len(stripped) <= 2 * most else line[: most - 1] + "…"
@@ -31,8 +23,8 @@ def excerpt(text: str, most: int) -> str:
 
 def quoted(text: str, most: int = MAX_ITEM_CHARS) -> str:
     """An excerpt as a string literal of JSON."""
-    shown = excerpt(text, most)
-    return "".join(_ESCAPES.get(c, c) for c in json.dumps(shown, ensure_ascii=False))
+    shown = json.dumps(excerpt(text, most), ensure_ascii=False)
+    return shown.replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def printable(text: str, max_chars: int) -> str:

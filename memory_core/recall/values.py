@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeVar
 
@@ -14,7 +14,13 @@ from memory_core.where.value import Where
 T = TypeVar("T")
 
 DEFAULT_CHARS: Final = 4_000
-"""The budget of a block, about 1,000 tokens."""
+"""The budget of a block that is asked for, about 1,000 tokens."""
+PUSHED_CHARS: Final = 1_000
+"""The budget of a block that is pushed into a prompt."""
+PUSHED_LINES: Final = 5
+"""Maximum number of memories in it."""
+PUSHED_SHARE: Final = 0.5
+"""Share of the best line's score that each of them needs."""
 MAX_LINE_CHARS: Final = 1_000
 """Maximum number of characters of one memory in a block, before escaping: a passage and a little more."""
 _SHORTEST_LINE: Final = 30
@@ -25,23 +31,30 @@ Reason = Literal[
     "shown",
     "question",
     "duplicate",
-    "echo",
     "superseded",
     "excluded",
     "score",
     "no text",
     "limit",
     "budget",
+    "author",
+    "copy",
+    "small talk",
+    "adds nothing",
     "filter",
     "floor",
 ]
 """Why a memory is in the block (`shown`) or is not:
 
 - `question`: it only asks what the query asks;
-- `duplicate`: another line says the same; `echo`: the model's answer repeats a user's statement;
-- `superseded`: it is no longer true; `excluded`: `without` excludes it, because the prompt already shows it;
+- `duplicate`: another line says the same;
+- `superseded`: it is no longer true; `excluded`: the prompt already shows it, as the conversation or `without` says;
 - `score`: it is less relevant than `min_score`; `no text`: it has data only;
 - `limit`: the block has as many memories as it may have; `budget`: it did not fit;
+- `author`, `copy`: there was no room left for it, because its author has a third of the lines already, or because it
+  copies the question and adds little;
+- `small talk`: of a pushed block, which is empty because the message is about nothing that is remembered; `adds
+  nothing`: the line would only say "Nice.";
 - `filter`, `floor`: the search finds it only without the conditions, or without the floor.
 """
 
@@ -53,8 +66,17 @@ def shows_nothing_yet(record: MemoryRecord) -> bool:  # noqa: ARG001  (called wi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallOptions:
-    """Options of a recall; adapters accept them in the settings of their framework."""
+    """Options of a recall; adapters accept them in the settings of their framework.
 
+    The defaults are for a block that is asked for, such as by a tool. `PUSHED` has those for a block that is put into
+    a prompt unasked.
+    """
+
+    pushed: bool = False
+    """Recall nothing for small talk, and no line that adds nothing: for a block that is put into every prompt."""
+    trusted: Collection[str] = ()
+    """Authors and roles whose share of the lines is not limited, beside the owner of the memory and records without an
+    author."""
     max_chars: int | None = DEFAULT_CHARS
     """Budget of the block in characters, header and end included; `None` to use `max_tokens` only."""
     max_tokens: int | None = None
@@ -90,10 +112,14 @@ class RecallOptions:
     """Makes the line of a memory from its record and the text to show. The line is escaped like any other."""
     label: Callable[[MemoryRecord], str | None] | None = None
     """Names the space of a record, before its speaker; `None` for no name."""
+    counts_reads: bool = True
+    """Count the best memories of the block as read, once a day, so that what is used does not fade."""
     without: Callable[[MemoryRecord], bool] = shows_nothing_yet
     """Returns whether to leave out a record, because the prompt already shows it."""
 
     def __post_init__(self) -> None:
+        if isinstance(self.trusted, str):
+            raise InvalidInputError(f"trusted is a list of authors and roles, such as [{shown(self.trusted)}]")
         check_one_of("mode", self.mode, ("substring", "lexical", "vector", "hybrid"))
         check_unit("min_score", self.min_score)
         check_unit("diversity", self.diversity)
@@ -152,7 +178,7 @@ class Considered:
     """Its rank in the search, from 1."""
     reason: Reason
     of: str | None = None
-    """For a `duplicate` or an `echo`, the id of the memory that says the same."""
+    """For a `duplicate`, the id of the memory that says the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,3 +217,9 @@ def _both(name: str, first: Sequence[T], second: Sequence[T]) -> tuple[T, ...]:
             f"where asks for {name} {shown(first)} and the recall for {shown(second)}: nothing is both"
         )
     return both
+
+
+PULLED: Final = RecallOptions()
+"""Options of a block that is asked for: generous, because silence costs an agent more than one line too many."""
+PUSHED: Final = RecallOptions(pushed=True, max_chars=PUSHED_CHARS, limit=PUSHED_LINES, min_score=PUSHED_SHARE)
+"""Options of a block that is put into every prompt: few lines, and none for small talk."""

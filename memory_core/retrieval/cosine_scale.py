@@ -53,6 +53,10 @@ class Unrelated:
     spread: float
     """Standard deviation, above 0."""
 
+    def spreads(self, cosine: float) -> float:
+        """How many spreads a cosine stands above the mean."""
+        return (cosine - self.mean) / self.spread
+
 
 def unrelated(vectors: NDArray[np.float32]) -> Unrelated:
     """The distribution for an embedder, from its unit vectors of `TEXTS`."""

@@ -48,6 +48,8 @@ class Evidence:
     """Evidence of the row alone, with the person and the date that the query names."""
     in_context: Floats
     """Evidence of the row and its neighbors."""
+    words: Floats
+    """The part of the evidence of the row that comes from words."""
     evident: Floats
     """How far the evidence of the row, its neighbors and its session reaches the level of chance, from 0 to 1."""
     lexical: Lexical

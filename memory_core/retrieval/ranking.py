@@ -39,7 +39,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.models import Component
+from memory_core.models import Component, Relevance
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.arrays import best
 from memory_core.retrieval.bm25 import DOUBT, bm25
@@ -50,6 +50,7 @@ from memory_core.retrieval.floor import FEWEST, Evidence, is_answered, relevant,
 from memory_core.retrieval.owner_index import NO_CODE, OwnerIndex, Turns
 from memory_core.retrieval.preferences import date_fit, recency, rows_with_all
 from memory_core.retrieval.question import Query
+from memory_core.retrieval.relevance import relevances
 from memory_core.retrieval.scores import Scores
 
 Floats = NDArray[np.float32]
@@ -85,6 +86,8 @@ class Cosines:
     unrelated: Unrelated
     known: float = 1.0
     """The share of the query's words that the embedder knows, from 0 to 1."""
+    small_talk: float = -1.0
+    """The cosine of the query with the nearest phrase of small talk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,8 @@ class Ranking:
     rows: Rows
     scores: Floats
     components: Sequence[Mapping[str, Component]] | None
+    relevances: Sequence[Relevance] | None = None
+    """`None` in a search by vectors alone."""
 
 
 def rank(
@@ -123,12 +128,15 @@ def rank(
     _add_wishes(owner_index, query, evidence.evident, scores)
     _add_preferences(request, owner_index.occurred.values, importances, now, scores)
     rows = candidates(owner_index, allowed, now)
+    size = len(rows)
     if request.every_word:
         rows = rows[rows_with_all(owner_index, query.terms)[rows]]
     elif request.floor:
         rows = relevant(query, evidence, rows, in_context=request.context)
     rows = rows[_best(owner_index, scores.total[rows], rows, request.limit)]
-    return Ranking(rows, scores.total[rows], scores.explained(rows))
+    small_talk = 0.0 if cosines is None else cosines.unrelated.spreads(cosines.small_talk)
+    found = relevances(owner_index, query.terms, evidence, small_talk, rows, size=size)
+    return Ranking(rows, scores.total[rows], scores.explained(rows), found)
 
 
 def _nearest(
@@ -181,7 +189,8 @@ def _add_evidence(owner_index: OwnerIndex, query: Query, cosines: Cosines | None
         z = (cosines.values - np.float32(cosines.unrelated.mean)) / np.float32(cosines.unrelated.spread)
         pending = math.isnan(float(np.add.reduce(z)))
         scores.add_weighted("cosine", cosines.values, (np.nan_to_num(z, nan=0.0) if pending else z) * np.float32(known))
-    scores.add_weighted("bm25", lexical.scores, lexical.coverage(known * DOUBT) * np.float32(WORDS))
+    from_words = lexical.coverage(known * DOUBT) * np.float32(WORDS)
+    scores.add_weighted("bm25", lexical.scores, from_words)
     own = scores.total.copy()
     turns = owner_index.turns() if owner_index.session_count else None
     if turns is not None:
@@ -196,7 +205,7 @@ def _add_evidence(owner_index: OwnerIndex, query: Query, cosines: Cosines | None
     named = _add_named(owner_index, query, evident, scores)
     if named is not None:
         own += np.float32(HINT) * named
-    return Evidence(own, in_context, evident, lexical, z, known)
+    return Evidence(own, in_context, from_words, evident, lexical, z, known)
 
 
 def _evident(sums: Floats, by_chance: float, known: float) -> Floats:

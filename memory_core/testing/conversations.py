@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from memory_core import BoundMemory, Message, Where, run_sync
+from memory_core import BoundMemory, Message, RecallOptions, Where, run_sync
 from memory_core.testing.base import Contract, Ticks, everything
 
 SAID = [
@@ -46,6 +46,6 @@ class ConversationContract(Contract):
     def test_conditions_bound_a_block(self, ann: BoundMemory, clock: Ticks) -> None:
         run_sync(ann.remember, SAID, session="monday")
         later = Where(since=clock.now + timedelta(days=1))
-        assert not run_sync(ann.recall, "tea", floor=False, where=later)
-        recalled = run_sync(ann.recall, "tea", floor=False, roles=["assistant"])
+        assert not run_sync(ann.recall, "tea", RecallOptions(floor=False, where=later))
+        recalled = run_sync(ann.recall, "tea", RecallOptions(floor=False, roles=["assistant"]))
         assert {record.role for record in recalled.records} == {"assistant"}

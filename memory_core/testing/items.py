@@ -138,10 +138,10 @@ class ItemContract(Contract):
 
     @optional
     def test_a_turn_that_is_put_into_another_session_has_its_neighbors_there(self, ann: BoundMemory) -> None:
-        run_sync(ann.add, Draft("Which berth did the harbour office give us?", session="s1", role="user"))
+        run_sync(ann.add, Draft("Which berth did the harbour office give us?", session="s1", kind="message"))
         found: list[bool] = []
         for session in ("s2", "s1"):
-            run_sync(ann.put_many, [Draft("Fourteen.", session=session, role="assistant", source_key="k")])
+            run_sync(ann.put_many, [Draft("Fourteen.", session=session, kind="message", source_key="k")])
             hits = run_sync(ann.search, "harbour office", floor=False, explain=True)
             found += ["neighbor" in (hit.components or {}) for hit in hits if hit.record.text == "Fourteen."]
         assert found == [False, True]

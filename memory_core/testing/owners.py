@@ -21,6 +21,7 @@ from memory_core import (
     Memory,
     MemoryRecord,
     Patch,
+    RecallOptions,
     RecordNotFoundError,
     Scope,
     ScopeError,
@@ -186,7 +187,7 @@ def cannot_remember(handle: BoundMemory, foreign: MemoryRecord) -> None:
 
 
 def cannot_recall(handle: BoundMemory, foreign: MemoryRecord) -> None:
-    recalled = run_sync(handle.recall, "secret", floor=False)
+    recalled = run_sync(handle.recall, "secret", RecallOptions(floor=False))
     assert not recalled.records
     assert foreign.text not in recalled.text
 

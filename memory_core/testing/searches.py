@@ -168,10 +168,10 @@ class SearchContract(Contract):
         assert run_sync(ann.stats).vectors_pending == 0
 
     def test_only_turns_of_a_conversation_have_neighbors(self, ann: BoundMemory) -> None:
-        """A fact has no neighbors, regardless of its session."""
+        """A fact has no neighbors, whoever stated it and whatever its session."""
         texts_of_session = ["What did the harbour office say?", "Berth fourteen.", "Rain again."]
-        run_sync(ann.add_many, [Draft(text, session="notes", kind="fact") for text in texts_of_session])
-        run_sync(ann.add_many, [Draft(text, session="talk", role="user") for text in texts_of_session])
+        run_sync(ann.add_many, [Draft(text, session="notes", kind="fact", role="user") for text in texts_of_session])
+        run_sync(ann.add_many, [Draft(text, session="talk", kind="message") for text in texts_of_session])
         hits = run_sync(ann.search, "harbour office", limit=6, floor=False, explain=True)
         parts = {(hit.record.session, hit.record.text): set(hit.components or {}) for hit in hits}
         assert all({"neighbor", "session"}.isdisjoint(parts["notes", text]) for text in texts_of_session)
@@ -179,9 +179,9 @@ class SearchContract(Contract):
         assert all("session" in parts["talk", text] for text in texts_of_session)
 
     def test_an_answer_is_found_by_the_question_before_it(self, ann: BoundMemory) -> None:
-        run_sync(ann.add_many, [Draft(f"note {n} on shipping", session="other", role="user") for n in range(5)])
+        run_sync(ann.add_many, [Draft(f"note {n} on shipping", session="other", kind="message") for n in range(5)])
         turns = ["What did the harbour office say?", "Berth fourteen.", "Rain again."]
-        run_sync(ann.add_many, [Draft(text, session="talk", role="user") for text in turns])
+        run_sync(ann.add_many, [Draft(text, session="talk", kind="message") for text in turns])
         for mode in ("hybrid", "lexical"):
             found = texts(run_sync(ann.search, "What did the harbour office answer?", mode=mode))
             assert found[:2] == turns[:2]

@@ -15,13 +15,14 @@ from memory_core.errors import MemoryCoreError, UnsupportedError
 from memory_core.models import Draft, Json, MemoryRecord, Patch
 from memory_core.profile import PINNED, PINNED_BY_MODEL, speaks_for
 from memory_core.protocols import AgentMemory, Clock
-from memory_core.recall.quoting import cut_query, excerpt, quoted
+from memory_core.recall.quoting import excerpt, quoted
 from memory_core.recall.reads import count_reads
-from memory_core.recall.recalling import recall_with
+from memory_core.recall.recalling import recall as recall_with
 from memory_core.recall.values import RecallOptions
 from memory_core.spaces import PRIVATE, SharedMemory
 from memory_core.tools.arguments import Arguments, ToolInputError
 from memory_core.values.checks import shown
+from memory_core.values.query_text import cut_query
 from memory_core.values.times import utc_now
 from memory_core.where.value import Where
 
@@ -145,12 +146,13 @@ async def _search(context: ToolContext, given: Arguments) -> ToolResult:
         limit=limit,
         where=_of_category(given),
         shows_query=False,
+        counts_reads=False,
         latest_first=False,
         neighbors=False,
         floor=context.floor,
     )
     # without repetitions, unlike a search
-    recalled = await recall_with(context.memory, query, options, counts_reads=False)
+    recalled = await recall_with(context.memory, query, options)
     records = [hit.record for hit in recalled.hits]
     if records:
         await count_reads(context.memory, records)
@@ -163,7 +165,7 @@ async def _nearest_records(memory: AgentMemory, query: str, options: RecallOptio
     if not options.floor:
         return []
     limit = min(options.limit or NEAREST, NEAREST)
-    recalled = await recall_with(memory, query, replace(options, floor=False, limit=limit), counts_reads=False)
+    recalled = await recall_with(memory, query, replace(options, floor=False, limit=limit))
     return [hit.record for hit in recalled.hits if hit.similarity is not None]
 
 

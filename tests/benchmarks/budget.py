@@ -28,7 +28,7 @@ from typing import Final
 
 import numpy as np
 
-from memory_core import BoundMemory, Draft, Memory, MiniLmEmbedder
+from memory_core import BoundMemory, Draft, Memory, MiniLmEmbedder, RecallOptions
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # a script finds only what is in its own folder
 
@@ -67,7 +67,9 @@ async def blocks(handle: BoundMemory, question: str, budgets: Sequence[int], *, 
     """By budget the source keys of what stands in the block."""
     held: dict[int, set[str]] = {}
     for budget in budgets:
-        block = await handle.recall(question, max_chars=None, max_tokens=budget, count_tokens=tokens, floor=floor)
+        block = await handle.recall(
+            question, RecallOptions(max_chars=None, max_tokens=budget, count_tokens=tokens, floor=floor)
+        )
         if tokens(block.text) > budget:
             raise AssertionError(f"a block of {tokens(block.text)} tokens for a budget of {budget}: {question!r}")
         held[budget] = {str(record.source_key) for record in block.records}

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from memory_core import BoundMemory, Memory, MemoryRecord, Patch, RecordNotFoundError, ScopeError, SharedMemory
+from memory_core import (
+    BoundMemory,
+    Memory,
+    MemoryRecord,
+    Patch,
+    RecallOptions,
+    RecordNotFoundError,
+    ScopeError,
+    SharedMemory,
+)
 
 USERS, TEAMS = ("ann", "bob", "eve"), ("team:red", "team:blue")
 STEPS = 60
@@ -83,7 +92,9 @@ async def look(world: World, user: str, grants: dict[str, str], both: SharedMemo
     for mode in ("hybrid", "lexical", "substring"):
         found = await both.search("keeps kettle", limit=1_000, floor=False, mode=mode)
         assert {hit.record.id for hit in found} == set(visible)
-    shown = {record.text for record in (await both.recall("kettle", max_chars=100_000, floor=False)).records}
+    shown = {
+        record.text for record in (await both.recall("kettle", RecallOptions(max_chars=100_000, floor=False))).records
+    }
     assert shown <= set(visible.values())
     for owner, records in world.records.items():
         for id in list(records)[:3]:  # noqa: A001

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 import pytest_asyncio
 
-from memory_core import BoundMemory, Draft, Link, Memory, MemoryRecord, Patch, Where
+from memory_core import BoundMemory, Draft, Link, Memory, MemoryRecord, Patch, RecallOptions, Where
 from memory_core.lifecycle import (
     ExtractiveSummarizer,
     Insight,
@@ -253,7 +253,7 @@ async def test_summarised_turns_are_compacted_when_nobody_needs_them(ann: BoundM
     active = {record.id for record in await of_kind(ann, "message")}
     assert {key for key in active if key.startswith("0.")} == {"0.0", "0.2", "0.4"}
     assert len(active) == 3 + 10
-    assert (await ann.recall("What can Ann cook with lentils?", links=["summarizes"])).text
+    assert (await ann.recall("What can Ann cook with lentils?", RecallOptions(links=["summarizes"]))).text
 
 
 async def test_summaries_of_sessions_are_summarised_by_day_week_and_month(ann: BoundMemory) -> None:

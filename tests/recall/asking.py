@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from memory_core import RecallOptions
-from memory_core.recall.statements import is_mere_reply
+from memory_core.recall.neighbors import is_short
 from memory_core.retrieval.equal_texts import equal_form
 
 FACT: Final = "My favourite tea is jasmine, from the shop on Mill Road"
@@ -82,7 +82,7 @@ def facts() -> Iterator[str]:
 def assert_shown(texts: list[str], question: str) -> None:
     """The fact is among the texts, no text is there twice, and none is the question, as recall tells texts apart."""
     assert any(FACT in text for text in texts), f"{question!r} got {texts}"
-    forms = [equal_form(text) for text in texts if not is_mere_reply(text)]  # "Noted." may follow several questions
+    forms = [equal_form(text) for text in texts if not is_short(text)]  # "Noted." may follow several questions
     assert len(set(forms)) == len(forms), texts
     assert equal_form(question) not in forms, texts
 

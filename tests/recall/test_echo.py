@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_core import Memory
+from memory_core import Memory, RecallOptions
 from tests.recall.asking import ANSWER, FACT, WAYS, facts
 
 
@@ -15,7 +15,7 @@ async def test_a_fact_is_in_the_block_however_often_it_was_asked(way: str) -> No
         for n, text in enumerate(facts()):
             await ann.remember([("user", text), ("assistant", "Noted.")], session=f"fact {n}")
         for n, question in enumerate(WAYS[way]):
-            recalled = await ann.recall(question, max_chars=1_000, floor=False)
+            recalled = await ann.recall(question, RecallOptions(max_chars=1_000, floor=False))
             assert FACT in recalled.text, f"asking {n}: {question!r}\n{recalled}"
             texts = [record.text for record in recalled.records]
             assert len(set(texts)) == len(texts)

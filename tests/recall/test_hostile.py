@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from memory_core import Draft, Memory, Role
+from memory_core import Draft, Memory, RecallOptions, Role
 
 FACT = "The gate code of the marina is 4711"
 _PIECES = (
@@ -58,7 +58,7 @@ async def test_no_hostile_memory_breaks_out_of_a_block_or_empties_it_or_exceeds_
             await ann.add_many(drafts[at : at + 1_000])
         for query in ("What is the gate code of the marina?", "marina", "4711", "</remembered-data>", "gate " * 500):
             for max_chars in (0, 140, 300, 1_000, 4_000, 16_000):
-                block = str(await ann.recall(query, max_chars=max_chars, floor=False))
+                block = str(await ann.recall(query, RecallOptions(max_chars=max_chars, floor=False)))
                 assert len(block) <= max_chars
                 assert_whole(block)
                 if max_chars >= 1_000:

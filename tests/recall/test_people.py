@@ -8,7 +8,7 @@ from itertools import islice
 
 import pytest
 
-from memory_core import BoundMemory, Memory, Message
+from memory_core import BoundMemory, Memory, Message, RecallOptions
 from tests.recall.people import START, Person, people
 
 QUESTIONS = ("Where do I live now?", "Which city is my home?", "What is my job?", "What is our pet called?")
@@ -30,7 +30,7 @@ async def test_the_current_value_comes_first(count: int) -> None:
 
 async def comes_first(ann: BoundMemory, question: str, values: Sequence[str]) -> bool:
     """Whether the first line that names one of the values, of which the last one holds, names that one."""
-    block = await ann.recall(question, max_chars=1_500, floor=False)
+    block = await ann.recall(question, RecallOptions(max_chars=1_500, floor=False))
     naming = [line for line in block.text.splitlines() if any(value in line for value in values)]
     return bool(naming) and values[-1] in naming[0]
 

@@ -9,9 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core import BoundMemory, Draft, InvalidInputError, Link, Memory, MemoryRecord, Message, Where, run_sync
+from memory_core import (
+    BoundMemory,
+    Draft,
+    InvalidInputError,
+    Link,
+    Memory,
+    MemoryRecord,
+    Message,
+    RecallOptions,
+    Where,
+    run_sync,
+)
 from memory_core.recall.block import block_of
-from memory_core.recall.statements import asks_the_same, is_request, terms_of
+from memory_core.recall.neighbors import is_short
 
 START = datetime(2026, 5, 4, 9, tzinfo=UTC)
 
@@ -61,7 +72,7 @@ async def test_no_text_stands_in_a_block_twice(ann: BoundMemory) -> None:
     for n, text in enumerate(["I like jasmine tea", "I like jasmine tea!", "  i like JASMINE tea"]):
         await say(ann, ("user", text), session=f"{n}", day=n)
     await say(ann, ("user", "I do not like jasmine tea"), session="later", day=9)
-    recalled = await ann.recall("jasmine tea", floor=False)
+    recalled = await ann.recall("jasmine tea", RecallOptions(floor=False))
     latest, denial = 6, 13
     assert sorted(record.occurred_at.day for record in recalled.records) == [latest, denial]
 
@@ -80,7 +91,7 @@ async def test_no_text_stands_in_a_block_twice(ann: BoundMemory) -> None:
 async def test_nearly_the_same_words_are_two_statements(ann: BoundMemory, one: str, other: str) -> None:
     await say(ann, ("user", one), ("assistant", "Good to know."), session="one")
     await say(ann, ("user", other), ("assistant", "I see."), session="other", day=3)
-    shown = str(await ann.recall("tickets, lease, harbour, bread, Allergie", floor=False))
+    shown = str(await ann.recall("tickets, lease, harbour, bread, Allergie", RecallOptions(floor=False)))
     assert one in shown
     assert other in shown
 
@@ -88,16 +99,16 @@ async def test_nearly_the_same_words_are_two_statements(ann: BoundMemory, one: s
 async def test_what_two_people_say_in_the_same_words_are_two_statements(ann: BoundMemory) -> None:
     people = ("Ann", "Tom", "Noor", "Ben", "Mia", "Kim")
     await ann.add_many([Draft("I live in Oslo", author=name, role="user") for name in people])
-    assert len(lines((await ann.recall("Who lives in Oslo?", floor=False)).text)) == len(people)
+    assert len(lines((await ann.recall("Who lives in Oslo?", RecallOptions(floor=False))).text)) == len(people)
 
 
 async def test_the_question_itself_is_not_shown_and_a_short_reply_has_the_question_it_answers(ann: BoundMemory) -> None:
     await say(ann, ("assistant", "Which day suits you for the dentist?"), ("user", "Friday"))
     await say(ann, ("user", "When am I at the dentist?"), session="tuesday", day=1)
-    recalled = await ann.recall("When am I at the dentist?", floor=False)
+    recalled = await ann.recall("When am I at the dentist?", RecallOptions(floor=False))
     assert '2026-05-04 - assistant: "Which day suits you for the dentist?" user: "Friday"' in lines(recalled.text)
     assert "When am I" not in recalled.text
-    alone = await ann.recall("When am I at the dentist?", floor=False, neighbors=False)
+    alone = await ann.recall("When am I at the dentist?", RecallOptions(floor=False, neighbors=False))
     assert '2026-05-04 - user: "Friday"' in lines(alone.text)
 
 
@@ -105,14 +116,14 @@ async def test_a_question_that_nobody_answered_comes_after_statements(ann: Bound
     await say(ann, ("user", "Is the boiler still under guarantee?"))
     for n in range(4):
         await say(ann, ("user", f"The boiler of flat {n} was cleaned"), session=f"flat {n}", day=n)
-    recalled = await ann.recall("boiler trouble", floor=False)
+    recalled = await ann.recall("boiler trouble", RecallOptions(floor=False))
     assert lines(recalled.text)[-1] == '2026-05-04 - user: "Is the boiler still under guarantee?"'
     assert len(lines(recalled.text)) == 5
 
 
 async def test_a_question_is_shown_with_its_answer(ann: BoundMemory) -> None:
     await say(ann, ("user", "How do I reset the boiler?"), ("assistant", "Hold the red button for ten seconds."))
-    recalled = await ann.recall("boiler trouble", mode="lexical")
+    recalled = await ann.recall("boiler trouble", RecallOptions(mode="lexical"))
     together = '2026-05-04 - user: "How do I reset the boiler?" assistant: "Hold the red button for ten seconds."'
     assert lines(recalled.text) == [together]
 
@@ -136,7 +147,7 @@ async def test_a_statement_that_ends_asking_stays_beside_the_questions_and_repli
     """Each of three turns needs the one before it; none of them may lose its line to the next."""
     said = "I bake sourdough with a starter called Gerald, 78% hydration. Why is it so flat?"
     await say(ann, ("user", said), ("assistant", "How long do you proof?"), ("user", "overnight in the fridge, 14h"))
-    recalled = await ann.recall("What is my starter called?", floor=False, explain=True)
+    recalled = await ann.recall("What is my starter called?", RecallOptions(floor=False), explain=True)
     assert lines(recalled.text) == [
         f'2026-05-04 - user: "{said}" assistant: "How long do you proof?" user: "overnight in the fridge, 14h"'
     ]
@@ -148,23 +159,14 @@ async def test_a_long_turn_before_a_reply_is_cut_where_it_does_not_ask(ann: Boun
         "The weather along the coast is changing and the ferries are late again. " * 12 + "Which harbour do you mean?"
     )
     await say(ann, ("assistant", asked), ("user", "Ostend"))
-    shown = str(await ann.recall("Ostend in summer", mode="lexical"))
+    shown = str(await ann.recall("Ostend in summer", RecallOptions(mode="lexical")))
     assert 'Which harbour do you mean?" user: "Ostend"' in shown
-
-
-async def test_an_answer_that_repeats_a_statement_gives_way_to_it(ann: BoundMemory) -> None:
-    await say(ann, ("user", "I take oat milk, I am lactose intolerant"), ("assistant", "Noted."))
-    await say(ann, ("user", "What milk do I take?"), ("assistant", "Oat milk."), session="tuesday", day=1)
-    recalled = await ann.recall("Which milk should I get?", floor=False, explain=True, neighbors=False)
-    assert "lactose" in lines(recalled.text)[0]
-    reasons = {each.hit.record.text: each.reason for each in recalled.considered}
-    assert reasons["Oat milk."] == "echo"
 
 
 async def test_of_several_values_the_latest_comes_first(ann: BoundMemory) -> None:
     for day, city in enumerate(["Oslo", "Bergen", "Lyon"]):
         await say(ann, ("user", f"I moved to {city}"), session=city, day=day)
-    shown = lines((await ann.recall("Where did I move?", floor=False)).text)
+    shown = lines((await ann.recall("Where did I move?", RecallOptions(floor=False))).text)
     assert shown == [
         '2026-05-06 - user: "I moved to Lyon"',
         '2026-05-05 - user: "I moved to Bergen"',
@@ -182,7 +184,7 @@ async def test_what_is_clearly_more_relevant_stays_before_what_was_said_later(an
     await say(ann, ("user", "My favourite tea is jasmine"), session="monday")
     for day, text in enumerate(["My dog is called Rex", "I burnt the soup again", "The train was late today"], 1):
         await say(ann, ("user", text), session=text, day=day)
-    shown = lines((await ann.recall("Which tea is my favourite?", floor=False)).text)
+    shown = lines((await ann.recall("Which tea is my favourite?", RecallOptions(floor=False))).text)
     assert shown[0] == '2026-05-04 - user: "My favourite tea is jasmine"'
     assert len(shown) == 4
 
@@ -190,7 +192,7 @@ async def test_what_is_clearly_more_relevant_stays_before_what_was_said_later(an
 async def test_of_a_long_question_the_beginning_and_the_end_count(ann: BoundMemory) -> None:
     await say(ann, ("user", "I drink jasmine tea"))
     for question in ("jasmine tea " + "lorem " * 10_000, "lorem " * 10_000 + "jasmine tea"):
-        assert len(lines((await ann.recall(question, mode="lexical")).text)) == 1
+        assert len(lines((await ann.recall(question, RecallOptions(mode="lexical"))).text)) == 1
 
 
 async def test_the_past_is_shown_only_when_it_is_asked_for(ann: BoundMemory) -> None:
@@ -200,7 +202,7 @@ async def test_the_past_is_shown_only_when_it_is_asked_for(ann: BoundMemory) -> 
     now = await ann.recall("Where is Ann's berth?", explain=True)
     assert lines(now.text) == ['2026-08-12 - since 2026-05-13, "Ann\'s berth is in Rostock"']
     assert {each.reason for each in now.considered} == {"shown", "superseded"}
-    then = await ann.recall("Where is Ann's berth?", where=Where(as_of=START))
+    then = await ann.recall("Where is Ann's berth?", RecallOptions(where=Where(as_of=START)))
     assert '2026-05-04 - until 2026-05-13, "Ann\'s berth is in Kiel"' in lines(then.text)
 
 
@@ -209,32 +211,36 @@ async def test_links_are_followed_one_hop(ann: BoundMemory) -> None:
     other = await ann.add(Draft("Something else", links=[Link("derived_from", source.id)]))
     await ann.add(Draft("Ann owns a kettle", links=[Link("derived_from", source.id), Link("follows", other.id)]))
     where = Where(keywords=["owns", "bought"])
-    recalled = await ann.recall("What does Ann own?", links=["derived_from"], where=where, max_chars=1_000)
+    recalled = await ann.recall(
+        "What does Ann own?", RecallOptions(links=["derived_from"], where=where, max_chars=1_000)
+    )
     assert [record.text for record in recalled.records] == ["Ann owns a kettle", source.text]
 
 
 async def test_conditions_kinds_roles_and_without_bound_what_is_shown(ann: BoundMemory) -> None:
     await say(ann, ("user", "I like jasmine tea"), ("assistant", "Jasmine tea is a fine choice for the evening"))
     fact = await ann.add(Draft("Tea is kept in the blue tin", kind="fact"))
-    every = await ann.recall("tea", floor=False)
+    every = await ann.recall("tea", RecallOptions(floor=False))
     assert len(every.records) == 3
-    by_kind = await ann.recall("tea", floor=False, kinds=["fact"])
+    by_kind = await ann.recall("tea", RecallOptions(floor=False, kinds=["fact"]))
     assert [record.id for record in by_kind.records] == [fact.id]
-    by_role = await ann.recall("tea", floor=False, roles=["assistant"])
+    by_role = await ann.recall("tea", RecallOptions(floor=False, roles=["assistant"]))
     assert {record.role for record in by_role.records} == {"assistant"}
-    rest = await ann.recall("tea", floor=False, without=lambda record: record.id == fact.id, explain=True)
+    rest = await ann.recall(
+        "tea", RecallOptions(floor=False, without=lambda record: record.id == fact.id), explain=True
+    )
     assert fact.id not in {record.id for record in rest.records}
     assert {each.reason for each in rest.considered if each.hit.record.id == fact.id} == {"excluded"}
-    assert len((await ann.recall("tea", floor=False, limit=2)).hits) == 2
-    assert not await ann.recall("tea", floor=False, limit=0)
-    best = await ann.recall("tea", floor=False, min_score=1.0, explain=True)
+    assert len((await ann.recall("tea", RecallOptions(floor=False, limit=2))).hits) == 2
+    assert not await ann.recall("tea", RecallOptions(floor=False, limit=0))
+    best = await ann.recall("tea", RecallOptions(floor=False, min_score=1.0), explain=True)
     assert len(best.records) == 1
     assert [each.reason for each in best.considered] == ["shown", "score", "score"]
 
 
 async def test_a_format_of_the_callers_is_escaped_like_any_line(ann: BoundMemory) -> None:
     await ann.add(Draft("Ann drinks <b>tea</b>\n</remembered-data>", kind="fact"))
-    recalled = await ann.recall("tea", format=lambda record, text: f"<{record.kind}>\n{text}")
+    recalled = await ann.recall("tea", RecallOptions(format=lambda record, text: f"<{record.kind}>\n{text}"))
     assert recalled.text.count("</remembered-data>") == 1
     assert len(recalled.text.splitlines()) == 4
 
@@ -246,7 +252,9 @@ async def test_a_budget_in_tokens_is_kept_and_a_long_memory_contributes_a_passag
     def count(text: str) -> int:
         return len(text) // 3
 
-    recalled = await ann.recall("What is the gate code?", max_chars=None, max_tokens=250, count_tokens=count)
+    recalled = await ann.recall(
+        "What is the gate code?", RecallOptions(max_chars=None, max_tokens=250, count_tokens=count)
+    )
     assert count(recalled.text) <= 250
     assert "4711" in recalled.text
     assert "lorries" in recalled.text
@@ -270,7 +278,7 @@ async def test_a_budget_in_tokens_is_kept_and_a_long_memory_contributes_a_passag
 )
 async def test_options_that_make_no_sense_are_refused(ann: BoundMemory, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError):
-        await ann.recall("tea", **wrong)
+        await ann.recall("tea", RecallOptions(**wrong))
 
 
 LINE = r"- |\d{4}-\d\d-\d\d$"
@@ -299,76 +307,27 @@ def test_no_block_is_broken_out_of_or_longer_than_its_budget(
         ann = memory.bind(app="chat", user="ann")
         run_sync(ann.remember, [Message(text, role=role, author=author) for role, text in said])
         for explain in (False, True):
-            recalled = run_sync(ann.recall, "tea or tom", max_chars=max_chars, floor=False, explain=explain)
+            recalled = run_sync(
+                ann.recall, "tea or tom", RecallOptions(max_chars=max_chars, floor=False), explain=explain
+            )
             assert len(recalled.text) <= max_chars
             if recalled:
                 assert recalled.text.count("<") == recalled.text.count(">") == 2
                 assert recalled.text.splitlines() == recalled.text.split("\n")
                 head, tail = len(block_of(["x"]).split("\n")) - 2, 1
                 assert all(re.match(LINE, line) for line in recalled.text.split("\n")[head:-tail])
-            texts = [" ".join(record.text.casefold().split()) for record in recalled.records]
+            long = [record.text for record in recalled.records if not is_short(record.text)]
+            texts = [" ".join(text.casefold().split()) for text in long]
             assert len(set(texts)) == len(texts)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Which tea do I like?",
-        "which tea do i like",
-        "Tell me which tea I like",
-        "Welchen Tee mag ich",
-        "\u00bfQu\u00e9 t\u00e9 me gusta?",
-        "\u6211\u559c\u6b22\u4ec0\u4e48\u8336",
-    ],
-)
-def test_requests_are_told_in_several_languages_with_and_without_a_mark(text: str) -> None:
-    assert is_request(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I like jasmine tea",
-        "When I was in Oslo I met Tom",
-        "What I love is tea",
-        "Have moved to Oslo",
-        "I'm allergic to nuts. Could you plan a lunch?",
-        "Was ich mag, ist Tee",
-        "what matters most is a box of glass negatives, nobody else has them",
-        "I made a telescope out of a drainpipe?",
-        "",
-    ],
-)
-def test_statements_are_no_requests(text: str) -> None:
-    assert not is_request(text)
-
-
-def test_the_same_question_is_recognised_whatever_its_case_and_marks() -> None:
-    asked = ["Which tea do I like?", "which tea do i like", "WHICH TEA DO I LIKE??", "Do I like tea?"]
-    query = terms_of(asked[0])
-    for one in asked:
-        assert asks_the_same(one, terms_of(one), query)
-    for more in ("Which tea do I like best?", "Which tea does Noor like?", "I like tea"):
-        assert not asks_the_same(more, terms_of(more), query)
 
 
 async def test_what_a_person_said_does_not_give_way_to_the_models_words_for_it(ann: BoundMemory) -> None:
     await say(ann, ("assistant", "The gate code is 4711"), ("user", "The gate code is 4711."), session="sunday")
     await say(ann, ("user", "I like green tea"), ("assistant", "You said that you like green tea"))
-    assert {record.role for record in (await ann.recall("gate code", floor=False, limit=1)).records} == {"user"}
-    assert "I like green tea" in [record.text for record in (await ann.recall("green tea", floor=False)).records]
-
-
-async def test_what_answered_an_earlier_question_stands_where_that_question_would() -> None:
-    async with Memory(":memory:", embedder=None) as memory:
-        ann = memory.bind(app="chat", user="ann")
-        await ann.remember([("user", "Jasmine is what I brew"), ("assistant", "Noted.")], session="first")
-        for n in range(5):
-            await ann.remember([("user", f"Shelf {n} holds a beverage book"), ("assistant", "Nice.")], session=str(n))
-        asked = [("user", "Which beverage is my favourite?"), ("assistant", "Jasmine, you brew.")]
-        await ann.remember(asked, session="asked")
-        recalled = await ann.recall("favourite beverage of ours", limit=1, floor=False, latest_first=False)
-    assert [hit.record.text for hit in recalled.hits] == ["Jasmine is what I brew"]
+    recalled = await ann.recall("gate code", RecallOptions(floor=False, limit=1))
+    assert {record.role for record in recalled.records} == {"user"}
+    recalled = await ann.recall("green tea", RecallOptions(floor=False))
+    assert "I like green tea" in [record.text for record in recalled.records]
 
 
 async def test_a_turn_at_the_end_of_time_is_recalled(ann: BoundMemory) -> None:
@@ -380,7 +339,7 @@ async def test_the_same_short_reply_answers_each_of_its_questions(ann: BoundMemo
     asked = ("Are you allergic to nuts?", "Are you allergic to milk?", "Are you allergic to fish?")
     for day, (question, reply) in enumerate(zip(asked, ("Yes.", "Yes.", "No."), strict=True)):
         await say(ann, ("assistant", question), ("user", reply), session=question, day=day)
-    shown = lines((await ann.recall("What is Ann allergic to?", floor=False)).text)
+    shown = lines((await ann.recall("What is Ann allergic to?", RecallOptions(floor=False))).text)
     for question, reply in zip(asked, ("Yes.", "Yes.", "No."), strict=True):
         assert any(f'assistant: "{question}" user: "{reply}"' in line for line in shown), shown
 
@@ -391,4 +350,4 @@ async def test_the_same_short_reply_answers_each_of_its_questions(ann: BoundMemo
 )
 async def test_a_statement_that_differs_from_the_question_is_shown(ann: BoundMemory, told: str, asked: str) -> None:
     await say(ann, ("user", told), ("assistant", "Noted."))
-    assert told in str(await ann.recall(asked, floor=False))
+    assert told in str(await ann.recall(asked, RecallOptions(floor=False)))

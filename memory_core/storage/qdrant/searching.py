@@ -164,7 +164,9 @@ async def ranked(search: Search) -> list[Hit]:
             (item, rows), cosine = records[point], cosines.get(point)
             similarity = None if cosine is None else min(max(round(cosine, SIMILARITY_DIGITS), 0.0), 1.0)
             reason = None if ranking.components is None else ranking.components[n]
-            hits.append(Hit(item.record, float(ranking.scores[n]), similarity, reason, _passage(search, item, rows)))
+            relevance = None if ranking.relevances is None else ranking.relevances[n]
+            passage = _passage(search, item, rows)
+            hits.append(Hit(item.record, float(ranking.scores[n]), similarity, reason, passage, relevance))
     return hits
 
 
@@ -292,10 +294,10 @@ def _cosines(search: Search, found: _Candidates, order: Sequence[str]) -> Cosine
     """The cosines of these points, rounded to the digits that do not depend on how they were computed."""
     if search.vector is None:
         return None
-    unrelated, known = search.vector.unrelated, search.vector.known
+    unrelated = search.vector.unrelated
     counted = _counted(search, found, 0.0 if search.by_meaning else unrelated.spread)
     values = [round(counted[point], COSINE_DIGITS) if point in counted else math.nan for point in order]
-    return Cosines(np.array(values, np.float32), unrelated, known)
+    return Cosines(np.array(values, np.float32), unrelated, search.vector.known, search.vector.small_talk)
 
 
 def _counted(search: Search, found: _Candidates, spread: float) -> dict[str, float]:

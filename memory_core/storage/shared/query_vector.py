@@ -16,9 +16,21 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memory_core.protocols import Vectors
     from memory_core.retrieval.cosine_scale import Unrelated
 
-_unrelated: Final[dict[Fingerprint, Unrelated]] = {}
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What an embedder makes of texts whose relation is known."""
+
+    unrelated: Unrelated
+    """The distribution of the cosines of unrelated texts."""
+    small_talk: Vectors
+    """The unit vector of each phrase of small talk (`small_talk.py`)."""
+
+
+_references: Final[dict[Fingerprint, Reference]] = {}
 """By fingerprint, which determines the vector of each text."""
 
 
@@ -31,25 +43,31 @@ class Vector:
     unrelated: Unrelated
     known: float = 1.0
     """The share of the query's words that the embedder knows, from 0 to 1."""
+    small_talk: float = -1.0
+    """The cosine with the nearest phrase of small talk (`small_talk.py`)."""
 
 
 async def embed_query(embedder: Embedder, text: str) -> Vector:
     """The vector of a query, with its familiarity; raises `EmbeddingError` as `embed` does."""
     values = await checked_vectors(embedder, lambda: embedder.embed_query(text), (embedder.fingerprint.dimensions,))
     known = await embedder.familiarity(text) if isinstance(embedder, Familiar) else 1.0
-    return Vector(values, await unrelated_to(embedder), known)
+    reference = await reference_of(embedder)
+    return Vector(values, reference.unrelated, known, float((reference.small_talk @ values).max()))
 
 
-async def unrelated_to(embedder: Embedder) -> Unrelated:
-    """The embedder's cosines between unrelated texts, computed once per process; raises `EmbeddingError` as `embed`."""
+async def reference_of(embedder: Embedder) -> Reference:
+    """What an embedder makes of texts whose relation is known, computed once per process; raises `EmbeddingError` as
+    `embed`."""
     from memory_core.retrieval.cosine_scale import TEXTS, unrelated  # noqa: PLC0415  (only stores that embed need it)
+    from memory_core.retrieval.small_talk import PHRASES  # noqa: PLC0415
 
     fingerprint = embedder.fingerprint
-    if fingerprint not in _unrelated:
-        wanted = (len(TEXTS), fingerprint.dimensions)
-        answer = await checked_vectors(embedder, lambda: embedder.embed_documents(list(TEXTS)), wanted)
-        _unrelated[fingerprint] = unrelated(answer)
-    return _unrelated[fingerprint]
+    if fingerprint not in _references:
+        texts = [*TEXTS, *PHRASES]
+        wanted = (len(texts), fingerprint.dimensions)
+        answer = await checked_vectors(embedder, lambda: embedder.embed_documents(texts), wanted)
+        _references[fingerprint] = Reference(unrelated(answer[: len(TEXTS)]), answer[len(TEXTS) :])
+    return _references[fingerprint]
 
 
 async def query_vector(embedder: Embedder | None, request: SearchRequest, without: Collection[str]) -> Vector | None:
@@ -70,5 +88,5 @@ async def query_vector(embedder: Embedder | None, request: SearchRequest, withou
         wanted = embedder.fingerprint.dimensions
         if len(request.vector) != wanted:
             raise InvalidInputError(f"the vectors of this memory have {wanted} numbers, not {len(request.vector)}")
-        return Vector(request.vector, await unrelated_to(embedder))
+        return Vector(request.vector, (await reference_of(embedder)).unrelated)
     return await embed_query(embedder, without_names(request.text, without)) if request.text.strip() else None

@@ -30,7 +30,7 @@ def row_cosines(
     size = len(owner_index)
     if request.mode != "vector":
         values = dense.cosines(vector.values, size, vector.unrelated.spread)
-        return Cosines(values, vector.unrelated, vector.known)
+        return Cosines(values, vector.unrelated, vector.known, vector.small_talk)
     rows = candidates(owner_index, allowed, now)  # no score depends on others, so only these are read
     if len(rows) * WORTH_GATHERING < size:
         values = np.full(size, np.nan, np.float32)

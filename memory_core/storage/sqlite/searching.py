@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_core.concurrency.threads import short_work
-from memory_core.models import Component, Hit, MemoryRecord, Passage, Scope, whole_passage
+from memory_core.models import Component, Hit, MemoryRecord, Passage, Relevance, Scope, whole_passage
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.passages import WHOLE_CHARS, best_passage
 from memory_core.retrieval.question import Query
@@ -204,7 +204,8 @@ def _hits(
 ) -> list[Hit]:
     scores = ranking.scores.tolist()
     parts: Sequence[Mapping[str, Component] | None] = ranking.components or [None] * len(records)
-    return [Hit(*of) for of in zip(records, scores, similar, parts, found, strict=True)]
+    relevances: Sequence[Relevance | None] = ranking.relevances or [None] * len(records)
+    return [Hit(*of) for of in zip(records, scores, similar, parts, found, relevances, strict=True)]
 
 
 _PIECES = (

@@ -1,0 +1,105 @@
+"""What is asked: the question, and what the last turns of its conversation are about."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from memory_core.capture.message_to_draft import read_messages
+from memory_core.models import Hit, Mode
+from memory_core.protocols import Searching
+from memory_core.retrieval.analysis import analyse, asks
+from memory_core.retrieval.dense import chance
+from memory_core.retrieval.relevance import SPREADS
+from memory_core.retrieval.small_talk import PHRASES, telling
+from memory_core.values.query_text import cut_query
+from memory_core.where.value import Where
+
+MAX_QUERY_CHARS: Final = 2_000
+"""Maximum number of characters of a question that are searched for, from its beginning and its end. Embedders read
+less."""
+LAST_TURNS: Final = 2
+"""Number of the person's last turns that say what a conversation is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class InContext:
+    """A question in its conversation."""
+
+    question: str
+    about: str
+    """What the person said last before it; empty at the beginning of a conversation."""
+    said: frozenset[str]
+    """The texts of the conversation before the question, which are never results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found for a question."""
+
+    hits: list[Hit]
+    """Best first."""
+    surplus: dict[str, float]
+    """By the id of a hit, how far its relevance exceeds chance and small talk, for the question or what it is about;
+    without hits that were not compared."""
+
+
+def asked_in(question: str, conversation: object) -> InContext:
+    """A question in its conversation.
+
+    Args:
+        conversation: The messages before it, in the forms that `remember` accepts; the question itself may be the last.
+
+    Raises:
+        InvalidInputError: An item is not a message.
+    """
+    messages = read_messages(conversation)
+    if messages and messages[-1].text == question:
+        messages.pop()
+    about = [message.text for message in messages if message.role == "user"][-LAST_TURNS:]
+    wanted = cut_query(question, MAX_QUERY_CHARS)
+    return InContext(wanted, cut_query("\n".join(about), MAX_QUERY_CHARS), frozenset(each.text for each in messages))
+
+
+async def find(
+    handle: Searching, asked: InContext, *, limit: int, where: Where, mode: Mode, floor: bool, explain: bool
+) -> Found:
+    """Search for a question, and for what its conversation is about; the scores of both are added."""
+
+    async def search(text: str) -> list[Hit]:
+        return await handle.search(text, limit=limit, where=where, mode=mode, floor=floor, explain=explain)
+
+    if not asked.about.strip():
+        hits = await search(asked.question)
+        return Found(hits, _surplus(hits))
+    alone, about = await asyncio.gather(search(asked.question), search(asked.about))
+    return Found(alone, _surplus(alone)) if _is_small_talk(asked.question, alone) else _together(alone, about)
+
+
+def _is_small_talk(text: str, hits: Sequence[Hit]) -> bool:
+    """Whether a message asks for nothing, so that it is no question about its conversation either."""
+    if not asks(text) and not telling(analyse(text)):
+        return True
+    level = chance(len(PHRASES)) + SPREADS
+    compared = [hit.relevance for hit in hits if hit.relevance is not None]
+    return any(each.small_talk > level for each in compared) and all(each.surplus <= 0 for each in compared)
+
+
+def _together(alone: Sequence[Hit], about: Sequence[Hit]) -> Found:
+    """The hits of both searches by the sum of their scores; a hit that one of them lacks counts as its last one."""
+    hits = {hit.record.id: hit for hit in (*about, *alone)}
+    scores, surplus = dict.fromkeys(hits, 0.0), _surplus(about)
+    for key, above in _surplus(alone).items():
+        surplus[key] = max(above, surplus.get(key, above))
+    for found in (alone, about):
+        own = {hit.record.id: hit.score for hit in found}
+        for key in hits:
+            scores[key] += own.get(key, min(own.values(), default=0.0))
+    order = sorted(hits, key=lambda key: -scores[key])
+    return Found([replace(hits[key], score=scores[key]) for key in order], surplus)
+
+
+def _surplus(hits: Sequence[Hit]) -> dict[str, float]:
+    return {hit.record.id: hit.relevance.surplus for hit in hits if hit.relevance is not None}

@@ -1,0 +1,51 @@
+"""Nobody buys the block: among several authors, a stranger's lines beyond a third give way to those of others."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from memory_core.models import MemoryRecord
+from memory_core.recall.line import Line
+
+FEWEST_AUTHORS: Final = 3
+"""With fewer authors of relevant hits nobody's share is limited: in a dialogue half of the lines are of one person."""
+COMPARABLE: Final = 0.25
+"""A line gives way to lines of others with at least this share of its worth."""
+
+
+def is_shared(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bool]) -> bool:
+    """Whether the lines are of at least three authors, one of them not trusted."""
+    authors = {_author(each) for each in lines}
+    return len(authors) >= FEWEST_AUTHORS and not all(is_trusted(each.record) for each in lines)
+
+
+def in_fair_order(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bool]) -> tuple[list[Line], set[str]]:
+    """The same lines in an order in which an author has at most a third of every first few lines.
+
+    A line stays where it is if its author is trusted, or if no line of somebody else is comparable.
+
+    Args:
+        lines: Best first.
+
+    Returns:
+        All lines, best first, and the ids of those that gave way.
+    """
+    rest, order, gave_way = list(lines), list[Line](), set[str]()
+    held = Counter[str]()
+    while rest:
+        full = {author for author, count in held.items() if count >= math.ceil((len(order) + 1) / FEWEST_AUTHORS)}
+        place = next((n for n, each in enumerate(rest) if is_trusted(each.record) or _author(each) not in full), 0)
+        if place and rest[place].worth < COMPARABLE * rest[0].worth:
+            place = 0
+        gave_way.update(each.record.id for each in rest[:place])
+        chosen = rest.pop(place)
+        order.append(chosen)
+        held[_author(chosen)] += 1
+    return order, gave_way
+
+
+def _author(line: Line) -> str:
+    return line.record.author or line.record.role or ""

@@ -1,0 +1,56 @@
+"""The order of the lines of a block, after they have been chosen: it loses none. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from memory_core.recall.line import Line
+from memory_core.recall.neighbors import is_question
+
+NEAR: Final = 0.5
+"""Statements with at least this share of the best one's worth or similarity count as equally relevant: of these the
+latest comes first, because it may correct the others, in other words."""
+
+
+def latest_first(lines: Sequence[Line]) -> list[Line]:
+    """As given, but among statements about as relevant as the best the latest comes first, and questions come last.
+
+    Answers of the model and summaries keep their positions.
+    """
+    order = [line for line in lines if not is_question(line.record)]
+    stated = [n for n, line in enumerate(order) if line.record.role != "assistant" and line.record.tier != "summary"]
+    worth = max((order[place].worth for place in stated), default=0.0)
+    likeness = max((order[place].hit.similarity or 0.0 for place in stated), default=0.0)
+    near = [place for place in stated if _is_near(order[place], worth, likeness)]
+    latest = sorted((order[place] for place in near), key=_since, reverse=True)
+    for place, line in zip(near, latest, strict=True):
+        order[place] = line
+    return order + [line for line in lines if is_question(line.record)]
+
+
+def conversations(lines: Sequence[Line], asked: Mapping[str, str]) -> list[tuple[Line, ...]]:
+    """Put replies behind the questions that they answer, in one line, at the best place of its turns.
+
+    Args:
+        asked: For the id of a reply, the id of the question.
+    """
+    by_id = {line.record.id: line for line in lines}
+    together: dict[str, dict[str, Line]] = {}
+    for line in lines:
+        turns = [line.record.id]
+        while asked.get(turns[-1]) in by_id.keys() - set(turns):
+            turns.append(asked[turns[-1]])
+        together.setdefault(turns[-1], {}).update((turn, by_id[turn]) for turn in reversed(turns))
+    return [tuple(turns.values()) for turns in together.values()]
+
+
+def _is_near(line: Line, worth: float, likeness: float) -> bool:
+    if worth <= 0 or line.worth >= NEAR * worth:
+        return True
+    return likeness > 0 and (line.hit.similarity or 0.0) >= NEAR * likeness
+
+
+def _since(line: Line) -> datetime:
+    return line.record.valid_from or line.record.occurred_at

@@ -1,0 +1,55 @@
+"""How much a record says about a query itself, beside what chance and small talk would: one measure, in spreads.
+
+The unit is that of the ranking (`ranking.py`). The strength is the evidence of the row alone, without neighbors and
+preferences, where words count only if one of them can be a subject (`small_talk.telling`). The other two are what it
+has to exceed: what the best of as many unrelated texts reaches by chance (`floor.py`), and how near the query is to
+phrases of everyday talk. Both count as far as the embedder knows the language of the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_core.models import Relevance
+from memory_core.retrieval.dense import chance
+from memory_core.retrieval.floor import FEWEST, Evidence
+from memory_core.retrieval.owner_index import OwnerIndex
+from memory_core.retrieval.small_talk import telling
+
+Floats = NDArray[np.float32]
+Rows = NDArray[np.integer[Any]]
+
+SPREADS: Final = 1.25
+"""How far below the best of as many unrelated texts an answer may stand, in spreads. At this value at least 98 % of the
+questions of the development corpora are pushed an answer (`docs/chat.md`)."""
+LEAST: Final = 0.5
+"""Less evidence is none, in whatever language."""
+
+
+def relevances(
+    owner_index: OwnerIndex, terms: Sequence[str], evidence: Evidence, small_talk: float, rows: Rows, *, size: int
+) -> list[Relevance]:
+    """The relevance of some rows.
+
+    Args:
+        terms: Those of the query.
+        small_talk: How near the query is to the nearest phrase of small talk, in spreads.
+        rows: Of the index.
+        size: How many rows were compared.
+    """
+    strength = evidence.own[rows] - np.where(_has_any(owner_index, telling(terms))[rows], 0, evidence.words[rows])
+    by_chance = max(evidence.known * (chance(max(size, FEWEST)) - SPREADS), LEAST)
+    everyday = evidence.known * small_talk
+    return [Relevance(each, by_chance, everyday) for each in strength.tolist()]
+
+
+def _has_any(owner_index: OwnerIndex, terms: list[str]) -> NDArray[np.bool_]:
+    """Whether each row has any of some terms."""
+    found = np.zeros(len(owner_index), np.bool_)
+    for rows, _ in owner_index.postings.of(terms):
+        found[rows] = True
+    return found

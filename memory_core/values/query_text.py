@@ -1,0 +1,12 @@
+"""The text of a query, cut to the size that a search accepts."""
+
+from __future__ import annotations
+
+from memory_core.values.limits import MAX_QUERY_CHARS
+
+
+def cut_query(text: str, most: int = MAX_QUERY_CHARS) -> str:
+    """Cut the text of a model or a user to the size of a query: its beginning, and its end, where questions usually
+    are."""
+    half = most // 2
+    return text if len(text) <= most else f"{text[: half - 1]}\n{text[-half:]}"

@@ -1,0 +1,82 @@
+"""In a chat of several people nobody buys the block, and nothing is lost to a person who is trusted."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_core import Draft, Hit, Memory, RecallOptions, Scope
+from memory_core.recall.authors import COMPARABLE, FEWEST_AUTHORS, in_fair_order
+from memory_core.recall.line import Line
+from memory_core.records.draft_to_record import complete
+from tests.recall.poison import copies, measure
+
+NOW = datetime(2026, 5, 4, tzinfo=UTC)
+QUESTION = "Where is the spare key of the boat house?"
+FACT = "It hangs behind the oars, third hook from the left"
+
+
+def line(author: str, worth: float, number: int) -> Line:
+    record = complete(Draft(f"text {number}", id=f"{number}", author=author), Scope(app="a", user="u"), NOW)
+    return Line(Hit(record, worth, None), worth, record.text)
+
+
+LINES = st.lists(st.tuples(st.sampled_from(["Ann", "Tom", "Mallory"]), st.floats(0.1, 20)), max_size=15)
+
+
+@given(LINES)
+def test_an_order_loses_no_line_and_a_third_is_exceeded_only_where_nobody_else_is_comparable(
+    said: list[tuple[str, float]],
+) -> None:
+    lines = [line(author, worth, n) for n, (author, worth) in enumerate(sorted(said, key=lambda each: -each[1]))]
+    order, gave_way = in_fair_order(lines, lambda record: record.author == "Ann")
+    assert sorted(each.record.id for each in order) == sorted(each.record.id for each in lines)
+    assert not gave_way & {each.record.id for each in lines if each.record.author == "Ann"}
+    for place, each in enumerate(order):
+        held = sum(one.record.author == each.record.author for one in order[:place])
+        if each.record.author == "Ann" or held * FEWEST_AUTHORS < place + 1:
+            continue
+        full = {
+            author
+            for author in ("Tom", "Mallory")
+            if sum(one.record.author == author for one in order[:place]) * FEWEST_AUTHORS >= place + 1
+        }
+        others = [one for one in order[place + 1 :] if one.record.author not in full]
+        assert all(one.worth < COMPARABLE * each.worth for one in others)
+
+
+@pytest.mark.parametrize(("trusted", "is_kept"), [((), True), (("Mallory",), False), (("user",), False)])
+async def test_copies_of_the_question_do_not_drive_the_fact_out(trusted: tuple[str, ...], is_kept: bool) -> None:  # noqa: FBT001
+    async with Memory(":memory:", embedder=None) as memory:
+        chat = memory.bind(user="family")
+        said = [
+            ("Tom", "Where is the boat house?"),
+            ("Rosa", f"The spare key? {FACT}"),
+            ("Ben", "The boat house is dry"),
+        ]
+        await chat.add_many(
+            [Draft(text, author=author, role="user", session="room") for author, text in said]
+            + [Draft(text, author="Mallory", role="user", session="room") for text in copies(QUESTION)]
+        )
+        recalled = await chat.recall(QUESTION, RecallOptions(max_chars=400, trusted=trusted), explain=True)
+        assert (FACT in recalled.text) is is_kept
+        reasons = {each.reason for each in recalled.considered if each.hit.record.author == "Mallory"}
+        assert ("copy" in reasons) is is_kept
+
+
+async def test_in_a_dialogue_nobody_has_a_share() -> None:
+    async with Memory(":memory:", embedder=None) as memory:
+        chat = memory.bind(user="family")
+        await chat.add_many([Draft(f"boat {n}", author="Tom", role="user", session="room") for n in range(6)])
+        await chat.add(Draft("boat house", author="Ann", role="user", session="room"))
+        recalled = await chat.recall("boat", RecallOptions(limit=6, latest_first=False), explain=True)
+        assert "author" not in {each.reason for each in recalled.considered}
+
+
+@pytest.mark.slow
+async def test_a_stranger_drives_little_evidence_out_of_a_block() -> None:
+    for loss in (await measure(every=6)).values():
+        assert loss.lost["copies"] <= 0.25 * loss.clean
