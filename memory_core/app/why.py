@@ -6,7 +6,6 @@ from typing import Final
 
 from memory_core.handle import BoundMemory
 from memory_core.models import STATES
-from memory_core.recall.recalling import recall_with
 from memory_core.recall.values import DEFAULT_CHARS, Considered, Recalled, RecallOptions
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.where.value import Where
@@ -30,8 +29,8 @@ async def explained(
 
 async def looked_at(owner: BoundMemory, query: str, *, max_chars: int = DEFAULT_CHARS) -> Recalled:
     """What an agent would recall, explained; a person who looks at it does not count as a reader of the memories."""
-    options = RecallOptions(max_chars=max_chars)
-    return await recall_with(owner, query, options, explain=True, counts_reads=False)
+    options = RecallOptions(max_chars=max_chars, counts_reads=False)
+    return await owner.recall(query, options, explain=True)
 
 
 async def _beyond(owner: BoundMemory, query: str, id: str) -> Considered | None:  # noqa: A002

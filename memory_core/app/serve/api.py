@@ -30,7 +30,6 @@ from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, ErasureReceipt, MemoryRecord, Order, Page, Patch, Stats, Version
 from memory_core.profile import with_profile
-from memory_core.recall.recalling import recall_with
 from memory_core.recall.values import Considered, RecallOptions
 from memory_core.values.checks import check_key, shown
 from memory_core.where.value import EVERYTHING, Where
@@ -111,9 +110,15 @@ async def recall(given: Question, owner: Owner, request: Request) -> Block:
     def is_shown(record: MemoryRecord) -> bool:
         return given.session is not None and record.session == given.session
 
-    options = RecallOptions(max_chars=given.max_chars, limit=given.limit, where=given.where, without=is_shown)
-    counts = served_by(request).writable  # a server that only reads cannot count who read what
-    found = await recall_with(owner, given.query, options, explain=given.explain, counts_reads=counts)
+    options = RecallOptions(
+        pushed=given.pushed,
+        max_chars=given.max_chars,
+        limit=given.limit,
+        where=given.where,
+        without=is_shown,
+        counts_reads=served_by(request).writable,  # a server that only reads cannot count who read what
+    )
+    found = await owner.recall(given.query, options, explain=given.explain)
     text = await with_profile(owner, found.text) if given.profile else found.text
     return Block(text, list(found.records), [_explained(each) for each in found.considered])
 
