@@ -29,8 +29,7 @@ async def explained(
 
 async def looked_at(owner: BoundMemory, query: str, *, max_chars: int = DEFAULT_CHARS) -> Recalled:
     """What an agent would recall, explained; a person who looks at it does not count as a reader of the memories."""
-    options = RecallOptions(max_chars=max_chars, counts_reads=False)
-    return await owner.recall(query, options, explain=True)
+    return await owner.recall(query, RecallOptions(max_chars=max_chars, counts_reads=False), explain=True)
 
 
 async def _beyond(owner: BoundMemory, query: str, id: str) -> Considered | None:  # noqa: A002
