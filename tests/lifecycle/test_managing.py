@@ -430,6 +430,17 @@ async def test_everything_a_model_did_can_be_taken_back_for_good(ann: BoundMemor
     assert await maintain(ann, SUPERSEDE, model=once()) == Maintenance()
 
 
+async def test_runs_can_be_taken_back_one_after_the_other_the_last_one_first(ann: BoundMemory) -> None:
+    await say(ann, 0, "I live in Oslo.")
+    await say(ann, 9, "I moved to Bergen.")
+    before = await everything(ann)
+    runs = [await maintain(ann, policy, model=Diligent()) for policy in (MaintainPolicy(), SUPERSEDE)]
+    assert [len(run.steps) for run in runs] == [2, 1]
+    for run in reversed(runs):
+        assert await undo_maintenance(ann, run) == ()
+    assert await everything(ann) == before
+
+
 async def test_a_correction_that_was_taken_back_is_not_proposed_again(ann: BoundMemory) -> None:
     await say(ann, 0, "I live in Oslo.")
     await say(ann, 9, "I moved to Bergen.")
