@@ -69,6 +69,10 @@ test-peers: $(VENV)/.dev  ## imports and exports with mem0, Chroma and LangGraph
 test-mcp-conformance: $(VENV)/.dev  ## MCP's own tests and its inspector, from npm, against the server; a minute
 	@.ci/mcp-conformance "$(abspath $(PY))"
 
+.PHONY: pictures
+pictures: $(VENV)/.dev  ## take the pictures of the docs from the page; needs Chromium
+	$(PY) -m tests.app.serve.pictures
+
 format: $(VENV)/.dev  ## rewrite the code the way `make test` wants it
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
@@ -87,7 +91,7 @@ $(VENV)/pyvenv.cfg:
 
 $(VENV)/.demo: $(VENV)/pyvenv.cfg pyproject.toml $(CONSTRAINTS)
 	@echo "installing what the demo needs into $(VENV) (once; a minute or so)"
-	@$(INSTALL) --editable '.[spade-llm,adk,langchain,mcp,cli]'
+	@$(INSTALL) --editable '.[spade-llm,adk,langchain,mcp,serve]'
 	@$(COMPILE)
 	@touch $@
 

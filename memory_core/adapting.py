@@ -17,6 +17,7 @@ from memory_core.capture.turns import USER_QUERY, turn_drafts
 from memory_core.concurrency.loop import core_loop, on_core
 from memory_core.conversation import limits
 from memory_core.conversation.access import Access
+from memory_core.conversation.deadline import Deadline, LateError
 from memory_core.conversation.following import Thread, Visible, digest, id_in_thread, threaded
 from memory_core.conversation.keeping import follow_branch, keep, when_embedded
 from memory_core.conversation.recalling import NOTHING, Asked, block_for
@@ -100,11 +101,13 @@ __all__ = [
     "Arguments",
     "Asked",
     "Carried",
+    "Deadline",
     "Detection",
     "Exporter",
     "ForeignPoint",
     "Found",
     "LastMessages",
+    "LateError",
     "Mode",
     "Order",
     "Refused",

@@ -55,6 +55,7 @@ from memory_core.storage import optional
 from memory_core.values.checks import check_key, check_limit, check_one_of, check_query, check_unit, is_later, shown
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.values.progress import ProgressCallback, whole
+from memory_core.values.query_text import asks_for_something
 from memory_core.where.checks import check_where
 from memory_core.where.value import EVERYTHING, Where
 
@@ -336,7 +337,8 @@ class BoundMemory:
 
     async def _search(self, request: SearchRequest, diversity: float, pool: int | None, *, apart: bool) -> Hits:
         self._owned()
-        if request.vector is None and not request.text.strip():
+        is_literal = request.mode == "substring"  # finds punctuation, too
+        if request.vector is None and not (request.text.strip() if is_literal else asks_for_something(request.text)):
             return Hits()  # also without the floor
         apart = apart or request.every_word or request.mode == "substring"  # which a turn may not satisfy
         if not check_unit("diversity", diversity):

@@ -153,9 +153,17 @@ def test_the_commands_that_the_demo_prints_at_its_end_work(
     here("--input", str(CONVERSATION), "--store", "ann's.db")
     import_module("demo.transcript").commands(Path("ann's.db"), app="demo", user="ann")
     said = capsys.readouterr().out
-    lines = [line for line in said.splitlines() if "--app demo" in line]
+    *lines, serve = [line for line in said.splitlines() if "--app demo" in line]
     assert len(lines) == 4
     script = "\n".join(["set -e", *lines]).replace("  memory-core ", f"  {sys.executable} -m memory_core ")
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "berth 14" in done.stdout
+    serve = serve.replace("  memory-core ", f"  {sys.executable} -m memory_core ")
+    with subprocess.Popen(
+        ["bash", "-c", f"exec {serve.strip()} --port 0"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as page:
+        assert page.stderr is not None
+        assert "http://127.0.0.1:" in page.stderr.readline()
+        page.terminate()
+        assert page.wait(100) == 0

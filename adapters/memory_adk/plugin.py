@@ -22,7 +22,7 @@ except ImportError as error:
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from memory_adk.capture import Capture, Progress
@@ -31,13 +31,13 @@ from memory_adk.policy import CapturePolicy
 from memory_adk.recall import recall, show
 from memory_adk.service import MemoryService, check_service
 from memory_adk.shown import Shown, in_conversation, in_prompt, shown_in
-from memory_core import EmbeddingError, InvalidInputError, MemoryCoreError, RecallOptions, StorageError
+from memory_core import PUSHED, EmbeddingError, InvalidInputError, MemoryCoreError, RecallOptions, StorageError
 from memory_core.adapting import limits, reason_for_log, with_profile
 
 logger = logging.getLogger(__name__)
 
 RECALL_RESULTS: Final = 5
-RECALL_CHARS: Final = 2_000
+RECALL_CHARS: Final = 1_000
 MAX_TURNS: Final = 1_000
 """Most turns tracked at a time. A cancelled turn never reports its end, so the oldest turns are dropped."""
 _SERVES_NOBODY: Final = (
@@ -96,7 +96,7 @@ class MemoryPlugin(BasePlugin):
         self._service = service
         self._has_been_asked = False
         self._recalls = recall is not False
-        usual = RecallOptions(max_chars=recall_chars, limit=recall_results)
+        usual = replace(PUSHED, max_chars=recall_chars, limit=recall_results)
         self._options = recall if isinstance(recall, RecallOptions) else usual
         self._turns: dict[str, _Turn] = {}
         if recall_seconds is not None and not recall_seconds > 0:
@@ -237,10 +237,18 @@ class MemoryPlugin(BasePlugin):
         query = content_text(invocation_context.user_content)
         session = invocation_context.session
         options = self._options
+        turn = invocation_context.invocation_id
+        before = [
+            content_text(event.content)
+            for event in session.events
+            if event.author == "user" and event.invocation_id != turn and event.id in shown.events
+        ]
         memory = service.memory_of(session.app_name, session.user_id)
 
         async def block() -> str:
-            found = await recall(memory, query, options, context=options.neighbors, without_events=shown.events)
+            found = await recall(
+                memory, query, options, context=options.neighbors, without_events=shown.events, before=before
+            )
             return await with_profile(memory, found.text)
 
         try:

@@ -14,7 +14,7 @@ from typing import Final
 
 from memory_adk.convert import EVENT_ID, shortened
 from memory_adk.matching import LEAST_SCORE, alone
-from memory_core import BoundMemory, Hit, Recalled, RecallOptions, SharedMemory
+from memory_core import BoundMemory, Hit, MemoryRecord, Recalled, RecallOptions, SharedMemory
 from memory_core.adapting import AgentMemory, Asked, block_for
 
 MOST_HITS: Final = 10_000
@@ -24,7 +24,13 @@ _NO_BLOCK: Final = 100_000_000
 
 
 async def recall(
-    handle: AgentMemory, query: str, options: RecallOptions, *, context: bool, without_events: Collection[str] = ()
+    handle: AgentMemory,
+    query: str,
+    options: RecallOptions,
+    *,
+    context: bool,
+    without_events: Collection[str] = (),
+    before: Sequence[str] = (),
 ) -> Recalled:
     """Recall memories about `query`.
 
@@ -34,10 +40,14 @@ async def recall(
         options: Recall options.
         context: Whether a message is also found by what was said just before and after it.
         without_events: Ids of events to leave out, because the current conversation shows them already.
+        before: What the person said before the question, oldest first.
     """
     source = alone(handle) if isinstance(handle, BoundMemory | SharedMemory) and not context else handle
-    asked = Asked(str(query), shows=lambda record: record.data.get(EVENT_ID) in without_events)  # models pass any type
-    return await block_for(source, asked, options)
+
+    def is_shown(record: MemoryRecord) -> bool:
+        return record.data.get(EVENT_ID) in without_events
+
+    return await block_for(source, Asked(str(query), before, is_shown), options)  # models pass any type
 
 
 async def find(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from memory_core import MemoryRecord, Recalled, RecallOptions
+from memory_core import PUSHED, MemoryRecord, Recalled, RecallOptions
 from memory_core.adapting import NOTHING, Asked, block_for, with_profile
 from memory_langchain.messages import message_id, searchable_text
 from memory_langchain.scope import CallScope
@@ -17,12 +17,18 @@ if TYPE_CHECKING:
 SearchMode = Literal["vector", "hybrid", "lexical"]
 """Ranking modes of the store and the vector store."""
 
-DEFAULT_RECALL: Final = RecallOptions()
-"""Default recall options."""
+DEFAULT_RECALL: Final = replace(PUSHED, limit=None)
+"""Default recall options: what is pushed into a prompt, up to `k` memories."""
 
 
 async def recall(
-    scope: CallScope, query: str, options: RecallOptions, *, k: int, is_shown: Callable[[MemoryRecord], bool]
+    scope: CallScope,
+    query: str,
+    options: RecallOptions,
+    *,
+    k: int,
+    is_shown: Callable[[MemoryRecord], bool],
+    before: Sequence[str] = (),
 ) -> Recalled:
     """Recall memories of the user for a question as a block, after the profile and without what the prompt shows.
 
@@ -32,11 +38,12 @@ async def recall(
         options: Recall options.
         k: Most memories; 0 recalls nothing. A `limit` in the options takes precedence.
         is_shown: Whether the prompt shows a record.
+        before: What the person said before the question, oldest first.
     """
     if k == 0:
         return NOTHING
     limit = k if options.limit is None else options.limit
-    found = await block_for(scope.reach, Asked(query, shows=is_shown), replace(options, limit=limit))
+    found = await block_for(scope.reach, Asked(query, before, is_shown), replace(options, limit=limit))
     return replace(found, text=await with_profile(scope.reach, found.text))
 
 
@@ -55,5 +62,7 @@ async def recall_for(
     def is_shown(record: MemoryRecord) -> bool:
         return record.session == scope.session and (message_id(record) in ids or record.text in texts)
 
-    asked = question or next((message for message in reversed(messages) if message.type == "human"), None)
-    return await recall(scope, str(asked.text) if asked else "", options, k=k, is_shown=is_shown)
+    said = [message for message in messages if message.type == "human"]
+    asked = question or (said[-1] if said else None)
+    before = [str(message.text) for message in (said[: said.index(asked)] if asked in said else said)]
+    return await recall(scope, str(asked.text) if asked else "", options, k=k, is_shown=is_shown, before=before)

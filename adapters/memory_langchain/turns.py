@@ -125,8 +125,9 @@ class Turn:
             first = first_sent_again(self.history, self.question)
             self.history, self._resent = self.history[:first], {record.id for record in self.history[first:]}
         shown = {record.id for record in (*self.history, *([self.summary] if self.summary else []))} | self._resent
+        before = [record.text for record in self.history if record.role == "user"]
         self.recalled = await recall(
-            self.scope, query, plan.recall, k=plan.recalls, is_shown=lambda record: record.id in shown
+            self.scope, query, plan.recall, k=plan.recalls, is_shown=lambda record: record.id in shown, before=before
         )
 
     def chain_input(self) -> object:

@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
 
-from memory_core import BoundMemory, InvalidInputError, MemoryRecord, Message, RecallOptions, SharedMemory
+from memory_core import PUSHED, BoundMemory, InvalidInputError, MemoryRecord, Message, SharedMemory, Where
 from memory_core.adapting import Asked, block_for, follow_branch, with_profile
 from memory_mcp.transcript import read_transcript
 
+_BEFORE: Final = 3
+"""Messages before the prompt that may say what it is about; the prompt itself may be among them."""
 _AT_ONCE: Final = 200
 """Messages that are stored together. A client stops a hook that takes too long; the next call continues after what was
 stored."""
@@ -67,7 +69,11 @@ async def _recalled(memory: BoundMemory | SharedMemory, prompt: str, session: st
     def is_shown(record: MemoryRecord) -> bool:
         return session is not None and record.session == session and (record.app, record.user) == owner
 
-    return (await block_for(memory, Asked(prompt, shows=is_shown), RecallOptions())).text
+    before: list[str] = []
+    if session is not None:
+        page = await own.list(where=Where(session=session, roles=["user"]), limit=_BEFORE)
+        before = [record.text for record in reversed(page.records)]
+    return (await block_for(memory, Asked(prompt, before, is_shown), PUSHED)).text
 
 
 async def _remember(memory: BoundMemory | SharedMemory, said: Sequence[Message], session: str | None) -> None:

@@ -17,6 +17,7 @@ except ImportError as error:
     ) from error
 
 import copy
+import functools
 import logging
 from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
@@ -281,7 +282,9 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
         logger.error("an agent answers without its notes: %s", reason)  # noqa: TRY400
     if agent.agent_base_memory is not None and agent.inject_memories:
         options = recall_options(agent, noted)
-        memories = (await recalled(lambda: home.reached(home.base, peer), said, options, home.deadline, peer)).text
+        before = [str(each.get("content") or "") for each in history if each["role"] == "user" and each is not message]
+        reached = functools.partial(home.reached, home.base, peer)
+        memories = (await recalled(reached, said, options, home.deadline, peer, before)).text
     block = "\n".join(filter(None, (remembered_block(noted, []), memories)))
     return Turn(
         agent=agent.address, conversation_id=conversation_id, session=session, peer=peer, grants=grants, block=block

@@ -14,12 +14,13 @@ import copy
 from asyncio import Task
 from collections import deque
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from slixmpp import JID
 
-from memory_core import BoundMemory, Memory, RecallOptions, SharedMemory
+from memory_core import PUSHED, BoundMemory, Memory, RecallOptions, SharedMemory
 from memory_core.adapting import core_loop
 from memory_spade.arguments import check_arguments
 from memory_spade.conversation import (
@@ -40,7 +41,7 @@ from memory_spade.memory.home import Home, Owner
 if TYPE_CHECKING:
     from spade_llm.tools import LLMTool
 
-DEFAULT_RECALL: Final = RecallOptions()
+DEFAULT_RECALL: Final = replace(PUSHED, limit=None)
 """Default recall options for prompts."""
 NOTHING: Final[Mapping[str, BoundMemory]] = MappingProxyType({})
 """Default of `shared`."""

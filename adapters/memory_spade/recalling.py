@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Final
 
 from memory_core import Recalled, RecallOptions
-from memory_core.adapting import AgentMemory, cut_query, reason_for_log, recall_with, with_profile
+from memory_core.adapting import NOTHING, AgentMemory, Asked, block_for, reason_for_log, with_profile
 from memory_spade.memory.deadline import Deadline
 
 logger = logging.getLogger(__name__)
-
-NOTHING: Final = Recalled("", (), ())
 
 
 async def recalled(
@@ -22,15 +19,19 @@ async def recalled(
     options: RecallOptions,
     deadline: Deadline,
     peer: str | None,
+    before: Sequence[str] = (),
 ) -> Recalled:
     """Recall memories for a prompt, after the profile of the peer of its thread.
+
+    Args:
+        before: What the peer said before in the same conversation, oldest first.
 
     Errors, also those of functions in the options and a deadline that is exceeded, are logged, and nothing is recalled.
     """
 
     async def recall() -> Recalled:
         reached = await memory()
-        found = await recall_with(reached, cut_query(query), options)
+        found = await block_for(reached, Asked(query, before), options)
         return replace(found, text=await with_profile(reached, found.text, owner=peer))
 
     try:

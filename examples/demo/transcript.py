@@ -51,8 +51,10 @@ def commands(path: Path, *, app: str, user: str) -> None:
         'search "Where is the spare key?" --explain',
         'why "What should we not cook for Mia?"',
         "stats",
+        "serve --write",
     ):
         console.print(f"  {program} {rest} {owner}", soft_wrap=True, markup=False)
+    note("the last one prints a link to a page on all of it: search, correct, erase")
 
 
 def stored(records: Sequence[MemoryRecord]) -> None:

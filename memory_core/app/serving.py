@@ -62,10 +62,14 @@ async def serve(
         writable=write,
     )
     with listening(host, port, socket) as (address, sockets):
-        sys.stderr.write(f"memory-core: http://{address}/{'' if key is None else f'sign-in?key={key}'}\n")
-        sys.stderr.flush()
-        received = await serve_until_signal(application(served), sockets)
+        link = f"http://{address}/{'' if key is None else f'sign-in?key={key}'}"
+        received = await serve_until_signal(application(served), sockets, lambda: _print_link(link))
     return Answer(None, None, INTERRUPTED if received == signal.SIGINT else 0)
+
+
+def _print_link(link: str) -> None:
+    sys.stderr.write(f"memory-core: {link}\n")
+    sys.stderr.flush()
 
 
 def _callers(host: str, tokens: Path | None) -> tuple[Mapping[bytes, Caller], str | None]:

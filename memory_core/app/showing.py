@@ -42,6 +42,7 @@ REASONS: Final[Mapping[Reason, str]] = {
     "excluded": "the prompt shows it already",
     "score": "it is less relevant than --min-score asks for",
     "no text": "it has no text",
+    "limit": "the block has as many memories as it may have",
     "budget": "the block was full before its turn",
     "filter": "it is archived, compacted, or outside the conditions",
     "floor": "it is not more relevant than an unrelated memory would be",

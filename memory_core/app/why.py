@@ -6,7 +6,7 @@ from typing import Final
 
 from memory_core.handle import BoundMemory
 from memory_core.models import STATES
-from memory_core.recall.values import DEFAULT_CHARS, Considered
+from memory_core.recall.values import DEFAULT_CHARS, Considered, Recalled, RecallOptions
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.where.value import Where
 
@@ -22,9 +22,14 @@ async def explained(
     max_chars: int = DEFAULT_CHARS,
 ) -> Considered | None:
     """What a recall decided about one memory; `None` if it has nothing in common with the question."""
-    considered = (await owner.recall(query, max_chars=max_chars, explain=True)).considered
+    considered = (await looked_at(owner, query, max_chars=max_chars)).considered
     found = next((each for each in considered if each.hit.record.id == id), None)
     return found or await _beyond(owner, query, id)
+
+
+async def looked_at(owner: BoundMemory, query: str, *, max_chars: int = DEFAULT_CHARS) -> Recalled:
+    """What an agent would recall, explained; a person who looks at it does not count as a reader of the memories."""
+    return await owner.recall(query, RecallOptions(max_chars=max_chars, counts_reads=False), explain=True)
 
 
 async def _beyond(owner: BoundMemory, query: str, id: str) -> Considered | None:  # noqa: A002

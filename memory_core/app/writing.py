@@ -124,7 +124,7 @@ async def forget(
 
 
 async def erase(invocation: Invocation, *, yes: Yes = False, dry_run: DryRun = False) -> Answer:
-    """Delete everything of the owner, and overwrite it in the files of the memory."""
+    """Delete everything of the owner, overwriting the data."""
     owner = await invocation.owner()
     count, name = (await owner.stats()).records, f"{owner.scope.app}/{owner.scope.user}"
     if dry_run:

@@ -10,6 +10,7 @@ from typing import Final
 from memory_core.capture.message_to_draft import read_messages
 from memory_core.models import Hit, Mode
 from memory_core.protocols import Searching
+from memory_core.recall.pushing import adds
 from memory_core.retrieval.analysis import analyse, asks
 from memory_core.retrieval.dense import chance
 from memory_core.retrieval.relevance import SPREADS
@@ -68,28 +69,37 @@ async def find(
 ) -> Found:
     """Search for a question, and for what its conversation is about; the scores of both are added."""
 
-    async def search(text: str) -> list[Hit]:
+    async def search(text: str, *, floor: bool = floor) -> list[Hit]:
         return await handle.search(text, limit=limit, where=where, mode=mode, floor=floor, explain=explain)
 
-    if not asked.about.strip():
-        hits = await search(asked.question)
-        return Found(hits, _surplus(hits))
-    alone, about = await asyncio.gather(search(asked.question), search(asked.about))
-    return Found(alone, _surplus(alone)) if _is_small_talk(asked.question, alone) else _together(alone, about)
+    if asked.about.strip():
+        alone, about = await asyncio.gather(search(asked.question, floor=False), search(asked.about))
+        if not _is_small_talk(asked.question, alone):
+            return _together(
+                alone, about, keeps_alone=not floor or any(above > 0 for above in _surplus(alone).values())
+            )
+    hits = await search(asked.question)
+    return Found(hits, _surplus(hits))
 
 
 def _is_small_talk(text: str, hits: Sequence[Hit]) -> bool:
     """Whether a message asks for nothing, so that it is no question about its conversation either."""
     if not asks(text) and not telling(analyse(text)):
         return True
-    level = chance(len(PHRASES)) + SPREADS
-    compared = [hit.relevance for hit in hits if hit.relevance is not None]
-    return any(each.small_talk > level for each in compared) and all(each.surplus <= 0 for each in compared)
+    level, terms = chance(len(PHRASES)) + SPREADS, frozenset(analyse(text))
+    compared = [hit for hit in hits if hit.relevance is not None]
+    return any(hit.relevance is not None and hit.relevance.small_talk > level for hit in compared) and all(
+        hit.relevance is None or hit.relevance.surplus <= 0 for hit in compared if adds(hit.record.text, terms)
+    )
 
 
-def _together(alone: Sequence[Hit], about: Sequence[Hit]) -> Found:
-    """The hits of both searches by the sum of their scores; a hit that one of them lacks counts as its last one."""
-    hits = {hit.record.id: hit for hit in (*about, *alone)}
+def _together(alone: Sequence[Hit], about: Sequence[Hit], *, keeps_alone: bool) -> Found:
+    """The hits of both searches by the sum of their scores; a hit that one of them lacks counts as its last one.
+
+    Args:
+        keeps_alone: Keep the hits that were found for the question only.
+    """
+    hits = {hit.record.id: hit for hit in (*about, *(alone if keeps_alone else ()))}
     scores, surplus = dict.fromkeys(hits, 0.0), _surplus(about)
     for key, above in _surplus(alone).items():
         surplus[key] = max(above, surplus.get(key, above))

@@ -55,14 +55,12 @@ def choose(
     """
     hits, asks = found.hits, question(asked.question)
     choice = Choice()
-    unwanted = worth_pushing(asks, hits, found.surplus) if options.pushed else {}
-    lines: list[Line] = []
-    for hit in hits:
-        reason = _unfit(hit, asks, options, asked.said, now) or unwanted.get(hit.record.id)
-        if reason is not None:
-            choice.outcomes[hit.record.id] = reason, None
-            continue
-        lines.append(line(hit, asks.terms, longest))
+    unfit = {hit.record.id: _unfit(hit, asks, options, asked.said, now) for hit in hits}
+    if options.pushed:
+        fit = [hit for hit in hits if unfit[hit.record.id] is None]
+        unfit |= worth_pushing(asks, fit, found.surplus)
+    choice.outcomes = {key: (reason, None) for key, reason in unfit.items() if reason is not None}
+    lines = [line(hit, asks.terms, longest) for hit in hits if unfit[hit.record.id] is None]
     if is_shared(lines, is_trusted):
         lines = _without_what_copies_lend(lines, asks, is_trusted, choice)
     lines = _once(sorted(lines, key=lambda each: -each.worth), choice.outcomes)

@@ -19,7 +19,7 @@ PUSHED_CHARS: Final = 1_000
 """The budget of a block that is pushed into a prompt."""
 PUSHED_LINES: Final = 5
 """Maximum number of memories in it."""
-PUSHED_SHARE: Final = 0.5
+PUSHED_SHARE: Final = 0.3
 """Share of the best line's score that each of them needs."""
 MAX_LINE_CHARS: Final = 1_000
 """Maximum number of characters of one memory in a block, before escaping: a passage and a little more."""

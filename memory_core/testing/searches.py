@@ -88,6 +88,14 @@ class SearchContract(Contract):
             for floor in (True, False):
                 assert run_sync(ann.search, query, mode=mode, floor=floor) == []
 
+    @pytest.mark.parametrize("query", ["?", "!?\u2026 --", "\u00bf\u3002"], ids=ascii)
+    def test_punctuation_alone_finds_only_itself(self, ann: BoundMemory, query: str) -> None:
+        add(ann, "When does the ferry leave?", f"A note {query}")
+        for mode in ("hybrid", "lexical"):
+            for floor in (True, False):
+                assert run_sync(ann.search, query, mode=mode, floor=floor) == []
+        assert run_sync(ann.search, query, mode="substring")
+
     def test_the_limit_cuts_the_same_ranking(self, ann: BoundMemory) -> None:
         run_sync(ann.add_many, [f"tea number {n} {'tea ' * (n % 4)}" for n in range(30)])
         for mode in ("hybrid", "lexical", "substring"):

@@ -1,8 +1,15 @@
-"""The text of a query, cut to the size that a search accepts."""
+"""The text of a query: whether it asks for anything, and cut to the size that a search accepts."""
 
 from __future__ import annotations
 
+import unicodedata
+
 from memory_core.values.limits import MAX_QUERY_CHARS
+
+
+def asks_for_something(text: str) -> bool:
+    """Whether a text has more than spaces, punctuation and control characters: a letter, a digit or a symbol."""
+    return any(unicodedata.category(character)[0] not in "ZPC" for character in text)
 
 
 def cut_query(text: str, most: int = MAX_QUERY_CHARS) -> str:

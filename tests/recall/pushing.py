@@ -7,7 +7,7 @@ Memories: forty everyday chats, each the memory of a user (`everyday_chats`); fi
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,7 +52,7 @@ class Owner:
 
 
 @asynccontextmanager
-async def owners(kinds: Sequence[str] = ("chats", "facts", "together")) -> AsyncIterator[list[Owner]]:
+async def owners(kinds: Sequence[str] = ("chats", "facts", "together")) -> AsyncGenerator[list[Owner]]:
     """The memories, filled."""
     said = [each["text"] for each in SMALL_TALK]
     facts = [Draft(each["fact"]) for each in FOLLOW_UPS]

@@ -29,7 +29,8 @@ from memory_core.app.serve.served import bearer, path_name, served_by
 from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, ErasureReceipt, MemoryRecord, Order, Page, Patch, Stats, Version
-from memory_core.recall.values import Considered
+from memory_core.profile import with_profile
+from memory_core.recall.values import Considered, RecallOptions
 from memory_core.values.checks import check_key, shown
 from memory_core.where.value import EVERYTHING, Where
 
@@ -103,12 +104,23 @@ async def remember(given: Conversation, owner: Writable) -> Remembered:
 
 
 @records.post("/recall")
-async def recall(given: Question, owner: Owner) -> Block:
+async def recall(given: Question, owner: Owner, request: Request) -> Block:
     """The block of memories that an agent gets for a question."""
-    found = await owner.recall(
-        given.query, max_chars=given.max_chars, limit=given.limit, where=given.where, explain=given.explain
+
+    def is_shown(record: MemoryRecord) -> bool:
+        return given.session is not None and record.session == given.session
+
+    options = RecallOptions(
+        pushed=given.pushed,
+        max_chars=given.max_chars,
+        limit=given.limit,
+        where=given.where,
+        without=is_shown,
+        counts_reads=served_by(request).writable,  # a server that only reads cannot count who read what
     )
-    return Block(found.text, list(found.records), [_explained(each) for each in found.considered])
+    found = await owner.recall(given.query, options, explain=given.explain)
+    text = await with_profile(owner, found.text) if given.profile else found.text
+    return Block(text, list(found.records), [_explained(each) for each in found.considered])
 
 
 def _explained(each: Considered) -> Explained:
@@ -229,7 +241,11 @@ async def stats(owner: Owner) -> Stats:
     return await owner.stats()
 
 
-@records.get("/export", response_class=StreamingResponse)
+@records.get(
+    "/export",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}},
+)
 async def export(
     owner: Owner, request: Request, *, vectors: Annotated[bool, Query(description="Include vectors.")] = False
 ) -> StreamingResponse:

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from memory_core.app.serve import api, changes, page
+from memory_core.app.serve import api, changes, page, proposals
 from memory_core.app.serve.guard import Guard
 from memory_core.app.serve.problems import invalid, problem, status_of
 from memory_core.app.serve.served import Served
@@ -50,6 +50,7 @@ def unguarded(served: Served) -> FastAPI:
     )
     app.include_router(page.routes)
     app.include_router(changes.routes)
+    app.include_router(proposals.routes)
     app.mount("/static", StaticFiles(directory=STATIC), "static")
     app.add_exception_handler(MemoryCoreError, _said)
     app.add_exception_handler(RequestValidationError, _invalid)

@@ -17,7 +17,7 @@ from memory_core.app.serve.served import path_name, served_by
 from memory_core.app.serve.shapes import chips_of, considered_line, considered_lines, hit_lines, line_of
 from memory_core.app.serve.templates import drawn
 from memory_core.app.serve.visits import Visit, base_of, cookie_name, fields_of_form, gone_to, signed_in, visit
-from memory_core.app.why import NOTHING_IN_COMMON, explained
+from memory_core.app.why import NOTHING_IN_COMMON, explained, looked_at
 from memory_core.errors import InvalidInputError
 from memory_core.models import STATES, ErasureReceipt, Scope
 from memory_core.recall.values import DEFAULT_CHARS
@@ -168,7 +168,7 @@ async def facets(found: Visited) -> Response:
 async def block(found: Visited, q: Text = "", max_chars: Text = "") -> Response:
     """The block that an agent would get for a question, and what was considered for it."""
     chars = check_count("max_chars", _number(max_chars), 0, MOST_BLOCK_CHARS)
-    recalled = await found.owner.recall(check_query(q), max_chars=chars, explain=True)
+    recalled = await looked_at(found.owner, check_query(q), max_chars=chars)
     return found.drawn(
         "block.html",
         q=q,
@@ -176,6 +176,19 @@ async def block(found: Visited, q: Text = "", max_chars: Text = "") -> Response:
         text=recalled.text,
         tokens=-(-len(recalled.text) // CHARS_OF_A_TOKEN),
         lines=considered_lines(recalled.considered),
+    )
+
+
+@routes.get("/o/{app}/{user}/profile")
+async def profile(found: Visited) -> Response:
+    """What every prompt gets, whatever is asked."""
+    held = await found.owner.profile()
+    return found.drawn(
+        "profile.html",
+        text=held.text,
+        tokens=-(-len(held.text) // CHARS_OF_A_TOKEN),
+        left_out=held.left_out,
+        lines=[line_of(record) for record in held.records],
     )
 
 

@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import stat
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -28,10 +28,15 @@ KEEP_ALIVE_SECONDS: Final = 120
 _BACKLOG: Final = 2_048
 
 
-async def serve_until_signal(app: ASGIApp, sockets: Sequence[socket.socket]) -> int | None:
+async def serve_until_signal(
+    app: ASGIApp, sockets: Sequence[socket.socket], on_start: Callable[[], object]
+) -> int | None:
     """Serve until SIGINT, SIGTERM or SIGHUP; returns its number, or `None` if the server ended by itself.
 
     Requests in progress are answered first, for some seconds at most.
+
+    Args:
+        on_start: Called once when requests are answered, and signals end the server in an orderly way.
     """
     config = uvicorn.Config(
         app,
@@ -42,7 +47,7 @@ async def serve_until_signal(app: ASGIApp, sockets: Sequence[socket.socket]) -> 
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    server, received, loop = _Server(config), list[int](), asyncio.get_running_loop()
+    server, received, loop = _Server(config, on_start), list[int](), asyncio.get_running_loop()
 
     def stop(number: int) -> None:
         received.append(number)
@@ -64,6 +69,15 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 class _Server(uvicorn.Server):
     """A server that leaves signals to this module: uvicorn would end the process before the memory is closed."""
+
+    def __init__(self, config: uvicorn.Config, on_start: Callable[[], object]) -> None:
+        super().__init__(config)
+        self._on_start = on_start
+
+    @override
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_start()
 
     @contextmanager
     @override

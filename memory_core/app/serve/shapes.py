@@ -25,8 +25,8 @@ class Part:
     """One part of a score as a piece of a bar."""
 
     name: str
-    raw: float
-    weighted: float
+    measured: str
+    share: str
     start: float
     width: float
     colour: int
@@ -94,7 +94,8 @@ def parts_of(hit: Hit, best: float) -> list[Part]:
     start = 0.0
     for name, part in sorted((hit.components or {}).items(), key=lambda item: -item[1].weighted):
         width = BAR * max(part.weighted, 0.0) / best if best else 0.0
-        found.append(Part(name, part.raw, part.weighted, round(start, 2), round(width, 2), _colour(name)))
+        piece = round(start, 2), round(width, 2), _colour(name)
+        found.append(Part(name, f"{part.raw:.3f}", f"{part.weighted:.3f}", *piece))
         start += width
     return found
 

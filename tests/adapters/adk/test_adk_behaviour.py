@@ -49,14 +49,7 @@ BY_MEANING: Final = (
 """Cases that do not hold by meaning: texts without a common word match in meaning, and equal words differ in it."""
 LEAST_RELEVANT: Final = "a text is found beside one that says more"
 """Does not hold by words: a tenth of the best score is too little to be returned."""
-WITH_NEIGHBORS: Final = (
-    LEAST_RELEVANT,
-    "only_the_turn_that_matches_is_found",
-    "only_the_answer_that_matches_is_found",
-    "events_are_added_concurrently",
-    "more_matching_words_of_one_session_rank_higher",
-    "the_best_of_many_comes_first_and_the_others_in_their_order",
-)
+WITH_NEIGHBORS: Final = (LEAST_RELEVANT, "only_the_answer_that_matches_is_found")
 """Cases that do not hold if neighbours are wanted, too."""
 
 

@@ -50,11 +50,11 @@ async def test_a_graph_recalls_and_remembers_each_message_once(
     run_sync(ann.add, Draft("Ann drinks jasmine tea", author="ann"))
     saver = InMemorySaver()
     graph = graph_of(open_handle, ScriptedChatModel(script=lambda prompt: f"re {prompt[-1].text}"), saver)
-    for question in ("Which tea?", "And which cake?"):
+    for question in ("Which tea?", "Thanks!"):
         given = {"messages": [HumanMessage(question)]}
         state = await graph.ainvoke(given, THREAD) if runs_async else graph.invoke(given, THREAD)
         assert ("jasmine" in state["memories"]) is (question == "Which tea?")
-    assert saved(ann) == ["Which tea?", "re Which tea?", "And which cake?", "re And which cake?"]
+    assert saved(ann) == ["Which tea?", "re Which tea?", "Thanks!", "re Thanks!"]
     assert "jasmine" not in str(list(saver.storage.values())) + str(list(saver.blobs.values()))
 
 

@@ -67,11 +67,12 @@ def test_what_one_route_stores_all_others_find(ann: TestClient) -> None:
     (hit,) = ann.post("/v1/search", json={"query": "spare key", "explain": True}).json()["hits"]
     assert hit["record"] == made
     assert sum(part["weighted"] for part in hit["components"].values()) == pytest.approx(hit["score"])
+    assert ann.get("/v1/records", params={"where": '{"tags_all": ["house"]}'}).json()["records"] == [made]
     block = ann.post("/v1/recall", json={"query": "where is the spare key", "explain": True}).json()
     assert "Mrs Okafor" in block["text"]
     assert block["considered"][0]["reason"] == "shown"
-    assert ann.get("/v1/records", params={"where": '{"tags_all": ["house"]}'}).json()["records"] == [made]
-    assert ann.get(f"/v1/records/{made['id']}").json() == made
+    read = {"accessed_at": hit["record"]["accessed_at"], "access_count": 0}
+    assert {**ann.get(f"/v1/records/{made['id']}").json(), **read} == made  # recalling it was a read
     assert ann.get("/v1/stats").json()["records"] == 1
 
 
@@ -81,6 +82,17 @@ def test_a_conversation_is_remembered_once(ann: TestClient) -> None:
     again = ann.post("/v1/remember", json={**said, "session": "monday"}).json()["records"]
     assert [each["id"] for each in first] == [each["id"] for each in again]
     assert len(first) == 2
+
+
+def test_a_prompt_gets_the_profile_and_nothing_that_it_shows(ann: TestClient) -> None:
+    added(ann, "Ann is allergic to penicillin", tags=["pinned"])
+    added(ann, "The spare key is with Mrs Okafor")
+    added(ann, "Where did I leave the spare key of the shed?", session="now", role="user", kind="message")
+    question = {"query": "spare key", "session": "now", "profile": True}
+    text = ann.post("/v1/recall", json=question).json()["text"]
+    assert text.index("penicillin") < text.index("Okafor")
+    assert "shed" not in text
+    assert "penicillin" not in ann.post("/v1/recall", json={**question, "profile": False}).json()["text"]
 
 
 def test_an_idempotency_key_adds_once_even_after_a_restart(tmp_path: Path) -> None:

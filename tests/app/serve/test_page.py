@@ -11,7 +11,7 @@ from pathlib import Path
 import axe_core_python
 import pytest
 
-from memory_core import Memory, Patch
+from memory_core import Draft, Memory, Patch
 from tests.app.serve.conftest import Running, filled, running
 from tests.chromium import CHROMIUM, Page, page
 
@@ -81,7 +81,7 @@ def test_search_as_you_type_draws_the_parts_of_each_score(at: Page) -> None:
     at.until("document.querySelector('#results .memories .score rect') !== null")
     at.until("document.querySelector('#results .memories .text a').innerText.includes('Okafor')")
     assert "q=where+is+the+spare+key" in at.evaluate("location.search").replace("%20", "+")
-    widths = "[...document.querySelector('#results .memories li').querySelectorAll('.score svg:not(.swatch) rect')]"
+    widths = "[...document.querySelector('#results .memories li').querySelectorAll('.score rect')]"
     total = at.evaluate(f"{widths}.reduce((sum, each) => sum + Number(each.getAttribute('width')), 0)")
     assert total == pytest.approx(100, abs=1)
     at.click("#results .memories .score summary")
@@ -110,7 +110,8 @@ def test_conditions_are_links(at: Page, server: Running, ids: dict[str, str]) ->
         assert found(at) == ["The spare key is with Mrs Okafor"]
     at.follow("#results .chips a")  # without the condition
     assert len(found(at)) > 3
-    at.until("document.querySelector('aside .facets a') !== null")  # they come after the memories
+    at.click("aside summary")
+    at.until("document.querySelector('aside .facets a') !== null")
     at.follow("aside .facets a[href$='kinds=message']")
     assert len(found(at)) == 4
 
@@ -192,6 +193,35 @@ def test_the_block_that_an_agent_gets(at: Page, server: Running) -> None:
     assert "The spare key is with Mrs Okafor" in with_key
     assert at.shows("tokens")
     assert at.shows("it is in the block")
+
+
+def test_the_profile_is_what_is_pinned(at: Page, server: Running, ids: dict[str, str]) -> None:
+    at.follow("nav a[href$='/profile']")
+    assert at.shows("No memory is pinned")
+    record(server, at, ids["wrong"])
+    at.follow("form[action$='/pin'] button")
+    at.follow("nav a[href$='/profile']")
+    assert "allergic to penicilin" in at.evaluate("document.querySelector('pre.block').innerText")
+
+
+def test_proposals_are_accepted_and_refused(at: Page, server: Running, tmp_path: Path) -> None:
+    texts = ("The gate code is 4711", "the gate code is 4711.", "Tea is at four", "tea is at four.")
+    with Memory(tmp_path / "m.db") as memory:
+        for text in texts:
+            memory.bind(user="ann").sync.add(Draft(text, kind="fact"))
+    at.follow("nav a[href$='/proposals']")
+    assert at.evaluate("document.querySelectorAll('.memories > li').length") == 2
+    refused = at.evaluate("document.querySelector('.memories > li').innerText")
+    at.follow("form[action$='/refuse'] button")
+    assert at.shows("not proposed again")
+    assert at.evaluate("document.querySelectorAll('.memories > li').length") == 1
+    assert at.evaluate("document.querySelector('.memories > li').innerText") != refused
+    at.follow("form[action$='/accept'] button")
+    assert at.shows("It is done")
+    assert at.shows("No proposals")
+    with Memory(tmp_path / "m.db") as memory:
+        found = memory.bind(user="ann").sync.list(limit=100)
+        assert sum("4711" in record.text for record in found) + sum("at four" in record.text for record in found) == 3
 
 
 def test_statistics_and_people(at: Page, server: Running) -> None:
@@ -289,6 +319,8 @@ def test_axe_finds_nothing_serious(at: Page, server: Running, ids: dict[str, str
         "stats": f"{base}/stats",
         "erase": f"{base}/erase",
         "people": f"{server.address}/owners",
+        "profile": f"{base}/profile",
+        "proposals": f"{base}/proposals",
         "missing": f"{base}/missing?q=key&words=oslo",
     }
     for dark in (False, True):

@@ -1,0 +1,89 @@
+"""What maintenance proposes, to accept or refuse one by one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from memory_core.app.serve.visits import Form, Visit, form, gone_to, visit
+from memory_core.errors import ConflictError
+from memory_core.handle import BoundMemory
+from memory_core.lifecycle import MaintainPolicy, Maintenance, Step, apply_steps, maintain, undo_maintenance
+
+try:
+    from fastapi import APIRouter, Depends, Query, Response
+except ImportError as error:
+    raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
+
+routes = APIRouter(include_in_schema=False)
+MOST_SHOWN: Final = 50
+SHOWN_CHARS: Final = 400
+_POLICY: Final = MaintainPolicy(duplicates="propose")
+_STALE: Final = "the memories of this proposal have changed; open the proposals again. Nothing was written"
+_REASONS: Final = {
+    "duplicate": "They say the same.",
+    "alike": "They look alike, and may mean something else.",
+    "correction": "A later one corrects an earlier one.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A step that a person may accept."""
+
+    key: str
+    """Names the step and the versions of its records, so that another step is never taken for it."""
+    reason: str
+    kept: str
+    gone: Sequence[str]
+
+
+@routes.get("/o/{app}/{user}/proposals")
+async def proposals(found: Annotated[Visit, Depends(visit)], done: Annotated[str, Query()] = "") -> Response:
+    """What maintenance proposes now."""
+    steps = await _proposed(found.owner)
+    shown = [_proposal(step) for step in steps[:MOST_SHOWN]]
+    return found.drawn("proposals.html", proposals=shown, more=len(steps) > MOST_SHOWN, done=done)
+
+
+@routes.post("/o/{app}/{user}/proposals/accept")
+async def accept(sent: Annotated[Form, Depends(form)]) -> Response:
+    """Do what is proposed."""
+    done = await apply_steps(sent.visit.owner, [await _chosen(sent)])
+    if done.skipped:
+        raise ConflictError(_STALE)
+    return gone_to(f"{sent.visit.base}/proposals?done=accepted")
+
+
+@routes.post("/o/{app}/{user}/proposals/refuse")
+async def refuse(sent: Annotated[Form, Depends(form)]) -> Response:
+    """Keep everything as it is; no later run does or proposes the same."""
+    # Undoing a step that was never applied changes no record: their versions are those from before it.
+    await undo_maintenance(sent.visit.owner, Maintenance(steps=(await _chosen(sent),)))
+    return gone_to(f"{sent.visit.base}/proposals?done=refused")
+
+
+async def _proposed(owner: BoundMemory) -> Sequence[Step]:
+    return (await maintain(owner, _POLICY, dry_run=True)).proposed
+
+
+async def _chosen(sent: Form) -> Step:
+    wanted = sent.text("step")
+    for step in await _proposed(sent.visit.owner):
+        if _key(step) == wanted:
+            return step
+    raise ConflictError(_STALE)
+
+
+def _proposal(step: Step) -> Proposal:
+    gone = [text[:SHOWN_CHARS] for text in step.gone]
+    return Proposal(_key(step), _REASONS.get(step.reason, step.reason), step.kept[:SHOWN_CHARS], gone)
+
+
+def _key(step: Step) -> str:
+    """The reason, and the records with their versions: the rest of a step follows from these."""
+    said = [step.reason, [[change.id, change.version] for change in step.changes]]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()

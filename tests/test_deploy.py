@@ -1,0 +1,110 @@
+"""The files that start a server in production, without a container daemon: each command in them is run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+pytestmark = pytest.mark.process
+
+ROOT = Path(__file__).parents[1]
+DEPLOY = ROOT / "examples" / "deploy"
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The instructions of the Dockerfile with what follows them."""
+    text = re.sub(r"(?m)^#.*\n", "", (DEPLOY / "Dockerfile").read_text()).replace("\\\n", " ")
+    return [(name, rest.strip()) for line in text.splitlines() if line for name, _, rest in [line.partition(" ")]]
+
+
+def of(name: str) -> list[str]:
+    return [rest for each, rest in instructions() if each == name]
+
+
+def test_the_image_is_made_of_files_and_extras_that_exist() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    copied = [shlex.split(rest)[:-1] for rest in of("COPY") if not rest.startswith("--from")]
+    assert all((ROOT / source).exists() for sources in copied for source in sources)
+    (installed,) = re.findall(r"'\.\[(.*)\]'", " ".join(of("RUN")))
+    assert set(installed.split(",")) <= set(extras)
+    assert of("USER") == ["memory"]
+
+
+def test_the_command_of_the_image_serves_and_its_check_sees_that(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text(json.dumps({"ann": "a-token-that-nobody-can-guess"}))
+    tokens.chmod(0o600)
+    program, *arguments = json.loads(of("ENTRYPOINT")[0]) + json.loads(of("CMD")[0])
+    assert program == "memory-core"
+    arguments = [str(tokens) if each == "/run/secrets/tokens" else each for each in arguments]
+    command = [sys.executable, "-m", "memory_core", *arguments, "--port", "0", "--file", str(tmp_path / "memory.db")]
+    (check,) = of("HEALTHCHECK")
+    code = json.loads(check.partition("CMD ")[2])[2]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        port = server.stderr.readline().strip().strip("/").rpartition(":")[2]
+        checked = [sys.executable, "-c", code.replace("8765", port)]
+        assert subprocess.run(checked, check=False, timeout=100).returncode == 0
+        server.terminate()
+        assert server.wait(100) == 0
+    assert subprocess.run(checked, check=False, timeout=100, stderr=subprocess.DEVNULL).returncode != 0
+
+
+def test_every_service_of_compose_gives_the_server_options_that_it_has(tmp_path: Path) -> None:
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    built = {name: service for name, service in services.items() if "build" in service}
+    assert set(built) == {"memory", "memory-on-qdrant"}
+    for service in built.values():
+        assert (DEPLOY / service["build"]["context"] / service["build"]["dockerfile"]).is_file()
+        insist_on_options(service["command"])
+
+
+def insist_on_options(options: list[str]) -> None:
+    """The command knows them: with an unknown one it would not get as far as the missing file of tokens."""
+    command = [sys.executable, "-m", "memory_core", "serve", *options, "--tokens", "/nowhere/tokens.json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert "the tokens in '/nowhere/tokens.json' cannot be read" in done.stderr
+
+
+def test_the_units_of_systemd_are_valid_and_their_commands_exist(tmp_path: Path) -> None:
+    units = sorted(DEPLOY.glob("*.service")) + sorted(DEPLOY.glob("*.timer"))
+    assert len(units) == 3
+    serve = next(line for line in (DEPLOY / "memory-core.service").read_text().splitlines() if "ExecStart" in line)
+    _, name, *options = shlex.split(serve.partition("=")[2])
+    assert name == "serve"
+    place = options.index("--tokens")
+    insist_on_options(options[:place] + options[place + 2 :])
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd is not here to read them")
+    copies = [shutil.copy(unit, tmp_path) for unit in units]
+    for copy in map(Path, copies):
+        copy.write_text(copy.read_text().replace("/opt/memory-core/bin/memory-core", "/bin/true"))
+    done = subprocess.run(["systemd-analyze", "verify", *copies], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_backup_of_the_unit_is_a_copy(tmp_path: Path) -> None:
+    from memory_core import Memory
+
+    with Memory(tmp_path / "memory.db", embedder=None) as memory:
+        memory.bind(user="ann").sync.add("tea")
+    text = (DEPLOY / "memory-core-backup.service").read_text()
+    script = re.search(r"-c '(.*)'", text)
+    assert script is not None
+    line = script[1].replace("%%", "%").replace("/var/lib/memory-core", str(tmp_path))
+    line = line.replace("/opt/memory-core/bin/memory-core", f"{sys.executable} -m memory_core")
+    environment = {"MEMORY_CORE_FILE": str(tmp_path / "memory.db"), "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+    for _ in range(2):  # the copy of the same day is replaced
+        subprocess.run(["sh", "-c", line], check=True, env=environment, timeout=100, capture_output=True)
+    (copy,) = tmp_path.glob("backup-*.db")
+    with Memory(copy, embedder=None) as memory:
+        assert memory.bind(user="ann").sync.stats().records == 1
