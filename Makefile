@@ -69,6 +69,10 @@ test-peers: $(VENV)/.dev  ## imports and exports with mem0, Chroma and LangGraph
 test-mcp-conformance: $(VENV)/.dev  ## MCP's own tests and its inspector, from npm, against the server; a minute
 	@.ci/mcp-conformance "$(abspath $(PY))"
 
+.PHONY: pictures
+pictures: $(VENV)/.dev  ## take the pictures of the docs from the page; needs Chromium
+	$(PY) -m tests.app.serve.pictures
+
 format: $(VENV)/.dev  ## rewrite the code the way `make test` wants it
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .

@@ -68,7 +68,7 @@ from memory_core.models import (
     Version,
 )
 from memory_core.profile import Profile
-from memory_core.protocols import ChatMessage, ChatModel, Embedder, Store, Summarizer
+from memory_core.protocols import ChatMessage, ChatModel, Embedder, Reranker, Store, Summarizer
 from memory_core.recall.values import PULLED, PUSHED, Considered, Recalled, RecallOptions
 from memory_core.records.draft_to_record import check_draft
 from memory_core.retrieval.hits import Hits
@@ -178,6 +178,7 @@ __all__ = [
     "Recalled",
     "RecordNotFoundError",
     "Relevance",
+    "Reranker",
     "Role",
     "Scope",
     "ScopeError",

@@ -17,6 +17,7 @@ from memory_core.capture.turns import USER_QUERY, turn_drafts
 from memory_core.concurrency.loop import core_loop, on_core
 from memory_core.conversation import limits
 from memory_core.conversation.access import Access
+from memory_core.conversation.deadline import Deadline, LateError
 from memory_core.conversation.following import Thread, Visible, digest, id_in_thread, threaded
 from memory_core.conversation.keeping import follow_branch, keep, when_embedded
 from memory_core.conversation.recalling import NOTHING, Asked, block_for
@@ -29,6 +30,7 @@ from memory_core.protocols import AgentMemory
 from memory_core.recall.block import remembered_block
 from memory_core.recall.recalling import recall as recall_with
 from memory_core.records.draft_to_record import complete
+from memory_core.retrieval.hits import covered
 from memory_core.spaces import PRIVATE
 from memory_core.storage.shared.transfer import Carried
 from memory_core.tools.arguments import Arguments
@@ -99,11 +101,13 @@ __all__ = [
     "Arguments",
     "Asked",
     "Carried",
+    "Deadline",
     "Detection",
     "Exporter",
     "ForeignPoint",
     "Found",
     "LastMessages",
+    "LateError",
     "Mode",
     "Order",
     "Refused",
@@ -121,6 +125,7 @@ __all__ = [
     "check_unit",
     "complete",
     "core_loop",
+    "covered",
     "cut_query",
     "cut_to_bytes",
     "database",

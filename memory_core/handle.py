@@ -50,7 +50,7 @@ from memory_core.records.draft_to_record import (
 from memory_core.records.fields import check_data
 from memory_core.records.superseding import insist_on_heir, retired_within, superseding
 from memory_core.records.undone import UNDONE, undone_by
-from memory_core.retrieval.hits import FACT_KEY, Hits, turns_for_facts
+from memory_core.retrieval.hits import Hits, best_hits
 from memory_core.storage import optional
 from memory_core.values.checks import check_key, check_limit, check_one_of, check_query, check_unit, is_later, shown
 from memory_core.values.limits import MAX_LIMIT
@@ -353,10 +353,7 @@ class BoundMemory:
         def search(wider: SearchRequest) -> Coroutine[object, object, list[Hit]]:
             return self._run(lambda store, scope: store.search(scope, wider))
 
-        hits = await search(request)
-        if apart or not any((hit.record.source_key or "").startswith(FACT_KEY) for hit in hits):
-            return hits  # few memories have extracted facts
-        return await turns_for_facts(request, hits, search, self._found)
+        return await best_hits(request, search, self._found, self._memory.reranking, apart=apart)
 
     async def _found(self, where: Where) -> Sequence[MemoryRecord]:
         return (await self.list(where=where, limit=MAX_LIMIT)).records

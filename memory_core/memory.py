@@ -36,8 +36,27 @@ from memory_core.handle import BoundMemory
 from memory_core.hints import hinted, no_attribute
 from memory_core.models import MemoryRecord, Page, Quota, Scope
 from memory_core.operation import OPERATIONS
-from memory_core.protocols import Adding, BackingUp, Clock, Embedder, Listing, ListRequest, Reembedding, Store
-from memory_core.settings import DEFAULT_EMBEDDER, Default, insist_on_file, insist_on_kinds, made, utc_clock
+from memory_core.protocols import (
+    Adding,
+    BackingUp,
+    Clock,
+    Embedder,
+    HitOrder,
+    Listing,
+    ListRequest,
+    Reembedding,
+    Reranker,
+    Store,
+)
+from memory_core.settings import (
+    DEFAULT_EMBEDDER,
+    Default,
+    insist_on_file,
+    insist_on_kinds,
+    made,
+    made_reranking,
+    utc_clock,
+)
 from memory_core.values.progress import ProgressCallback
 from memory_core.values.times import utc_now
 
@@ -56,6 +75,8 @@ class Memory:
         store: A file (created if missing, mode 0600), `":memory:"` for a store that ends with the process, or a
             `Store` such as `QdrantStore`.
         embedder: Turns text into vectors; `None` for search by words only.
+        reranker: Puts the best hits of every search, recall and tool into its own order, within two seconds; if it
+            fails, they keep the order of the search.
         chunker: Splits long texts, so that every part of them can be found by meaning; for a file, and for texts
             written from now on.
         clock: Returns the current time, timezone-aware; tests inject their own.
@@ -74,6 +95,7 @@ class Memory:
         store: str | os.PathLike[str] | Store = "memory.db",
         *,
         embedder: Embedder | Default | None = DEFAULT_EMBEDDER,
+        reranker: Reranker | None = None,
         chunker: Chunker = DEFAULT_CHUNKER,
         clock: Clock = utc_now,
         quota: Quota | None = None,
@@ -87,6 +109,7 @@ class Memory:
         self._read_only = read_only
         self._given = store
         self._embedder = embedder
+        self.reranking: HitOrder | None = None if reranker is None else made_reranking(reranker)
         self._store: Store | None = None
         self._adding: Adding | None = None
         """The store again while it is open, if it adds single records without a task."""

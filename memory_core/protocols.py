@@ -363,6 +363,8 @@ class Home(Protocol):
 
     clock: Clock
     """Returns the current time."""
+    reranking: HitOrder | None
+    """Orders the best hits of every search; see `Memory`."""
 
     async def ready(self) -> Store:
         """The open store."""
@@ -378,6 +380,29 @@ class Home(Protocol):
 
     async def close(self) -> None:
         """See `Memory.close`."""
+        ...
+
+
+class Reranker(Protocol):
+    """Judges how well texts answer a query, usually with a model that reads both together (a cross-encoder)."""
+
+    async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """A finite number for each text, in the order given; the higher, the better it answers the query.
+
+        It runs on the loop of the library: await requests, and run a local model in a thread (`asyncio.to_thread`).
+        """
+        ...
+
+
+class HitOrder(Protocol):
+    """Puts the best hits of a search into another order, and never fails: a `Reranker` with a deadline."""
+
+    def widened(self, request: SearchRequest) -> SearchRequest:
+        """The request for the hits to order."""
+        ...
+
+    async def reranked(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits in the new order, or in their own; await it on the core loop."""
         ...
 
 

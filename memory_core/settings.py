@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import Quota
-from memory_core.protocols import Clock, Embedder
+from memory_core.protocols import Clock, Embedder, Reranker
 from memory_core.values.checks import check_time, shown
 from memory_core.values.times import utc_now
+
+if TYPE_CHECKING:
+    from memory_core.retrieval.reranking import Reranking
 
 
 class Default:
@@ -47,6 +50,18 @@ def insist_on_file(store: object, quota: object, *, read_only: bool) -> None:
         raise InvalidInputError(f"quota and read_only are for memories in a file, not for a {type(store).__name__}")
     if store == ":memory:" and read_only:
         raise InvalidInputError("':memory:' is empty when it is opened; read_only=True needs an existing file")
+
+
+def made_reranking(reranker: Reranker) -> Reranking:
+    """What asks the reranker; it is refused at once if it is none."""
+    if isinstance(reranker, type) or not callable(getattr(reranker, "rerank", None)):
+        raise InvalidInputError(
+            "reranker must be an object with `async def rerank(query, texts)`, which returns a score for each text, "
+            f"not {shown(reranker)}"
+        )
+    from memory_core.retrieval.reranking import Reranking  # noqa: PLC0415  (few memories have a reranker)
+
+    return Reranking(reranker)
 
 
 def utc_clock(clock: Clock) -> Clock:

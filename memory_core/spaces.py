@@ -35,7 +35,7 @@ from memory_core.models import (
 from memory_core.profile import DEFAULT_PROFILE_CHARS, Profile
 from memory_core.protocols import Home, SearchingTogether, SearchRequest
 from memory_core.recall import recalling
-from memory_core.retrieval.hits import Hits, turns_for_facts
+from memory_core.retrieval.hits import Hits, best_hits
 from memory_core.values.checks import check_key, check_limit, check_one_of, check_query, shown
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.where.checks import check_where
@@ -180,10 +180,8 @@ class SharedMemory:
 
         if not request.text.strip():
             return Hits()
-        hits = await search(request)
-        return Hits(
-            hits if apart or mode == "substring" else await turns_for_facts(request, hits, search, self._records)
-        )
+        apart = apart or mode == "substring"
+        return Hits(await best_hits(request, search, self._records, self.memory.reranking, apart=apart))
 
     async def _records(self, where: Where) -> Sequence[MemoryRecord]:
         return (await self.list(where=where, limit=MAX_LIMIT)).records

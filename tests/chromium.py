@@ -115,11 +115,11 @@ class Page:
         """Wait until the page shows the text."""
         self.until(f"document.body.innerText.includes({text!r})")
 
-    def look(self, *, width: int, dark: bool) -> None:
-        """Show the page at a width, in one of the two colour schemes."""
-        self.send(
-            "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600
-        )
+    def look(self, *, width: int, dark: bool, height: int = 900) -> None:
+        """Show the page in a size, in one of the two colour schemes."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.send("Emulation.setDeviceMetricsOverride", **size)
+        self.send("Emulation.setScrollbarsHidden", hidden=True)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.send("Emulation.setEmulatedMedia", features=[scheme])
 

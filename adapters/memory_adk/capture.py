@@ -55,9 +55,10 @@ class Write:
         return self.session[-1]
 
     def after(self, earlier: Write) -> Write:
-        """Both writes in one."""
+        """Both writes in one, in the order of the session: this one may be all of it, or the rest of a longer one."""
         blocked = earlier.blocked | self.blocked
-        events = {**earlier.events, **self.events}
+        before = {name: event for name, event in earlier.events.items() if name not in self.events}
+        events = {**before, **self.events}
         kept = {name: event for name, event in events.items() if event.invocation_id not in blocked}
         return replace(self, events=kept, blocked=blocked)
 

@@ -251,12 +251,16 @@ def _with_text(message: BaseMessage, text: str) -> str | list[str | dict[str, ob
     return [{"type": "text", "text": text}, *others]
 
 
-def spoken(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+def spoken(messages: Sequence[BaseMessage], *, is_whole: bool = False) -> list[BaseMessage]:
     """The spoken messages of a thread's last turn: the latest questions and the answers to them, without tool calls.
 
     Summaries, which LangChain's own middleware adds to a thread as human messages, are left out.
+
+    Args:
+        messages: The thread.
+        is_whole: Return those of all turns.
     """
-    start = len(messages)
+    start = 0 if is_whole else len(messages)
     while start > 0 and not isinstance(messages[start - 1], HumanMessage):
         start -= 1
     while start > 0 and isinstance(messages[start - 1], HumanMessage):

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from memory_core import Recalled, RecallOptions, SharedMemory, run_sync
-from memory_core.adapting import Thread, Tool, digest, on_core
+from memory_core import (
+    BoundMemory,
+    ClosedError,
+    EmbeddingError,
+    Recalled,
+    RecallOptions,
+    SharedMemory,
+    StorageError,
+    Where,
+    run_sync,
+)
+from memory_core.adapting import (
+    NOTHING,
+    Access,
+    Deadline,
+    LateError,
+    Thread,
+    Tool,
+    digest,
+    limits,
+    on_core,
+    reason_for_log,
+)
 from memory_langchain.history import capture
 from memory_langchain.messages import searchable_text, spoken, to_messages
 from memory_langchain.recall import DEFAULT_RECALL, recall_for
@@ -29,6 +51,8 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime
+
+logger = logging.getLogger(__name__)
 
 _BEGAN: Final = "memory_began"
 """Key of `ThreadState`."""
@@ -72,12 +96,16 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         recall: Recall options: budget, conditions, mode and so on.
         user_id: Default user for runs that name none; see `memory_langchain.scope`.
         agent_id: Default agent for runs that name none.
+        timeout: How many seconds a run waits for one call of its memory, opening the memory and loading its model not
+            counted. A memory that hangs or fails costs the run its memory, which is logged, and nothing else; what was
+            to be stored is stored when the memory answers again, or with the next run of the thread.
 
     Raises:
         ScopeError: A default is empty or contradicts the handle; during a run, if user or conversation is missing.
+        ClosedError: During a run, if the application has closed the memory.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (one optional keyword per setting)
         self,
         memory: AnyMemory,
         *,
@@ -87,8 +115,15 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         recall: RecallOptions = DEFAULT_RECALL,
         user_id: str | None = None,
         agent_id: str | None = None,
+        timeout: float = limits.CALL_SECONDS,
     ) -> None:
         super().__init__()
+        if not timeout > 0:
+            raise ValueError(f"timeout is a number of seconds above 0, not {timeout!r}")
+        self._deadline = Deadline(timeout, "an agent")
+        self._access = Access(self._answers)
+        self._asked: BoundMemory | None = None
+        """The memory that was asked last, whose store is asked again after it failed."""
         self.state_schema = ThreadState
         if k < 0:
             raise ValueError(f"k is a number of memories and must be 0 or more, not {k}")
@@ -127,14 +162,14 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         """Store the turn; what the thread lacks since the run began, the run has trimmed."""
         if self._asks():
             thread, shown = state["messages"], replace(_shown(state), is_over=True)
-            run_sync(capture, self._scope(runtime), spoken(thread), thread=thread, shown=shown)
+            run_sync(self._keep, self._scope(runtime), thread, shown)
 
     @override
     async def aafter_agent(self, state: ThreadState, runtime: Runtime[Any]) -> None:
         """As `after_agent`."""
         if self._asks():
             thread, shown = state["messages"], replace(_shown(state), is_over=True)
-            await on_core(capture, self._scope(runtime), spoken(thread), thread=thread, shown=shown)
+            await on_core(self._keep, self._scope(runtime), thread, shown)
 
     def _scope(self, runtime: Runtime[Any]) -> CallScope:
         return self._scopes.resolve(ensure_config(), context=runtime.context, needs_session=self._captures)
@@ -147,8 +182,36 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         shown = to_messages(request.messages, role=HumanMessage)  # other middleware may add dicts and tuples
         thread, question = _of_thread(shown, request.state["messages"])
         if asks and thread and isinstance(thread[-1], HumanMessage):
-            await capture(scope, spoken(thread), thread=thread, shown=_shown(request.state))
-        return await recall_for(scope, shown, self._recall, k=self._k, question=question)
+            await self._keep(scope, thread, _shown(request.state))
+        self._asked = scope.memory
+        try:
+            return await self._access.run(
+                lambda: recall_for(scope, shown, self._recall, k=self._k, question=question),
+                seconds=self._deadline.seconds,
+            )
+        except ClosedError:
+            raise
+        except (StorageError, EmbeddingError):  # it is logged once that the store does not answer
+            return NOTHING
+
+    async def _keep(self, scope: CallScope, thread: Sequence[BaseMessage], shown: Thread) -> None:
+        try:
+            await self._deadline.write(
+                "remembering a conversation",
+                # All of a thread that LangGraph keeps, since earlier runs may have gone without their memory.
+                lambda: capture(scope, spoken(thread, is_whole=shown.is_whole), thread=thread, shown=shown),
+            )
+        except ClosedError:
+            raise
+        except LateError:  # logged, and it goes on
+            return
+        except StorageError as error:
+            logger.error("a turn of conversation %s is not stored: %s", scope.session, reason_for_log(error))  # noqa: TRY400
+
+    async def _answers(self) -> None:
+        """Search for what nobody has stored, which opens the memory, loads its model and reads the store."""
+        if self._asked is not None:
+            await self._asked.search("Is anybody there?", where=Where(data={"memory_langchain": "test"}), limit=1)
 
     def _offered(self, request: ModelRequest[Any], scope: CallScope) -> ModelRequest[Any]:
         """The request with tools that offer the spaces of this call, if each call has its own."""

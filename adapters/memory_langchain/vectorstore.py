@@ -19,7 +19,7 @@ from memory_core import (
     data_conditions,
     run_sync,
 )
-from memory_core.adapting import cut_query
+from memory_core.adapting import covered, cut_query
 from memory_langchain.embedding import LangChainEmbedder
 from memory_langchain.recall import SearchMode
 from memory_langchain.scope import of_one_owner
@@ -181,7 +181,11 @@ class MemoryVectorStore(VectorStore):
     def similarity_search_with_score(
         self, query: str, k: int = 4, *, filter: Mapping[str, Any] | None = None, **kwargs: Any
     ) -> list[tuple[Document, float]]:
-        """Like `similarity_search`, with the cosine of each document, from 0 to 1 (0 if it has no vector)."""
+        """Like `similarity_search`, with a score for each document, from 0 to 1.
+
+        It is the cosine (0 if the document has no vector), and in the mode `lexical` the share of the question's words,
+        rare ones counting more, that the document has.
+        """
         return run_sync(self.asimilarity_search_with_score, query, k, filter=filter, **kwargs)
 
     @override
@@ -190,7 +194,8 @@ class MemoryVectorStore(VectorStore):
     ) -> list[tuple[Document, float]]:
         """As `similarity_search_with_score`."""
         hits = await self._found(query, k, filter, kwargs)
-        return [(_document(hit.record), hit.similarity or 0.0) for hit in hits]
+        is_lexical = self._mode == "lexical"
+        return [(_document(hit.record), covered(hit) if is_lexical else hit.similarity or 0.0) for hit in hits]
 
     @override
     def similarity_search_by_vector(
@@ -285,7 +290,7 @@ class MemoryVectorStore(VectorStore):
 
     @override
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
-        return float  # the cosine is the relevance
+        return float  # the score is the relevance
 
     @classmethod
     @override
@@ -363,7 +368,14 @@ class MemoryVectorStore(VectorStore):
             return [Hit(record, 0.0, None) for record in (await self._memory.list(where=where, limit=k)).records]
         text = cut_query(query)
         return await self._memory.search(
-            text, limit=k, where=where, mode=self._mode, floor=False, diversity=diversity, candidates=candidates
+            text,
+            limit=k,
+            where=where,
+            mode=self._mode,
+            floor=False,
+            explain=self._mode == "lexical",
+            diversity=diversity,
+            candidates=candidates,
         )
 
     def _draft(self, text: str, metadata: Mapping[str, Any], identity: str) -> Draft:

@@ -68,6 +68,8 @@ def _branches(entries: Sequence[Entry]) -> Transcript:
     """
     said = [message for entry in entries if (message := _message(entry)) is not None]
     parents = {name: _name(entry, "parentUuid") for entry in entries if (name := _linked_name(entry)) is not None}
+    prompts = {message.id for message in said if message.role == "user"}
+    beginnings = {name for name in _roots(entries) if name in prompts}
     roles: dict[str | None, Role] = {message.id: message.role for message in said}
     line = _line(next(reversed(parents), None), parents)
     after: dict[str, Role | None] = {}
@@ -78,11 +80,13 @@ def _branches(entries: Sequence[Entry]) -> Transcript:
         if name in roles:
             following = roles[name]
 
+    begins_anew = bool(line) and line[-1] in beginnings  # not with a summary of what the client has compacted
+
     def is_left(message: Message) -> bool:
         if message.id is None or message.id in after:
             return False
-        fork = _line(message.id, parents, after)[-1:]
-        return bool(fork) and after.get(fork[0]) == "user"
+        (*_, fork) = _line(message.id, parents, after) or [message.id]
+        return after[fork] == "user" if fork in after else begins_anew and fork in beginnings
 
     left = {message.id for message in said if is_left(message)} - {None}
     return Transcript(
@@ -99,6 +103,12 @@ def _line(name: str | None, parents: Mapping[str, str | None], until: Container[
             break
         name = parents[name]
     return list(line)
+
+
+def _roots(entries: Sequence[Entry]) -> list[str]:
+    """The names of entries that say that nothing is before them."""
+    rooted = (entry for entry in entries if entry.get("parentUuid", "unknown") is None)
+    return [name for entry in rooted if (name := _linked_name(entry)) is not None]
 
 
 def _linked_name(entry: Entry) -> str | None:

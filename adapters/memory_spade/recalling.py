@@ -5,15 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Final
 
 from memory_core import Recalled, RecallOptions
-from memory_core.adapting import AgentMemory, Asked, block_for, reason_for_log, with_profile
+from memory_core.adapting import NOTHING, AgentMemory, Asked, block_for, reason_for_log, with_profile
 from memory_spade.memory.deadline import Deadline
 
 logger = logging.getLogger(__name__)
-
-NOTHING: Final = Recalled("", (), ())
 
 
 async def recalled(

@@ -6,6 +6,11 @@ from typing import Final
 
 RECALL_SECONDS: Final = 2.0
 """A model call waits this long for its block."""
+CALL_SECONDS: Final = 5.0
+"""Any other call, of a tool or to store a message: then the caller goes on, and what was to be written still is."""
+READING_SECONDS: Final = 60.0
+"""When a late call that only reads is cancelled. Its answer is of no use, but what it loads (the index of a large
+memory) helps the next call; and a connection that it holds should not be held for ever."""
 LOADING_SECONDS: Final = 15.0
 """Longest wait for the first answer of a store, which includes opening it and loading the embedding model."""
 RETRY_SECONDS: Final = 5.0
@@ -18,3 +23,5 @@ EXIT_SECONDS: Final = 1.5
 """How long an interpreter that ends waits for writes that nobody has flushed."""
 MAX_WAITING: Final = 1_000
 """Most conversations with unfinished writes before a turn waits for one of them."""
+MAX_LATE: Final = 1_000
+"""Most late calls of an agent; if there are more, the oldest read is cancelled, or the oldest write if none reads."""

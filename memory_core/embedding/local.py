@@ -32,10 +32,11 @@ _CACHED_QUERIES: Final = 1_024
 
 
 class OnnxEmbedder:
-    """Any BERT sentence model in a local directory: `model.onnx` (or `onnx/model.onnx`) and `vocab.txt`.
+    """Any sentence model in a local directory: `model.onnx` (or `onnx/model.onnx`) and `vocab.txt` or `tokenizer.json`.
 
-    The vocabulary must be an uncased WordPiece vocabulary, as in all-MiniLM, bge-*-en, e5-*-v2, gte and arctic-embed.
-    The same text always has the same vector, regardless of the texts embedded with it.
+    `vocab.txt` must be an uncased WordPiece vocabulary, as in all-MiniLM, bge-*-en, e5-*-v2, gte and arctic-embed.
+    Other models, those for many languages among them, have a `tokenizer.json`, which is used if there is no `vocab.txt`
+    and needs the extra `tokenizers`. A text always has the same vector, regardless of the texts embedded with it.
 
     Nothing is opened before the first text. Documents are spread over all cores, a few at a time; queries have
     separate threads and never wait for documents. Calls may come from any number of event loops. After `close` the

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from memory_core.embedding.tokenizer_file import TokenizerFile
 from memory_core.embedding.wordpiece import WordPiece
 from memory_core.errors import EmbeddingError
 
@@ -16,6 +17,18 @@ if TYPE_CHECKING:
 
 Pooling = Literal["mean", "cls"]
 """How token vectors become one vector: their mean, or the vector of the first token."""
+
+
+class Tokenizer(Protocol):
+    """Turns text into the token ids of a model; several threads can use it at once."""
+
+    def encode(self, text: str, *, max_tokens: int) -> list[int]:
+        """The ids of a text and of the tokens around it, `max_tokens` in all at most."""
+        ...
+
+    def familiarity(self, text: str) -> float:
+        """How well the model knows the words of a text, from 0 to 1."""
+        ...
 
 
 class _Value(Protocol):
@@ -43,7 +56,7 @@ class SentenceModel:
     dimensions: int
     max_tokens: int
     pooling: Pooling
-    tokenizer: WordPiece
+    tokenizer: Tokenizer
     session: _Session
     inputs: frozenset[str]
     output: str
@@ -90,12 +103,12 @@ class SentenceModel:
 
 
 def load(directory: Path, *, dimensions: int, max_tokens: int, pooling: Pooling) -> SentenceModel:
-    """Read `vocab.txt` and `model.onnx` (or `onnx/model.onnx`).
+    """Read `model.onnx` (or `onnx/model.onnx`), and `vocab.txt` or else `tokenizer.json`.
 
     Raises:
         EmbeddingError: A file is missing or damaged, or the model needs inputs that a BERT model does not have.
     """
-    tokenizer = WordPiece(_read(directory / "vocab.txt").decode("utf-8", "replace").splitlines())
+    tokenizer = _tokenizer(directory)
     path = directory / "model.onnx"
     session = _open_session(path if path.exists() else directory / "onnx" / "model.onnx")
     inputs = frozenset(value.name for value in session.get_inputs())
@@ -112,6 +125,13 @@ def load(directory: Path, *, dimensions: int, max_tokens: int, pooling: Pooling)
         inputs=inputs,
         output="sentence_embedding" if "sentence_embedding" in outputs else outputs[0],
     )
+
+
+def _tokenizer(directory: Path) -> Tokenizer:
+    vocabulary, described = directory / "vocab.txt", directory / "tokenizer.json"
+    if described.exists() and not vocabulary.exists():
+        return TokenizerFile(described)
+    return WordPiece(_read(vocabulary).decode("utf-8", "replace").splitlines())
 
 
 def _open_session(path: Path) -> _Session:

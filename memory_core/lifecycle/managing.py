@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
-from typing import Final
+from typing import Final, cast
 
 from memory_core.capture.duplicates import is_statement, is_turn, linked
+from memory_core.capture.taking_back import is_taken_back
 from memory_core.capture.turns import CONVERSATION_TURN
 from memory_core.handle import BoundMemory
 from memory_core.lifecycle.answers import Answer, Said
@@ -17,7 +18,7 @@ from memory_core.lifecycle.derived_records import CONFIDENCE, INSIGHT, SUMMARY, 
 from memory_core.lifecycle.manager import Manager, ask
 from memory_core.lifecycle.prompt import MAX_TURN_CHARS, question
 from memory_core.lifecycle.values import CORRECTS, Change, Step, Usage
-from memory_core.models import Draft, MemoryRecord, Patch
+from memory_core.models import Draft, Json, MemoryRecord, Patch
 from memory_core.profile import PINNED_BY_MODEL, PINS, speaks_for
 from memory_core.records.undone import Undone, undone_by
 from memory_core.retrieval.hits import EXTRACTION
@@ -35,6 +36,8 @@ SHOWN_BEFORE: Final = 6
 """Turns before the new ones of a conversation that a call shows as well."""
 NEAREST: Final = 5
 """Known facts that are looked for about each turn."""
+_REVS: Final = "revs"
+"""The key of a note's data with the `rev` of each turn that had been edited when it was read."""
 _SPEAKERS: Final = ("user", "assistant", None)
 _NO_STATEMENT: Final = ("message", "user_query", CONVERSATION_TURN, "step", SUMMARY, INSIGHT)
 """Kinds that are not facts that somebody stated, so that no search for these has to leave them out."""
@@ -77,7 +80,7 @@ async def managed(
         spent: Gets the costs of each call.
     """
     notes = (each for each in known if each.kind == EXTRACTION and each.data.get("by") == manager.name)
-    read = {link.id for note in notes for link in note.links}
+    read = {reading for note in notes for reading in _readings(note)}
     stored = {record.id for record in records}
     replaced = _Replaced(undone_by(known))
     for record in records:
@@ -94,32 +97,48 @@ async def managed(
             spent.append(Usage(refused_lines=answer.refused))
         drafts, changes = _found(handle.scope.user, manager.name, part.turns, facts, answer)
         new = [draft for draft in drafts if draft.id not in stored]
-        note = derived_id(EXTRACTION, manager.name, part.turns[0].id)
-        step = noted(EXTRACTION, note, manager.name, "extracted", new, part.turns, changes=changes)
+        note = derived_id(EXTRACTION, manager.name, *_reading(part.turns[0]))
+        edited: dict[str, Json] = {turn.id: turn.rev for turn in part.turns if turn.rev > 1}
+        data: dict[str, Json] = {_REVS: edited} if edited else {}
+        step = noted(EXTRACTION, note, manager.name, "extracted", new, part.turns, changes=changes, data=data)
         for draft in new:
             replaced.note(str(draft.id), draft.data.get(CORRECTS))
         yield step
 
 
-def unread(records: Iterable[MemoryRecord], read: set[str]) -> Iterator[Part]:
+def _reading(turn: MemoryRecord) -> tuple[str, ...]:
+    """What identifies a turn as it reads now: an edited one is read again."""
+    return (turn.id,) if turn.rev == 1 else (turn.id, str(turn.rev))
+
+
+def _readings(note: MemoryRecord) -> Iterator[tuple[str, ...]]:
+    """What has been read, as `_reading` identifies it."""
+    edited: Mapping[str, object] = {}
+    if isinstance(revs := note.data.get(_REVS), Mapping):
+        edited = cast("Mapping[str, object]", revs)
+    return ((link.id, str(edited[link.id])) if link.id in edited else (link.id,) for link in note.links)
+
+
+def unread(records: Iterable[MemoryRecord], read: Collection[tuple[str, ...]]) -> Iterator[Part]:
     """The parts of conversations that have not been read, each small enough for one call.
 
-    What only the model itself said waits until a person speaks.
+    What only the model itself said waits until a person speaks. What was taken back is not shown.
 
     Args:
         records: Oldest first.
-        read: The ids of the turns that have been read.
+        read: The turns that have been read, as `_reading` identifies them.
     """
     sessions: dict[str | None, list[MemoryRecord]] = defaultdict(list)
     for record in records:
-        if (is_turn(record) or record.kind == CONVERSATION_TURN) and record.role in _SPEAKERS and record.text.strip():
+        is_said = (is_turn(record) or record.kind == CONVERSATION_TURN) and record.role in _SPEAKERS
+        if is_said and record.text.strip() and not is_taken_back(record):
             sessions[record.session].append(record)
     for turns in sessions.values():
         before: list[MemoryRecord] = []
         part: list[MemoryRecord] = []
         size = 0
         for turn in turns:
-            if turn.id in read:
+            if _reading(turn) in read:
                 before.append(turn)
                 continue
             shown = min(len(turn.text), MAX_TURN_CHARS)
@@ -187,7 +206,7 @@ def _fact(by: str, turn: MemoryRecord, said: Said) -> Draft:
         expires_at=turn.expires_at,
         data={"by": by},
         links=linked_to("derived_from", [turn]),
-        **identity(EXTRACTION, by, turn.id, said.text),
+        **identity(EXTRACTION, by, *_reading(turn), said.text),
         agent=turn.agent,
         collection=turn.collection,
     )

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from memory_core.errors import ConflictError, RecordNotFoundError
 from memory_core.handle import BoundMemory, every_record, whole_owner
 from memory_core.lifecycle.values import REFLECTION, Change, Maintenance, Step
-from memory_core.models import STATES, Draft, Patch
+from memory_core.models import STATES, Draft, MemoryRecord, Patch, Scope
+from memory_core.records.draft_to_record import complete
 from memory_core.records.undone import UNDONE, noted_reason, notes_of, summary_of
 from memory_core.retrieval.hits import EXTRACTION
 from memory_core.where.value import Where
 
+_COMPARED: Final = ("text", "kind", "author", "data", "tags", "importance", "confidence", "valid_to", "state", "links")
+"""Fields that somebody may have changed since a record was added."""
+
 
 async def undo_maintenance(handle: BoundMemory, maintenance: Maintenance) -> tuple[Change, ...]:
     """Revert what `maintain` did, the last step first; returns the changes that were not reverted because their records
-    have been changed since. Records that it added are deleted, unless they have been changed since.
+    have been changed since. Records that it added are deleted, unless they have been changed since. Of several runs,
+    take back the last one first.
 
     No later run repeats or proposes a step that was taken back: its records stay apart, active or without the summary,
     and the turns that it read stay read. To take back some steps only, pass `Maintenance(steps=...)` with these.
@@ -34,9 +41,15 @@ async def undo_maintenance(handle: BoundMemory, maintenance: Maintenance) -> tup
                 versions[change.id] = record.version
         for draft in step.added:
             added = None if draft.id in kept else await handle.get(str(draft.id))
-            if added is not None and added.version == versions.get(added.id, 1):
+            if added is not None and _is_as_added(added, draft, handle.scope):
                 await handle.delete_where(Where(ids=[added.id], states=STATES), forget=False)
     return tuple(left)
+
+
+def _is_as_added(record: MemoryRecord, draft: Draft, scope: Scope) -> bool:
+    """Whether a record is as it was added, also if a later run has changed it and was taken back before."""
+    added = complete(draft, scope, record.created_at)
+    return all(getattr(record, name) == getattr(added, name) for name in _COMPARED)
 
 
 async def _note(handle: BoundMemory, maintenance: Maintenance) -> None:

@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from memory_core.concurrency.loop import on_core
 from memory_core.models import Hit, MemoryRecord, Passage
-from memory_core.protocols import SearchRequest
+from memory_core.protocols import HitOrder, SearchRequest
 from memory_core.values.html_tables import html_table
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.where.value import Where
@@ -37,6 +38,40 @@ class Hits(list[Hit]):
         from pydantic_core import core_schema as core  # noqa: PLC0415  (only pydantic calls this, so it is installed)
 
         return core.no_info_after_validator_function(cls, handler.generate_schema(list[Hit]))
+
+
+def covered(hit: Hit) -> float:
+    """The share of the query's words that a hit of a search with `explain=True` covers, from 0 to 1; see `bm25.py`."""
+    from memory_core.retrieval.ranking import WORDS  # noqa: PLC0415  (numpy, which the search has loaded)
+
+    part = (hit.components or {}).get("bm25")
+    return 0.0 if part is None else min(max(part.weighted / WORDS, 0.0), 1.0)
+
+
+async def best_hits(
+    request: SearchRequest,
+    search: Callable[[SearchRequest], Awaitable[list[Hit]]],
+    turns: Callable[[Where], Awaitable[Sequence[MemoryRecord]]],
+    order: HitOrder | None,
+    *,
+    apart: bool,
+) -> list[Hit]:
+    """The hits of a request, in the order of the memory's reranker, if it has one.
+
+    Args:
+        search: Returns the hits of a request, best first.
+        turns: The records that satisfy conditions.
+        order: The reranker; it judges no substring and no vector.
+        apart: Whether to keep facts and their turns apart; see `turns_for_facts`.
+    """
+    is_judged = order is not None and request.mode != "substring" and request.vector is None
+    wanted = order.widened(request) if order is not None and is_judged else request
+    hits = await search(wanted)
+    if not apart and any((hit.record.source_key or "").startswith(FACT_KEY) for hit in hits):
+        hits = await turns_for_facts(wanted, hits, search, turns)  # few memories have extracted facts
+    if order is not None and is_judged:
+        hits = (await on_core(order.reranked, request.text, hits))[: request.limit]
+    return hits
 
 
 async def turns_for_facts(

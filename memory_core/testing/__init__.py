@@ -33,6 +33,7 @@ for _module in (
     "records",
     "reembedding",
     "reopening",
+    "reranker",
     "searches",
     "sources",
     "times",
@@ -47,6 +48,7 @@ from memory_core.testing.deriving import ReflectorContract  # noqa: E402
 from memory_core.testing.embedder import EmbedderContract  # noqa: E402
 from memory_core.testing.reembedding import ReembeddingContract  # noqa: E402
 from memory_core.testing.reopening import ReopeningContract  # noqa: E402
+from memory_core.testing.reranker import RerankerContract  # noqa: E402
 from memory_core.testing.store import StoreContract  # noqa: E402
 
 __all__ = [
@@ -55,6 +57,7 @@ __all__ = [
     "ReembeddingContract",
     "ReflectorContract",
     "ReopeningContract",
+    "RerankerContract",
     "StoreContract",
     "Ticks",
 ]

@@ -1,7 +1,8 @@
 """The same six things done through each framework, the way its own users do them.
 
-As a script it is another process, in which every framework has the memory of a user of its own name: `python
-frameworks.py FILE APP` reads a JSON list `[framework, method, *arguments]` a line and answers each with a JSON value.
+As a script it is another process, in which every framework has the memory of one user, or of a user of its own name:
+`python frameworks.py FILE APP [USER]` reads a JSON list `[framework, method, *arguments]` a line and answers each with
+a JSON value.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import asyncio
 import json
 import os
 import re
+import subprocess
 import sys
 import uuid
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -165,7 +168,8 @@ class LangChain:
     async def write(self, text: str) -> str:
         before = {record.id for record in (await self._handle.list(limit=1000)).records}
         await self._history.aadd_messages([HumanMessage(text, id=str(uuid.uuid4()))])
-        (new,) = {record.id for record in (await self._handle.list(limit=1000)).records} - before
+        after = (await self._handle.list(limit=1000)).records
+        (new,) = [record.id for record in after if record.id not in before and record.text == text]  # others write, too
         return new
 
     async def find(self, query: str) -> list[str]:
@@ -325,13 +329,39 @@ def _ids(text: str) -> list[str]:
     return re.findall(r"\bID ([\w-]+)", text)
 
 
-async def serve(path: str, app: str) -> None:
+async def serve(path: str, app: str, user: str | None = None) -> None:
     """Do what standard input says, in this process."""
     async with Memory(path, embedder=None) as memory, XmppServer() as server, AsyncExitStack() as stack:
-        handles = {name: memory.bind(app=app, user=name) for name in FRAMEWORKS}
+        handles = {name: memory.bind(app=app, user=user or name) for name in FRAMEWORKS}
         await _obey_stdin(
             {name: await stack.enter_async_context(opened(name, handle, server)) for name, handle in handles.items()}
         )
+
+
+class Elsewhere:
+    """The frameworks in another process."""
+
+    def __init__(self, path: Path, *owner: str) -> None:
+        command = [sys.executable, __file__, str(path), *owner]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._answer() == "ready"
+
+    def do(self, *call: str) -> Any:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(call) + "\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def close(self) -> None:
+        self._process.communicate(timeout=300)
+        assert self._process.returncode == 0
+
+    def _answer(self) -> Any:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            with suppress(ValueError):  # frameworks print things of their own
+                return json.loads(line)
+        raise AssertionError("the other process ended")
 
 
 async def _obey_stdin(frameworks: Mapping[str, Framework]) -> None:

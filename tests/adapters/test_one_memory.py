@@ -5,18 +5,14 @@ from __future__ import annotations
 import asyncio
 import functools
 import itertools
-import json
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-import frameworks
 import pytest
 import pytest_asyncio
-from frameworks import FRAMEWORKS, Framework, RefusedError, opened, own_container
+from frameworks import FRAMEWORKS, Elsewhere, Framework, RefusedError, opened, own_container
 
 from memory_core import BoundMemory, Memory
 from memory_core.embedding.hashing import HashingEmbedder
@@ -104,38 +100,12 @@ async def test_no_framework_lets_an_owner_reach_what_belongs_to_another(
         assert record.text == FACTS[0]
 
 
-class Elsewhere:
-    """The frameworks in another process, each with the memory of a user of its own name."""
-
-    def __init__(self, path: Path) -> None:
-        command = [sys.executable, frameworks.__file__, str(path), "demo"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self._answer() == "ready"
-
-    def do(self, *call: str) -> Any:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(call) + "\n")
-        self._process.stdin.flush()
-        return self._answer()
-
-    def close(self) -> None:
-        self._process.communicate(timeout=300)
-        assert self._process.returncode == 0
-
-    def _answer(self) -> Any:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            with suppress(ValueError):  # frameworks print things of their own
-                return json.loads(line)
-        raise AssertionError("the other process ended")
-
-
 async def test_another_process_sees_and_makes_the_same_changes(
     server: XmppServer, container: None, tmp_path: Path
 ) -> None:
     path = tmp_path / "shared.db"
     async with Memory(path, embedder=None) as memory, AsyncExitStack() as stack:
-        there = await asyncio.to_thread(Elsewhere, path)
+        there = await asyncio.to_thread(Elsewhere, path, "demo")
         stack.callback(there.close)
         for name in FRAMEWORKS:
             here = await everywhere(stack, memory.bind(app="demo", user=name), server)

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from memory_core import BoundMemory, Draft, InvalidInputError, Link, Memory, MemoryRecord, Patch, Where
+from memory_core.capture.taking_back import take_back
 from memory_core.errors import ModelTimeoutError, UnreadableAnswerError
 from memory_core.lifecycle import (
     PROMPT,
@@ -152,6 +153,23 @@ async def test_new_turns_of_a_conversation_are_shown_with_those_before_them(ann:
     await maintain(ann, model=model)
     assert "Said before:\n- 2026-05-01 09:00 user: I broke my hand 0\n" in model.asked[0][1]["content"]
     assert shown(model.asked[0])[1] == [("user", "It was the left one")]
+
+
+async def test_an_edited_turn_is_read_again_and_one_that_was_taken_back_is_not(ann: BoundMemory) -> None:
+    await say(ann, 0, "I broke my hand")
+    await say(ann, 1, "I broke my leg")
+    (taken,) = (await ann.list(where=Where(ids=["day 1"]))).records
+    await take_back(ann, [taken])
+    model = Answers(HAND)
+    await maintain(ann, model=model)
+    assert [text for messages in model.asked for _, text in shown(messages)[1]] == ["I broke my hand"]
+    for text in ("I broke my arm", "I broke my toe"):
+        await ann.update("day 0", Patch(text=text))
+        again = Answers(f"add T1 fact: {text}")
+        await maintain(ann, model=again)
+        assert shown(again.asked[0])[1] == [("user", text)]
+        assert text in await facts(ann)
+        assert await maintain(ann, model=Answers()) == Maintenance()
 
 
 async def test_what_only_the_model_said_waits_for_a_person(ann: BoundMemory) -> None:
@@ -410,6 +428,17 @@ async def test_everything_a_model_did_can_be_taken_back_for_good(ann: BoundMemor
     assert await undo_maintenance(ann, Maintenance.from_dict(done.to_dict())) == ()
     assert await everything(ann) == before
     assert await maintain(ann, SUPERSEDE, model=once()) == Maintenance()
+
+
+async def test_runs_can_be_taken_back_one_after_the_other_the_last_one_first(ann: BoundMemory) -> None:
+    await say(ann, 0, "I live in Oslo.")
+    await say(ann, 9, "I moved to Bergen.")
+    before = await everything(ann)
+    runs = [await maintain(ann, policy, model=Diligent()) for policy in (MaintainPolicy(), SUPERSEDE)]
+    assert [len(run.steps) for run in runs] == [2, 1]
+    for run in reversed(runs):
+        assert await undo_maintenance(ann, run) == ()
+    assert await everything(ann) == before
 
 
 async def test_a_correction_that_was_taken_back_is_not_proposed_again(ann: BoundMemory) -> None:

@@ -20,6 +20,7 @@ from memory_core import Memory, StoreUnavailableError, run_sync
 from memory_core.app.main import main
 from memory_core.storage.sqlite import lineage
 from memory_core.storage.sqlite.checking import repair
+from memory_core.storage.sqlite.files import PAGE_BYTES
 from memory_core.storage.sqlite.views import add_view
 from tests.storage.consistency import assert_consistent
 from tests.storage.crashing_process import reading
@@ -232,6 +233,18 @@ def test_pages_that_a_loss_of_power_left_under_newer_headers_are_not_taken_for_a
         earlier[start + 24 : start + 28] = crc32(body).to_bytes(4, "big")
     log.write_bytes(earlier)
     assert not set(lineage._marks_in(log, whole=False)) & set(known)
+    assert texts_of(path, "ann")[: len(texts)] == texts
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("torn", [0, 60, 8_000, 16_000])
+def test_a_page_that_was_torn_while_the_log_was_merged_is_restored_from_it(tmp_path: Path, torn: int) -> None:
+    path = tmp_path / "memory.db"
+    texts = remember(path, "ann", 20)
+    crash(path, "appended")
+    content = bytearray(path.read_bytes())
+    content[PAGE_BYTES + torn : 2 * PAGE_BYTES] = bytes(PAGE_BYTES - torn)
+    path.write_bytes(content)
     assert texts_of(path, "ann")[: len(texts)] == texts
 
 

@@ -57,6 +57,12 @@ class Question:
     """Budget of the block in characters."""
     limit: Limit | None = None
     where: Where = field(default_factory=Where)
+    session: str | None = None
+    """The conversation that the prompt shows: its messages are left out."""
+    pushed: bool = False
+    """For a block that is put into every prompt unasked: small talk brings nothing, and no line that adds nothing."""
+    profile: bool = False
+    """With the profile before the block: what holds whatever is asked."""
     explain: bool = False
     """Say of each memory why it is in the block or not."""
 

@@ -176,6 +176,8 @@ def _replace(temporary: Path, target: Path) -> None:
             old.execute("PRAGMA journal_mode = DELETE")  # only the last connection can do this
             old.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+                raise
             raise StoreUnavailableError(
                 f"the memory file {str(target)!r} is in use and cannot be replaced; close it first ({error})"
             ) from error

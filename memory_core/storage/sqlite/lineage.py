@@ -31,7 +31,7 @@ _TAG: Final = bytes.fromhex("9d1f6ce5a27b4038")
 """Begins every mark, so that it is found in a page of the log."""
 _BYTES: Final = 8
 _NONE: Final = bytes(_BYTES)
-"""The mark of a file that has none: an empty one, or one of an earlier version of this library."""
+"""The mark of an empty file, and what the first mark of a file of an earlier version of this library names."""
 _MARK_BYTES: Final = len(_TAG) + 2 * _BYTES + 4
 
 _PAGE: Final = 2
@@ -117,7 +117,10 @@ def _refusal(path: Path, log: Path) -> StoreUnavailableError:
 
 
 def mark_of(path: Path) -> bytes | None:
-    """The mark in a file without its log; `None` if it cannot be read."""
+    """The mark in a file without its log; `None` if it has none that can be read.
+
+    A loss of power while the log is merged can tear the page of the mark, which the log then restores.
+    """
     try:
         if path.stat().st_size == 0:
             return _NONE
@@ -130,9 +133,7 @@ def mark_of(path: Path) -> bytes | None:
             row = db.execute("SELECT value FROM meta WHERE name = ?", (NAME,)).fetchone()
     except (sqlite3.Error, UnicodeDecodeError):  # a damaged file, or one that is being written
         return None
-    if row is None:
-        return _NONE
-    found = _unpacked(row[0]) if isinstance(row[0], bytes) else None
+    found = _unpacked(row[0]) if row is not None and isinstance(row[0], bytes) else None
     return None if found is None else found.this
 
 

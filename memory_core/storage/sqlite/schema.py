@@ -175,10 +175,11 @@ def migrate(db: sqlite3.Connection) -> None:
                 lineage.stamp(db)
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 db.execute(f"PRAGMA user_version = {number}")
+            db.execute("COMMIT")
         except BaseException:  # on any error: a migration is applied in full or not at all
-            db.execute("ROLLBACK")
+            if db.in_transaction:  # SQLite has not rolled it back itself
+                db.execute("ROLLBACK")
             raise
-        db.execute("COMMIT")
     if 0 < version < len(MIGRATIONS):
         logger.info("upgraded a memory file from format %d to %d", version, len(MIGRATIONS))
 

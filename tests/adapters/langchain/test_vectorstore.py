@@ -218,6 +218,16 @@ def test_a_store_without_an_owner_is_refused(memory: Memory) -> None:
             MemoryVectorStore(nobody)  # type: ignore[arg-type]  # what a caller may get wrong
 
 
+def test_scores_of_words_are_the_share_of_the_question_that_a_document_has(ann: BoundMemory) -> None:
+    store = MemoryVectorStore(ann, mode="lexical")
+    store.add_texts(["The reset button is red", "The reset takes a minute", "Roses in May"])
+    scored = [(each.page_content, score) for each, score in store.similarity_search_with_score("red reset button")]
+    (best, whole), (second, part) = scored[:2]
+    assert (best, second) == ("The reset button is red", "The reset takes a minute")
+    assert 1 >= whole > 0.8 > part > 0
+    assert store.similarity_search_with_relevance_scores("red reset button", score_threshold=0.8)[0][1] == whole
+
+
 def test_a_copy_is_the_same_store(ann: BoundMemory) -> None:
     store = MemoryVectorStore(ann, mode="lexical")
     assert copy.deepcopy(store) is store

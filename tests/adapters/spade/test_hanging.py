@@ -19,6 +19,7 @@ from spade.agent import Agent
 from spade.message import Message
 
 from memory_core import Memory
+from memory_core.conversation import limits
 from memory_spade import (
     BankProvider,
     MemoryBehaviour,
@@ -27,7 +28,6 @@ from memory_spade import (
     MemoryMixin,
     stock,
 )
-from memory_spade.memory import deadline as limits
 from memory_spade.memory.deadline import Deadline
 from memory_spade.memory.exceptions import MemoryTimeoutError
 from memory_spade.testing.backend import ListBackend

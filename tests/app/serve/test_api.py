@@ -84,6 +84,17 @@ def test_a_conversation_is_remembered_once(ann: TestClient) -> None:
     assert len(first) == 2
 
 
+def test_a_prompt_gets_the_profile_and_nothing_that_it_shows(ann: TestClient) -> None:
+    added(ann, "Ann is allergic to penicillin", tags=["pinned"])
+    added(ann, "The spare key is with Mrs Okafor")
+    added(ann, "Where did I leave the spare key of the shed?", session="now", role="user", kind="message")
+    question = {"query": "spare key", "session": "now", "profile": True}
+    text = ann.post("/v1/recall", json=question).json()["text"]
+    assert text.index("penicillin") < text.index("Okafor")
+    assert "shed" not in text
+    assert "penicillin" not in ann.post("/v1/recall", json={**question, "profile": False}).json()["text"]
+
+
 def test_an_idempotency_key_adds_once_even_after_a_restart(tmp_path: Path) -> None:
     ids = set()
     for _ in range(2):

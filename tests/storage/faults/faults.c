@@ -2,7 +2,7 @@
  * do nothing, and records everything that reaches them, so that a loss of power can be played.
  *
  * Python arms it through ctypes (`preloaded.py`). Calls are recognised by the path of their descriptor, which Linux shows
- * in /proc. The files -shm and -turn are left alone: the first is memory, the second is always empty.
+ * in /proc. Only files with .db in their names count, without -shm, which is memory, and -turn, which is always empty.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -55,7 +55,7 @@ static int path_of(int descriptor, char *path, size_t size) {
 
 static int is_watched(const char *path) {
     size_t length = strlen(path);
-    if (!folder[0] || strncmp(path, folder, strlen(folder))) return 0;
+    if (!folder[0] || strncmp(path, folder, strlen(folder)) || !strstr(path, ".db")) return 0;
     return !(length > 4 && !strcmp(path + length - 4, "-shm")) && !(length > 5 && !strcmp(path + length - 5, "-turn"));
 }
 

@@ -48,7 +48,7 @@ MOST: Final = 200
 SAMPLES: Final = 50
 """Faults beyond the first `MOST` of a kind."""
 HEAP_LEVELS: Final = 40
-_SECONDS: Final = 30
+_SECONDS: Final = 120
 """After which a case is regarded as hanging."""
 
 FAULTS: Final = (
@@ -111,6 +111,7 @@ class Case:
         self, around: Callable[[Callable[[], object]], object]
     ) -> tuple[BaseException | None, State | None, Sequence[str]]:
         """Run the operation inside `around`; returns its error, the records afterwards, and what is wrong then."""
+        faulthandler.dump_traceback_later(_SECONDS, exit=True)
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir()
         for file in FILES:
@@ -127,7 +128,9 @@ class Case:
             run_sync(memory.close)
         except MemoryCoreError as raised:
             error = error or raised
-        return (error, *self._afterwards())
+        judged = (error, *self._afterwards())
+        faulthandler.cancel_dump_traceback_later()
+        return judged
 
     def _afterwards(self) -> tuple[State | None, Sequence[str]]:
         for embedder in (EMBEDDER, OTHER):
@@ -299,7 +302,6 @@ def table(names: Sequence[str], most: int, crashes: int) -> bool:
         write(["operation", *heads])
         write(["---"] * (len(heads) + 1))
         for name in names:
-            faulthandler.dump_traceback_later(_SECONDS, exit=True)
             cells = matrix.row(name)
             write([name, *cells])
             for cell, all_ in zip(cells, total, strict=True):
@@ -307,9 +309,7 @@ def table(names: Sequence[str], most: int, crashes: int) -> bool:
                     setattr(all_, field, getattr(all_, field) + getattr(cell, field))
         write(["all", *total])
         good = not any(cell.lost or cell.half or cell.unclear for cell in total)
-        faulthandler.dump_traceback_later(_SECONDS, exit=True)
         power = losses(matrix.faults, Path(folder).resolve(), crashes)
-        faulthandler.cancel_dump_traceback_later()
     sys.stdout.write(f"\n{power}\n")
     return good and power.is_good
 

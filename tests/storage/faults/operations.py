@@ -75,8 +75,10 @@ def state(memory: Memory) -> State:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a file is a memory in which nothing is wrong."""
-    with suppress(StorageError, NotAStoreError), Memory(path, embedder=EMBEDDER, read_only=True) as memory:
+    """Whether a file is a memory in which nothing is wrong, after SQLite has undone what was interrupted in it."""
+    if not path.stat().st_size:
+        return False  # would be opened as a new memory
+    with suppress(StorageError, NotAStoreError), Memory(path, embedder=EMBEDDER) as memory:
         return run_sync(memory.operator().check) == []
     return False
 

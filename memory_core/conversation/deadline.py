@@ -1,0 +1,124 @@
+"""A deadline for calls of a memory: one that hangs costs a call its memory, and never the caller."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar, TypeVar
+
+from memory_core.conversation import limits
+from memory_core.errors import MemoryCoreError, StoreUnavailableError, reason_for_log
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class LateError(StoreUnavailableError, TimeoutError):
+    """A call of the memory did not end in time, which is logged. If it writes, it may still do so; repeat it freely."""
+
+
+class Deadline:
+    """Ends the wait for calls that take too long.
+
+    A late call goes on in the background, so that what was to be remembered still is when the memory answers again.
+    Nothing waits for it, nor for one that was cancelled: it may ignore that.
+
+    Args:
+        seconds: How long a call may take.
+        who: Whose memory it is, for the log.
+    """
+
+    late_error: ClassVar[type[MemoryCoreError]] = LateError
+    """Raised if a call does not end in time."""
+    cancelled_error: ClassVar[type[MemoryCoreError]] = StoreUnavailableError
+    """Raised if the memory cancels a call."""
+
+    def __init__(self, seconds: float, who: str) -> None:
+        self.seconds = seconds
+        self._who = who
+        self._late: dict[asyncio.Future[Any], str] = {}
+        self._timers: dict[asyncio.Future[Any], asyncio.TimerHandle] = {}
+        """Of the late reads."""
+
+    async def read(self, what: str, call: Callable[[], Awaitable[T]]) -> T:
+        """The result of a call that only reads.
+
+        Args:
+            what: What the call does, for the log and the error.
+            call: Makes the call.
+
+        Raises:
+            MemoryCoreError: `late_error`; it did not end in time.
+            MemoryCoreError: `cancelled_error`; the memory cancelled it.
+        """
+        return await self._within(what, call, until=limits.READING_SECONDS)
+
+    async def write(self, what: str, call: Callable[[], Awaitable[T]]) -> T:
+        """`read` for a call that may write: it goes on until it ends or `finish` ends it."""
+        return await self._within(what, call, until=None)
+
+    async def finish(self) -> None:
+        """Wait for late calls once more, at most as long as for one call, and cancel those that do not end."""
+        here = asyncio.get_running_loop()
+        late = [call for call in self._late if call.get_loop() is here]
+        if late:
+            await asyncio.wait(late, timeout=self.seconds)
+        for call in late:
+            self._give_up(call)
+
+    async def _within(self, what: str, call: Callable[[], Awaitable[T]], *, until: float | None) -> T:
+        async def called() -> T:
+            return await call()
+
+        task = asyncio.create_task(called(), name="memory-core call")
+        try:
+            # Not `asyncio.timeout`, which waits for what it cancels.
+            await asyncio.wait({task}, timeout=self.seconds)
+        except asyncio.CancelledError:
+            task.add_done_callback(_forget_error)
+            task.cancel()
+            raise
+        if not task.done():
+            self._leave(task, what, until)
+            raise self.late_error(f"{what} did not end within {self.seconds:g} s")
+        if task.cancelled():  # by the memory: nobody has cancelled the agent
+            raise self.cancelled_error(f"{what} was cancelled by the memory")
+        return task.result()
+
+    def _leave(self, task: asyncio.Task[Any], what: str, until: float | None) -> None:
+        logger.error("the memory of %s does not answer: %s did not end within %g s", self._who, what, self.seconds)
+        self._late[task] = what
+        task.add_done_callback(self._ended)
+        if until is not None:
+            self._timers[task] = task.get_loop().call_later(until, self._give_up, task)
+        if len(self._late) > limits.MAX_LATE:
+            self._give_up(next(iter(self._timers or self._late)))  # a write is lost if it is cancelled, a read is not
+
+    def _give_up(self, task: asyncio.Future[Any]) -> None:
+        what = self._forget(task)
+        if what is not None:
+            logger.error("a late call of the memory of %s is cancelled: %s", self._who, what)
+            task.cancel()
+
+    def _ended(self, task: asyncio.Future[Any]) -> None:
+        error = _forget_error(task)
+        what = self._forget(task)
+        if what is None:
+            return
+        if error is not None or task.cancelled():
+            reason = "cancelled" if error is None else reason_for_log(error)
+            logger.error("a late call of the memory of %s failed: %s: %s", self._who, what, reason)
+        else:
+            logger.warning("a late call of the memory of %s has ended well: %s", self._who, what)
+
+    def _forget(self, task: asyncio.Future[Any]) -> str | None:
+        timer = self._timers.pop(task, None)
+        if timer is not None:
+            timer.cancel()  # it holds the task, and so the result
+        return self._late.pop(task, None)
+
+
+def _forget_error(task: asyncio.Future[Any]) -> BaseException | None:
+    """The error of an ended call, which asyncio would otherwise print with its message, which may quote."""
+    return None if task.cancelled() else task.exception()

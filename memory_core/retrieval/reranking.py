@@ -1,0 +1,108 @@
+"""A second opinion on the best hits, by a model of the application, within a deadline.
+
+The search decides what is a hit; a `Reranker` decides the order of the best of them. It may raise anything, return
+anything, or never return: the hits then keep the order of the search.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from memory_core.concurrency.loop import is_cancelled
+from memory_core.errors import reason_for_log
+from memory_core.models import Component, Hit
+from memory_core.protocols import Reranker, SearchRequest
+
+logger = logging.getLogger(__name__)
+
+RERANKED: Final = 50
+"""How many of the best hits are reranked: more than are shown as a rule, and few enough for a cross-encoder."""
+DEADLINE_SECONDS: Final = 2.0
+"""How long a search waits for the scores."""
+
+
+class Reranking:
+    """A reranker with its deadline, and the calls that were left running after it."""
+
+    def __init__(self, reranker: Reranker) -> None:
+        self._reranker = reranker
+        self._left: set[asyncio.Task[Sequence[float]]] = set()
+        """Kept until they end, because a loop holds tasks only weakly."""
+        self._has_failed = False
+
+    def widened(self, request: SearchRequest) -> SearchRequest:
+        """The request for the hits to rerank."""
+        return request if request.limit >= RERANKED else replace(request, limit=RERANKED)
+
+    async def reranked(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits in the order of the reranker, or in their own if it gives none; of equals the earlier first.
+
+        Each hit gets the score of its new place, so scores still fall and mean what they meant. Await it on the core
+        loop.
+        """
+        first = hits[:RERANKED]
+        scores = await self._scores(query, [hit.passage.text if hit.passage else hit.record.text for hit in first])
+        if scores is None:
+            return list(hits)
+        order = sorted(range(len(first)), key=lambda place: -scores[place])
+        moved = [_at(first[old], hits[new].score, scores[old]) for new, old in enumerate(order)]
+        return [*moved, *hits[RERANKED:]]
+
+    async def _scores(self, query: str, texts: Sequence[str]) -> list[float] | None:
+        if len(texts) < 2:
+            return None
+        try:
+            task = asyncio.ensure_future(self._asked(query, texts))
+            self._left.add(task)
+            task.add_done_callback(self._forget)
+            try:
+                await asyncio.wait({task}, timeout=DEADLINE_SECONDS)
+            finally:
+                task.cancel()  # does nothing if it has ended
+            return self._checked(task, len(texts))
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # it may raise anything, and may succeed next time
+            if isinstance(error, asyncio.CancelledError) and is_cancelled():
+                raise
+            self._note(reason_for_log(error))
+            return None
+
+    async def _asked(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        return await self._reranker.rerank(query, texts)
+
+    def _checked(self, task: asyncio.Task[Sequence[float]], count: int) -> list[float] | None:
+        """The scores of a task, if they are what a reranker has to return."""
+        if not task.done():
+            self._note(f"no answer within {DEADLINE_SECONDS:g} s")
+            return None
+        scores = [float(score) for score in task.result()]
+        if len(scores) != count or not all(map(math.isfinite, scores)):
+            self._note(f"{len(scores)} scores for {count} texts, or some not finite")
+            return None
+        return scores
+
+    def _forget(self, task: asyncio.Task[Sequence[float]]) -> None:
+        self._left.discard(task)
+        if not task.cancelled():
+            task.exception()  # was seen: the loop need not report it
+
+    def _note(self, reason: str) -> None:
+        """Log the first failure; a reranker that is down would otherwise fill the log, one line a search."""
+        if not self._has_failed:
+            self._has_failed = True
+            name = type(self._reranker).__name__
+            logger.warning("%s cannot rerank, so hits keep the order of the search: %s", name, reason)
+
+
+def _at(hit: Hit, score: float, reranker: float) -> Hit:
+    """The hit at the place of another score."""
+    if hit.components is None:
+        return replace(hit, score=score)
+    moved = {**hit.components, "reranker": Component(reranker, score - hit.score)}
+    return replace(hit, score=score, components=moved)

@@ -1,0 +1,76 @@
+"""A memory that hangs or fails costs a run its memory, and never the answer; it heals by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+
+from memory_core import Hit, Memory, MemoryRecord, Scope, StoreUnavailableError
+from memory_core.protocols import SearchRequest
+from memory_core.storage.sqlite.store import SqliteStore
+from memory_langchain import MemoryMiddleware
+from memory_langchain.testing import ScriptedChatModel
+
+THREAD: Any = {"configurable": {"thread_id": "monday"}}
+
+
+class Moody(SqliteStore):
+    """A store that works, hangs, or fails."""
+
+    mood = "well"
+
+    async def _suffer(self) -> None:
+        if self.mood == "hangs":
+            await asyncio.Event().wait()
+        if self.mood == "fails":
+            raise StoreUnavailableError("out of reach")
+
+    async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
+        await self._suffer()
+        return await super().search(scope, request)
+
+    async def add(self, scope: Scope, records: Sequence[MemoryRecord], **options: Any) -> list[MemoryRecord | None]:
+        await self._suffer()
+        return await super().add(scope, records, **options)
+
+
+@pytest.mark.parametrize("mood", ["hangs", "fails"])
+async def test_a_memory_that_does_not_answer_costs_no_answer_and_has_all_that_was_said_afterwards(
+    mood: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("memory_core.conversation.limits.RETRY_SECONDS", 0.0)
+    store = Moody(tmp_path / "m.db", embedder=None, clock=lambda: datetime.now(UTC))
+    async with Memory(store) as memory:
+        ann = memory.bind(user="ann")
+        model = ScriptedChatModel(script=lambda prompt: f"answer to {prompt[-1].text}")
+        middleware = MemoryMiddleware(ann, timeout=0.2, tools=())
+        agent: Any = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
+
+        async def say(text: str) -> str:
+            state = await agent.ainvoke({"messages": [HumanMessage(text)]}, THREAD)
+            return str(state["messages"][-1].text)
+
+        await say("one")
+        store.mood = mood
+        with caplog.at_level(logging.ERROR, logger="memory_langchain"):
+            assert await say("two") == "answer to two"
+        store.mood = "well"
+        assert await say("three") == "answer to three"
+        page = await ann.list(limit=100)
+        said = [text for turn in ("one", "two", "three") for text in (turn, f"answer to {turn}")]
+        assert sorted(record.text for record in page.records) == sorted(said)
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0])
+def test_a_timeout_is_above_zero(seconds: float) -> None:
+    with pytest.raises(ValueError, match="above 0"):
+        MemoryMiddleware(Memory(":memory:").bind(user="ann"), timeout=seconds)

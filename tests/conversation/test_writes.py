@@ -1,0 +1,120 @@
+"""Writes of a conversation: one runs, one waits; each message is handed over once, and none is missing at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_core import StoreUnavailableError, run_sync
+from memory_core.conversation.writes import Writes
+
+
+@dataclass
+class Disk:
+    """Where writes go: slowly, and not always."""
+
+    pauses: list[int] = field(default_factory=list[int])
+    """Turns of the loop that each write takes."""
+    fails: list[bool] = field(default_factory=list[bool])
+    stored: list[str] = field(default_factory=list[str])
+    handed_over: int = 0
+    running: int = 0
+
+    async def write(self, messages: tuple[str, ...]) -> None:
+        assert self.running == 0, "two writes of one conversation run at once"
+        self.running += 1
+        try:
+            for _ in range(self.pauses.pop(0) if self.pauses else 0):
+                await asyncio.sleep(0)
+            if self.fails and self.fails.pop(0):
+                raise StoreUnavailableError("out of reach")
+            self.handed_over += len(messages)
+            self.stored += [message for message in messages if message not in self.stored]
+        finally:
+            self.running -= 1
+
+
+@dataclass(frozen=True)
+class Said:
+    disk: Disk
+    messages: tuple[str, ...]
+    conversation: str = "monday"
+    name: str = "monday"
+
+    def after(self, earlier: Said) -> Said:
+        return replace(self, messages=(*earlier.messages, *self.messages))
+
+    async def run(self) -> None:
+        await self.disk.write(self.messages)
+
+
+@given(st.lists(st.integers(0, 5), max_size=20), st.lists(st.booleans(), max_size=10), st.integers(0, 30))
+def test_every_message_is_stored_in_order_whatever_fails_and_however_slow(
+    pauses: list[int], fails: list[bool], count: int
+) -> None:
+    disk = Disk(pauses, list(fails))
+    writes: Writes[Said] = Writes()
+
+    async def talk() -> None:
+        for number in range(count):
+            await writes.put(Said(disk, (str(number),)))
+            await asyncio.sleep(0)
+        for _ in range(len(fails) + 1):
+            assert await writes.close(60.0)
+
+    asyncio.run(talk())
+    assert disk.stored == [str(number) for number in range(count)]
+    assert disk.handed_over == count
+
+
+@pytest.mark.parametrize("count", [10, 1_000])
+def test_a_turn_of_any_length_is_handed_over_once(count: int) -> None:
+    disk = Disk([3] * count)
+    writes: Writes[Said] = Writes()
+
+    async def talk() -> None:
+        for number in range(count):
+            await writes.put(Said(disk, (str(number),)))
+        assert await writes.close(60.0)
+
+    asyncio.run(talk())
+    assert disk.handed_over == count
+
+
+def test_a_write_that_hangs_delays_a_close_by_its_limit_and_no_other_conversation(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    free = asyncio.Event()
+
+    @dataclass(frozen=True)
+    class Hanging(Said):
+        conversation: str = "tuesday"
+
+        async def run(self) -> None:
+            await free.wait()
+            await super().run()
+
+    disk, other = Disk(), Disk()
+    writes: Writes[Said] = Writes()
+
+    async def talk() -> None:
+        await writes.put(Hanging(disk, ("one",)))
+        await writes.put(Hanging(disk, ("two",)))
+        await writes.put(Said(other, ("three",)))
+        with caplog.at_level(logging.WARNING):
+            assert not await writes.close(0.05)
+        assert other.stored == ["three"]
+
+        async def let() -> None:
+            free.set()
+
+        await asyncio.to_thread(run_sync, let)
+        assert await writes.close(60.0)
+
+    asyncio.run(talk())
+    assert disk.stored == ["one", "two"]
