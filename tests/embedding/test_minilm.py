@@ -13,7 +13,9 @@ import pytest
 
 from memory_core.embedding.local import _Question, _Recent
 from memory_core.embedding.minilm import MiniLmEmbedder
+from memory_core.embedding.minilm.shipped import SHIPPED, shipped_vectors
 from memory_core.errors import EmbeddingError
+from memory_core.storage.shared.reference import reference_texts
 from tests.embedding.texts import varied
 
 
@@ -174,3 +176,17 @@ async def test_the_vocabulary_tells_which_questions_the_model_knows() -> None:
     assert await embedder.familiarity(named) == 1.0, "names are words of no language"
     assert await embedder.familiarity("Wer war das, und wann kam der an?") < 0.5, "short words are in any vocabulary"
     await embedder.close()
+
+
+async def test_the_texts_that_queries_are_compared_with_are_shipped_with_their_vectors() -> None:
+    """If it fails after a change of these texts: `python -m tests.embedding.ship`."""
+    texts = reference_texts()
+    shipped = shipped_vectors(texts)
+    assert shipped is not None
+    assert len(shipped) == SHIPPED
+    embedder = MiniLmEmbedder()
+    computed = await embedder.computed(texts)
+    assert (await embedder.embed_documents(texts) == shipped).all()
+    await embedder.close()
+    assert ((shipped * computed).sum(axis=1) > 0.99).all()  # another processor rounds otherwise
+    assert shipped_vectors([*texts[:-1], "another text"]) is None

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memory_core.embedding.local import OnnxEmbedder
+from memory_core.embedding.minilm.shipped import SHIPPED, shipped_vectors
 from memory_core.models import Fingerprint
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class MiniLmEmbedder(OnnxEmbedder):
@@ -21,3 +29,13 @@ class MiniLmEmbedder(OnnxEmbedder):
             # Increment the revision whenever `export.py` makes another model: old and new vectors must not be mixed.
             Fingerprint(name="all-MiniLM-L6-v2", revision="int8-1", dimensions=384),
         )
+
+    async def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """See `OnnxEmbedder.embed_documents`; the texts whose vectors are shipped are not computed."""
+        if len(texts) == SHIPPED and (found := await asyncio.to_thread(shipped_vectors, texts)) is not None:
+            return found
+        return await self.computed(texts)
+
+    async def computed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """`embed_documents` by the model, whatever is shipped."""
+        return await super().embed_documents(texts)

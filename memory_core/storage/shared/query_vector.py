@@ -4,34 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from memory_core.errors import InvalidInputError
-from memory_core.models import Fingerprint
 from memory_core.protocols import Embedder, Familiar, SearchRequest
 from memory_core.retrieval.question import without_names
 from memory_core.storage.shared.embedding_batches import checked_vectors
+from memory_core.storage.shared.reference import reference_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memory_core.protocols import Vectors
     from memory_core.retrieval.cosine_scale import Unrelated
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """What an embedder makes of texts whose relation is known."""
-
-    unrelated: Unrelated
-    """The distribution of the cosines of unrelated texts."""
-    small_talk: Vectors
-    """The unit vector of each phrase of small talk (`small_talk.py`)."""
-
-
-_references: Final[dict[Fingerprint, Reference]] = {}
-"""By fingerprint, which determines the vector of each text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +38,6 @@ async def embed_query(embedder: Embedder, text: str) -> Vector:
     known = await embedder.familiarity(text) if isinstance(embedder, Familiar) else 1.0
     reference = await reference_of(embedder)
     return Vector(values, reference.unrelated, known, float((reference.small_talk @ values).max()))
-
-
-async def reference_of(embedder: Embedder) -> Reference:
-    """What an embedder makes of texts whose relation is known, computed once per process; raises `EmbeddingError` as
-    `embed`."""
-    from memory_core.retrieval.cosine_scale import TEXTS, unrelated  # noqa: PLC0415  (only stores that embed need it)
-    from memory_core.retrieval.small_talk import PHRASES  # noqa: PLC0415
-
-    fingerprint = embedder.fingerprint
-    if fingerprint not in _references:
-        texts = [*TEXTS, *PHRASES]
-        wanted = (len(texts), fingerprint.dimensions)
-        answer = await checked_vectors(embedder, lambda: embedder.embed_documents(texts), wanted)
-        _references[fingerprint] = Reference(unrelated(answer[: len(TEXTS)]), answer[len(TEXTS) :])
-    return _references[fingerprint]
 
 
 async def query_vector(embedder: Embedder | None, request: SearchRequest, without: Collection[str]) -> Vector | None:

@@ -1,0 +1,53 @@
+"""What an embedder makes of texts whose relation is known: what the cosines of a query are measured against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from memory_core.models import Fingerprint
+from memory_core.protocols import Embedder
+from memory_core.storage.shared.embedding_batches import checked_vectors
+
+if TYPE_CHECKING:
+    from memory_core.protocols import Vectors
+    from memory_core.retrieval.cosine_scale import Unrelated
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What an embedder makes of these texts."""
+
+    unrelated: Unrelated
+    """The distribution of the cosines of unrelated texts."""
+    small_talk: Vectors
+    """The unit vector of each phrase of small talk (`small_talk.py`)."""
+
+
+_references: Final[dict[Fingerprint, Reference]] = {}
+"""By fingerprint, which determines the vector of each text."""
+
+
+def reference_texts() -> list[str]:
+    """Unrelated texts, and after them the phrases of small talk."""
+    from memory_core.retrieval.cosine_scale import TEXTS  # noqa: PLC0415  (only stores that embed need it)
+    from memory_core.retrieval.small_talk import PHRASES  # noqa: PLC0415
+
+    return [*TEXTS, *PHRASES]
+
+
+async def reference_of(embedder: Embedder) -> Reference:
+    """What an embedder makes of the texts, computed once per process.
+
+    Raises:
+        EmbeddingError: As for `embed_documents`.
+    """
+    from memory_core.retrieval.cosine_scale import TEXTS, unrelated  # noqa: PLC0415  (only stores that embed need it)
+
+    fingerprint = embedder.fingerprint
+    if fingerprint not in _references:
+        texts = reference_texts()
+        wanted = (len(texts), fingerprint.dimensions)
+        answer = await checked_vectors(embedder, lambda: embedder.embed_documents(texts), wanted)
+        _references[fingerprint] = Reference(unrelated(answer[: len(TEXTS)]), answer[len(TEXTS) :])
+    return _references[fingerprint]
