@@ -59,7 +59,7 @@ def choose(
     if options.pushed:
         fit = [hit for hit in hits if unfit[hit.record.id] is None]
         unfit |= worth_pushing(asks, fit, found.surplus)
-    choice.outcomes = {key: (reason, None) for key, reason in unfit.items() if reason is not None}
+    choice.outcomes |= {key: (reason, None) for key, reason in unfit.items() if reason is not None}
     lines = [line(hit, asks.terms, longest) for hit in hits if unfit[hit.record.id] is None]
     if is_shared(lines, is_trusted):
         lines = _without_what_copies_lend(lines, asks, is_trusted, choice)
