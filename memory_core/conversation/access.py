@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import NoReturn, Self, TypeVar
 
 from memory_core.concurrency.loop import core_loop
 from memory_core.conversation import limits
@@ -42,6 +42,13 @@ class Access:
         self._testing: Future[None] | None = None
         self._next_test = 0.0
         self._is_closed = False
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """The same access: copies of an adapter share the memory, and what is known about its store."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("what uses an open memory cannot be pickled; open it again where it is needed: Memory(path)")
 
     def load(self) -> None:
         """Open the store and load its model in the background, unless that has happened or is happening."""

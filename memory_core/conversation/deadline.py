@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from memory_core.conversation import limits
 from memory_core.errors import MemoryCoreError, StoreUnavailableError, reason_for_log
@@ -40,6 +40,10 @@ class Deadline:
         self._late: dict[asyncio.Future[Any], str] = {}
         self._timers: dict[asyncio.Future[Any], asyncio.TimerHandle] = {}
         """Of the late reads."""
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """The same deadline: copies of an adapter share the calls that go on."""
+        return self
 
     async def read(self, what: str, call: Callable[[], Awaitable[T]]) -> T:
         """The result of a call that only reads.

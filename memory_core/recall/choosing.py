@@ -13,7 +13,7 @@ from datetime import datetime
 from memory_core.models import Hit, MemoryRecord
 from memory_core.recall.asking import Found, InContext
 from memory_core.recall.authors import in_fair_order, is_shared
-from memory_core.recall.copies import Question, asks_nothing_else, is_copy, is_the_same, question
+from memory_core.recall.copies import Question, asks_again, asks_nothing_else, is_copy, is_the_same, question
 from memory_core.recall.line import Line, line
 from memory_core.recall.neighbors import is_short, needs_neighbor
 from memory_core.recall.pushing import worth_pushing
@@ -34,7 +34,7 @@ class Choice:
     later: Outcomes = field(default_factory=Outcomes)
     """Why lines come later than their score says: the reason if there is no room for them."""
     doubtful: int = 0
-    """How many lines are copies of the question by strangers, or stand in a session with them."""
+    """How many lines ask about the same, are copies of the question by strangers, or stand in a session with them."""
 
 
 def choose(
@@ -59,12 +59,12 @@ def choose(
     if options.pushed:
         fit = [hit for hit in hits if unfit[hit.record.id] is None]
         unfit |= worth_pushing(asks, fit, found.surplus)
-    choice.outcomes |= {key: (reason, None) for key, reason in unfit.items() if reason is not None}
+    choice.outcomes.update((key, (reason, None)) for key, reason in unfit.items() if reason is not None)
     lines = [line(hit, asks.terms, longest) for hit in hits if unfit[hit.record.id] is None]
     if is_shared(lines, is_trusted):
         lines = _without_what_copies_lend(lines, asks, is_trusted, choice)
     lines = _once(sorted(lines, key=lambda each: -each.worth), choice.outcomes)
-    lines = _good_enough(lines, options.min_score, choice.outcomes)
+    lines = _questions_last(lines, asks, choice, options.min_score)
     if options.diversity:
         by_id = {each.record.id: each for each in lines}
         varied = diversified([each.hit for each in lines], len(lines), options.diversity)
@@ -74,6 +74,20 @@ def choose(
         choice.later |= dict.fromkeys(gave_way, ("author", None))
     choice.lines = lines
     return choice
+
+
+def _questions_last(lines: Sequence[Line], asked: Question, choice: Choice, least: float) -> list[Line]:
+    """The lines that are good enough: the best one, what may answer the question, and then earlier questions like it.
+
+    Args:
+        least: The share of the worth of the best line that may answer which a line needs.
+    """
+    again = {each.record.id for each in lines[1:] if asks_again(each.record, asked)}
+    answers = [each for each in lines if each.record.id not in again]
+    choice.later = dict.fromkeys(again, ("question", None)) | choice.later
+    choice.doubtful += len(again)
+    kept = _good_enough(answers, least, choice.outcomes)
+    return kept + _good_enough([each for each in lines if each.record.id in again], least, choice.outcomes)
 
 
 def _without_what_copies_lend(

@@ -17,6 +17,17 @@ _FEWEST_WORDS: Final = 4
 _MARKS: Final = 3
 """A text longer than this many times the question cannot be the question with other punctuation and spaces."""
 _WORD: Final = re.compile(r"\w+")
+_OPENING: Final = frozenset(
+    [
+        *["what", "when", "where", "why", "how", "which", "who", "whose", "do", "does", "did", "is", "are"],
+        *["can", "could", "will", "would", "remind", "tell", "so"],
+    ]
+)
+"""First words of English questions that are written without a question mark."""
+_MAX_CHARS: Final = 200
+"""Longer questions also give reasons, which are worth remembering."""
+_NAME: Final = re.compile(r"\w\W+((?!I\b)[A-Z]\w*|\w*\d\w*)")
+"""A word after the first one that is written with a capital letter or has a digit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +57,25 @@ def is_the_same(record: MemoryRecord, asked: Question) -> bool:
 def asks_nothing_else(record: MemoryRecord, asked: Question) -> bool:
     """Whether a text asks, and without a term that the question lacks."""
     text = record.text
-    return record.role in ("user", None) and asks(text[-1:]) and asked.terms.issuperset(analyse(text))
+    return record.role in ("user", None) and _is_question(text) and asked.terms.issuperset(analyse(text))
+
+
+def asks_again(record: MemoryRecord, asked: Question) -> bool:
+    """Whether a message asks about what the question is about, and names nothing that the question does not name.
+
+    Who asks again and again must find the answer before the earlier questions.
+    """
+    text = record.text
+    if record.role not in ("user", None) or len(text) > _MAX_CHARS or not _is_question(text):
+        return False
+    terms = frozenset(analyse(text))
+    names = {found[1].casefold() for found in _NAME.finditer(text)} - asked.words
+    return not names and len(terms & asked.terms) * 3 >= len(terms) > 0
+
+
+def _is_question(text: str) -> bool:
+    first = _WORD.search(text)
+    return asks(text[-1:]) or (first is not None and first[0].casefold() in _OPENING)
 
 
 def is_copy(text: str, asked: Question) -> bool:

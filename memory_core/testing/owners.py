@@ -29,7 +29,7 @@ from memory_core import (
     Where,
     run_sync,
 )
-from memory_core.adapting import owned_by
+from memory_core.adapting import PINNED, owned_by
 from memory_core.testing.base import Contract, add, texts
 
 ANY_STATE: Final = Where(states=("active", "compacted", "archived"))
@@ -192,6 +192,11 @@ def cannot_recall(handle: BoundMemory, foreign: MemoryRecord) -> None:
     assert foreign.text not in recalled.text
 
 
+def cannot_read_profile(handle: BoundMemory, foreign: MemoryRecord) -> None:
+    if handle.scope.session is None:  # of one owner, it is that of all sessions
+        assert foreign.text not in run_sync(handle.profile).text
+
+
 ATTEMPTS: Final[dict[str, Callable[[BoundMemory, MemoryRecord], None]]] = {
     "add": cannot_learn_by_adding,
     "add_many": cannot_learn_by_adding_many,
@@ -212,6 +217,7 @@ ATTEMPTS: Final[dict[str, Callable[[BoundMemory, MemoryRecord], None]]] = {
     "history": cannot_read_history,
     "remember": cannot_remember,
     "recall": cannot_recall,
+    "profile": cannot_read_profile,
 }
 """For each operation of a handle, a check that it does not reach a record outside it."""
 
@@ -259,6 +265,7 @@ class OwnerContract(Contract):
         open_handle = memory.bind(app="contract")
         calls: dict[str, Callable[[], object]] = {
             "add": lambda: run_sync(open_handle.add, "x"),
+            "profile": lambda: run_sync(open_handle.profile),
             "add_many": lambda: run_sync(open_handle.add_many, []),
             "search": lambda: run_sync(open_handle.search, "x"),
             "search_by_vector": lambda: run_sync(open_handle.search_by_vector, [1.0]),
@@ -309,7 +316,13 @@ def _attempt_everything(mine: BoundMemory, theirs: BoundMemory) -> None:
     """Write through `mine`, try each operation through `theirs`, and find `mine` untouched."""
     before = add(
         mine,
-        Draft(MINE, source_key=f"{mine}"[-100:], data={"secret": True}, session=mine.scope.session or "private"),
+        Draft(
+            MINE,
+            source_key=f"{mine}"[-100:],
+            data={"secret": True},
+            tags=(PINNED,),
+            session=mine.scope.session or "private",
+        ),
         Draft("another secret", source_key=f"also {mine}"[-101:]),
     )
     run_sync(mine.search, "secret")  # fills the caches of the store

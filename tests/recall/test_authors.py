@@ -48,8 +48,8 @@ def test_an_order_loses_no_line_and_a_third_is_exceeded_only_where_nobody_else_i
         assert all(one.worth < COMPARABLE * each.worth for one in others)
 
 
-@pytest.mark.parametrize(("trusted", "is_kept"), [((), True), (("Mallory",), False), (("user",), False)])
-async def test_copies_of_the_question_do_not_drive_the_fact_out(trusted: tuple[str, ...], is_kept: bool) -> None:  # noqa: FBT001
+@pytest.mark.parametrize(("trusted", "is_stranger"), [((), True), (("Mallory",), False), (("user",), False)])
+async def test_copies_of_the_question_do_not_drive_the_fact_out(trusted: tuple[str, ...], is_stranger: bool) -> None:  # noqa: FBT001
     async with Memory(":memory:", embedder=None) as memory:
         chat = memory.bind(user="family")
         said = [
@@ -62,9 +62,9 @@ async def test_copies_of_the_question_do_not_drive_the_fact_out(trusted: tuple[s
             + [Draft(text, author="Mallory", role="user", session="room") for text in copies(QUESTION)]
         )
         recalled = await chat.recall(QUESTION, RecallOptions(max_chars=400, trusted=trusted), explain=True)
-        assert (FACT in recalled.text) is is_kept
+        assert FACT in recalled.text
         reasons = {each.reason for each in recalled.considered if each.hit.record.author == "Mallory"}
-        assert ("copy" in reasons) is is_kept
+        assert ("copy" in reasons) is is_stranger
 
 
 async def test_in_a_dialogue_nobody_has_a_share() -> None:

@@ -95,7 +95,7 @@ async def test_an_agent_shows_labels_and_stores_where_its_model_says(memory: Mem
 
 
 def test_tools_show_labels_and_a_model_cannot_name_what_was_not_granted(both: SharedMemory, team: BoundMemory) -> None:
-    store, search, update, forget = memory_tools(both)
+    store, search, update, forget, _ = memory_tools(both)
     assert "space" not in store.args  # nothing is writable
     found = search.invoke({"query": "kettle"}, called({}))
     assert "shared in team" in found
