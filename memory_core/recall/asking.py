@@ -75,9 +75,7 @@ async def find(
     if asked.about.strip():
         alone, about = await asyncio.gather(search(asked.question, floor=False), search(asked.about))
         if not _is_small_talk(asked.question, alone):
-            return _together(
-                alone, about, keeps_alone=not floor or any(above > 0 for above in _surplus(alone).values())
-            )
+            return _together(alone, about, keeps_alone=not floor or any(map(_may_answer, alone)))
     hits = await search(asked.question)
     return Found(hits, _surplus(hits))
 
@@ -109,6 +107,11 @@ def _together(alone: Sequence[Hit], about: Sequence[Hit], *, keeps_alone: bool) 
             scores[key] += own.get(key, min(own.values(), default=0.0))
     order = sorted(hits, key=lambda key: -scores[key])
     return Found([replace(hits[key], score=scores[key]) for key in order], surplus)
+
+
+def _may_answer(hit: Hit) -> bool:
+    """Whether a hit says more than chance and small talk do; one of a store that does not compare them may."""
+    return hit.relevance is None or hit.relevance.surplus > 0
 
 
 def _surplus(hits: Sequence[Hit]) -> dict[str, float]:

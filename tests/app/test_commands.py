@@ -480,7 +480,7 @@ def test_bash_completes_commands_options_and_formats(completed: Callable[[str], 
         COMP_WORDS=(memory-core import x --format ch); COMP_CWORD=4; $function memory-core; echo "${{COMPREPLY[@]}}"
     """
     said = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
-    assert said.stdout.splitlines() == ["search", "--explain", "chatgpt chroma"]
+    assert said.stdout.splitlines() == ["search serve", "--explain", "chatgpt chroma"]
 
 
 @pytest.mark.process

@@ -385,11 +385,11 @@ async def test_a_backend_of_ones_own_serves_tools_prompt_and_door(
     assert backend.opened == 1
     loops = {asyncio.get_running_loop()}
 
-    assert "Stored fact" in await told(ann, bot, "STORE token")
-    assert "token" in await told(ann, bot, "SEARCH token")
-    assert "token" in await told(ann, bot, "LIST")
-    assert '"token"' in await told(ann, bot, "token")
-    assert [entry.content for entry in await bot.agent_base_memory.search_memories("token")] == ["token"]
+    assert "Stored fact" in await told(ann, bot, "STORE token 42")
+    assert "token 42" in await told(ann, bot, "SEARCH token")
+    assert "token 42" in await told(ann, bot, "LIST")
+    assert '"token 42"' in await told(ann, bot, "token")
+    assert [entry.content for entry in await bot.agent_base_memory.search_memories("token")] == ["token 42"]
     kept = bot.home.base(None)
     assert (await kept.update(backend.entries[0].id, Patch(text="key"))).text == "key"
     for refused in (
