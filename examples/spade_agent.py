@@ -44,7 +44,7 @@ async def main() -> None:
             print("Monday")
             await one_day(server, Path(folder, "bot.db"), ann, "I like JSON better than XML", "I work from Lisbon")
             print("Tuesday, after a restart")
-            await one_day(server, Path(folder, "bot.db"), ann, "Which format should the report have?")
+            await one_day(server, Path(folder, "bot.db"), ann, "Should the report be JSON or XML?")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ SAYS = {
     "facts_from_chats.py": [
         "  Ann lives in Bergen\nPatterns:",
         "Ann mentions 'authentication' on 8 days, 8 of them on a Monday",
-        'Ann: "Ann is allergic to peanuts"',
+        "I'm allergic to peanuts",
         "Taken back: 88 memories",
     ],
     "langchain_agent.py": ["agent: The window seat.", "agent: I do not know."],
