@@ -55,11 +55,13 @@ def choose(
     """
     hits, asks = found.hits, question(asked.question)
     choice = Choice()
-    unfit = {hit.record.id: _unfit(hit, asks, options, asked.said, now) for hit in hits}
+    unfit: dict[str, Reason | None] = {hit.record.id: _unfit(hit, asks, options, asked.said, now) for hit in hits}
     if options.pushed:
         fit = [hit for hit in hits if unfit[hit.record.id] is None]
         unfit |= worth_pushing(asks, fit, found.surplus)
-    choice.outcomes.update((key, (reason, None)) for key, reason in unfit.items() if reason is not None)
+    for key, reason in unfit.items():
+        if reason is not None:
+            choice.outcomes[key] = reason, None
     lines = [line(hit, asks.terms, longest) for hit in hits if unfit[hit.record.id] is None]
     if is_shared(lines, is_trusted):
         lines = _without_what_copies_lend(lines, asks, is_trusted, choice)
