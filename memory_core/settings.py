@@ -53,7 +53,7 @@ def insist_on_file(store: object, quota: object, *, read_only: bool) -> None:
 
 
 def made_reranking(reranker: Reranker) -> Reranking:
-    """What asks the reranker; it is refused at once if it is none."""
+    """What asks the reranker; another object is refused at once."""
     if isinstance(reranker, type) or not callable(getattr(reranker, "rerank", None)):
         raise InvalidInputError(
             "reranker must be an object with `async def rerank(query, texts)`, which returns a score for each text, "

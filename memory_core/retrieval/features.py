@@ -103,7 +103,7 @@ _packed_words: Final = _PackedWords()
 
 
 def is_turn(kind: str) -> bool:
-    """Whether a record was said in its session's conversation; a fact was not, whoever stated it and wherever."""
+    """Whether a record was said in its session's conversation; a fact was not, no matter who stated it and where."""
     return kind == TURN
 
 

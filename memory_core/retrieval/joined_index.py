@@ -1,7 +1,7 @@
 """Several owners' indexes read as one, as if one owner had all the records.
 
 Vectors and postings stay where they are; only the small columns (about 50 bytes a record) are copied, for one search.
-So the records of an owner are in memory once, whoever else reads them.
+So the records of an owner are in memory once, however many others read them.
 """
 
 from __future__ import annotations

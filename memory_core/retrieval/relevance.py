@@ -27,7 +27,7 @@ SPREADS: Final = 1.25
 """How far below the best of as many unrelated texts an answer may stand, in spreads. At this value at least 98 % of the
 questions of the development corpora are pushed an answer (`docs/chat.md`)."""
 LEAST: Final = 0.5
-"""Less evidence is none, in whatever language."""
+"""Less evidence counts as no evidence, in any language."""
 
 
 def relevances(

@@ -176,7 +176,7 @@ class SearchContract(Contract):
         assert run_sync(ann.stats).vectors_pending == 0
 
     def test_only_turns_of_a_conversation_have_neighbors(self, ann: BoundMemory) -> None:
-        """A fact has no neighbors, whoever stated it and whatever its session."""
+        """A fact has no neighbors, no matter who stated it and in which session."""
         texts_of_session = ["What did the harbour office say?", "Berth fourteen.", "Rain again."]
         run_sync(ann.add_many, [Draft(text, session="notes", kind="fact", role="user") for text in texts_of_session])
         run_sync(ann.add_many, [Draft(text, session="talk", kind="message") for text in texts_of_session])
