@@ -13,7 +13,6 @@ stores (`memory_core.transfer`), maintenance (`memory_core.lifecycle`), the prot
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from memory_core.all_owners import Operator
 from memory_core.bank import AsyncMemoryBank, MemoryBank, MemoryEntry, MemoryQuery, MemorySummary
 from memory_core.capture.message_to_draft import Message, ToolCall
 from memory_core.capture.triggers import TriggerDetector
@@ -67,6 +66,7 @@ from memory_core.models import (
     Stats,
     Version,
 )
+from memory_core.operator import Operator
 from memory_core.profile import Profile
 from memory_core.protocols import ChatMessage, ChatModel, Embedder, Reranker, Store, Summarizer
 from memory_core.recall.values import PULLED, PUSHED, Considered, Recalled, RecallOptions
@@ -79,7 +79,7 @@ from memory_core.values.times import utc_now
 from memory_core.values.unset import UNSET
 from memory_core.where.conditions import AllOf, AnyOf, DataCondition, FieldCondition, NoneOf
 from memory_core.where.documents import data_conditions
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 if TYPE_CHECKING:
     from memory_core.embedding.gemini import GeminiEmbedder as GeminiEmbedder

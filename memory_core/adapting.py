@@ -13,7 +13,7 @@ from memory_core.capture.alignment import known_messages, said
 from memory_core.capture.remember import append_drafts, remember_drafts
 from memory_core.capture.taking_back import bring_back, is_taken_back, take_back, take_back_where
 from memory_core.capture.triggers import Detection, LastMessages
-from memory_core.capture.turns import USER_QUERY, turn_drafts
+from memory_core.capture.turns import turn_drafts
 from memory_core.concurrency.loop import core_loop, on_core
 from memory_core.conversation import limits
 from memory_core.conversation.access import Access
@@ -30,6 +30,7 @@ from memory_core.protocols import AgentMemory
 from memory_core.recall.block import remembered_block
 from memory_core.recall.recalling import recall as recall_with
 from memory_core.records.draft_to_record import complete
+from memory_core.records.kinds import USER_QUERY
 from memory_core.retrieval.hits import covered
 from memory_core.spaces import PRIVATE
 from memory_core.storage.shared.transfer import Carried

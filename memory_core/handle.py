@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Literal, NoReturn, ParamSpec, Self, TypeVar, get_args
 
-from memory_core.capture.duplicates import equal_to, kept_and_gone, merged
+from memory_core.capture.equal_statements import equal_to, kept_and_gone, merged
 from memory_core.capture.message_to_draft import Message, message_drafts, read_messages
 from memory_core.capture.remember import DEFAULT_SESSION, remember_drafts
 from memory_core.concurrency.loop import off_loop, on_core
@@ -45,7 +45,7 @@ from memory_core.records.draft_to_record import (
     complete,
     complete_all,
     complete_items,
-    is_long,
+    is_long_batch,
 )
 from memory_core.records.fields import check_data
 from memory_core.records.superseding import insist_on_heir, retired_within, superseding
@@ -57,7 +57,7 @@ from memory_core.values.limits import MAX_LIMIT
 from memory_core.values.progress import ProgressCallback, whole
 from memory_core.values.query_text import asks_for_something
 from memory_core.where.checks import check_where
-from memory_core.where.value import EVERYTHING, Where
+from memory_core.where.where import EVERYTHING, Where
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -158,7 +158,7 @@ class BoundMemory:
         check_one_of("on_duplicate", on_duplicate, ("keep", "merge", "refuse"))
         if on_duplicate != "keep":
             return await self._add_once(entry, embed, merges=on_duplicate == "merge")
-        record = await off_loop(is_long([entry]), complete, entry, self._scope, self._memory.clock())
+        record = await off_loop(is_long_batch([entry]), complete, entry, self._scope, self._memory.clock())
         if record.links:
             (record,) = retired_within([record])
         stored = await self._memory.add_one(self._scope, record, embed_later=is_later(embed))
@@ -199,7 +199,7 @@ class BoundMemory:
             progress: Called with the number of records whose vectors are computed, and once more when all are on disk.
         """
         drafts, now = as_list(entries), self._memory.clock()
-        records = retired_within(await off_loop(is_long(drafts), complete_all, drafts, self._scope, now))
+        records = retired_within(await off_loop(is_long_batch(drafts), complete_all, drafts, self._scope, now))
 
         async def add(store: Store, scope: Scope) -> list[MemoryRecord | None]:
             with whole(progress, len(records)):
@@ -455,7 +455,9 @@ class BoundMemory:
             DuplicateIdError: A source key belongs to a record this handle does not reach, or a new id is taken.
         """
         drafts = as_list(entries)
-        given, gone = await off_loop(is_long(drafts), complete_items, drafts, remove, self._scope, self._memory.clock())
+        given, gone = await off_loop(
+            is_long_batch(drafts), complete_items, drafts, remove, self._scope, self._memory.clock()
+        )
         later = is_later(embed)
         return await self._run(
             lambda store, scope: optional.put(store, scope, retired_within(given), remove=gone, embed_later=later)

@@ -10,7 +10,7 @@ from memory_core.models import STATES, Link, MemoryRecord, Scope, Version
 from memory_core.protocols import ListRequest, Store
 from memory_core.records.superseding import superseded_by
 from memory_core.storage.optional import versions
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 MAX_RECORDS: Final = 1_000
 """Longest chain that is followed in either direction."""

@@ -27,7 +27,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NoReturn, Self
 
-from memory_core.all_owners import Operator
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.concurrency.loop import OF_PARENT, CoreLoop, core_loop, on_core, promised
 from memory_core.concurrency.sync import run_sync
@@ -36,6 +35,7 @@ from memory_core.handle import BoundMemory
 from memory_core.hints import hinted, no_attribute
 from memory_core.models import MemoryRecord, Page, Quota, Scope
 from memory_core.operation import OPERATIONS
+from memory_core.operator import Operator
 from memory_core.protocols import (
     Adding,
     BackingUp,

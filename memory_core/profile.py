@@ -16,7 +16,7 @@ from memory_core.models import MemoryRecord
 from memory_core.protocols import Searching
 from memory_core.recall.quoting import printable
 from memory_core.values.checks import check_count
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 PINNED: Final = "pinned"
 """The tag of a memory that a person pinned."""

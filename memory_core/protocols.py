@@ -25,7 +25,7 @@ from memory_core.models import (
     Version,
 )
 from memory_core.values.progress import ProgressCallback
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,7 +87,7 @@ class SearchRequest:
     every_word: bool = False
     """Find only records that have every word of the text."""
     recency: float = 0.0
-    """Weight of how recent a record is (`retrieval/preferences.py`); 0 leaves it out."""
+    """Weight of how recent a record is (`retrieval/recency.py`); 0 leaves it out."""
     importance: float = 0.0
     """Weight of a record's importance; 0 leaves it out."""
     vector: Vector | None = field(default=None, compare=False)

@@ -39,7 +39,7 @@ from memory_core.retrieval.hits import Hits, best_hits
 from memory_core.values.checks import check_key, check_limit, check_one_of, check_query, shown
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.where.checks import check_where
-from memory_core.where.value import EVERYTHING, Where
+from memory_core.where.where import EVERYTHING, Where
 
 Records = list[MemoryRecord]
 Versions = list[Version]

@@ -20,12 +20,12 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from memory_core.all_owners import Operator
 from memory_core.app import showing
 from memory_core.app.settings import NONE, Settings, embedder_of, settings
 from memory_core.errors import InvalidInputError, StoreUnavailableError
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
+from memory_core.operator import Operator
 from memory_core.transfer.migrate import exists, is_server, memory_at
 from memory_core.values.progress import ProgressCallback, progress_bar
 

@@ -12,11 +12,11 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from memory_core.all_owners import Operator
 from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation
 from memory_core.errors import MemoryCoreError
 from memory_core.handle import settled
+from memory_core.operator import Operator
 from memory_core.transfer.migrate import insist_on_existing, is_server
 from memory_core.values.progress import Progress
 

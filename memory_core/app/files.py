@@ -15,7 +15,6 @@ import typer
 from rich.console import Group
 from rich.text import Text
 
-from memory_core.all_owners import Operator
 from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation, Yes
 from memory_core.app.importing import EXPORTERS, LOSSLESS, entry_of, targets
@@ -23,6 +22,7 @@ from memory_core.app.settings import NONE, WAYS, embedder_of
 from memory_core.errors import InvalidInputError
 from memory_core.memory import Memory
 from memory_core.models import Scope
+from memory_core.operator import Operator
 from memory_core.storage.shared.transfer import Carried
 from memory_core.transfer.formats import Exporter
 from memory_core.transfer.jsonl import export_jsonl, export_records

@@ -29,7 +29,7 @@ from memory_core.transfer.jsonl import import_jsonl
 from memory_core.transfer.migrate import exists
 from memory_core.values.checks import check_key, shown
 from memory_core.values.progress import Progress
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 IMPORTERS: Final = "memory_core.importers"
 EXPORTERS: Final = "memory_core.exporters"

@@ -9,16 +9,16 @@ import typer
 from rich.console import Group
 from rich.text import Text
 
-from memory_core.all_owners import Operator
 from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation
 from memory_core.app.why import NOTHING_IN_COMMON, explained
 from memory_core.errors import RecordNotFoundError
 from memory_core.models import STATES, Mode, Order
+from memory_core.operator import Operator
 from memory_core.recall.values import DEFAULT_CHARS, Considered
 from memory_core.transfer.foreign_values import fields_of
 from memory_core.values.limits import MAX_LIMIT
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a memory, as the other commands print it.")]
 Query = Annotated[str, typer.Argument(metavar="QUESTION", help="A question or some words.")]

@@ -8,7 +8,7 @@ from memory_core.handle import BoundMemory
 from memory_core.models import STATES
 from memory_core.recall.values import DEFAULT_CHARS, Considered, Recalled, RecallOptions
 from memory_core.values.limits import MAX_LIMIT
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 NOTHING_IN_COMMON: Final = "it has no word and no meaning in common with the question"
 """Why a memory that no search finds is not in a block."""

@@ -22,7 +22,7 @@ from memory_core.models import STATES, Draft, Patch, Role, State
 from memory_core.transfer.foreign_values import fields_of
 from memory_core.values.checks import shown
 from memory_core.values.unset import UNSET
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 Kind = Annotated[str | None, typer.Option("--kind", help="What it is: fact, preference, message, or any word.")]
 Author = Annotated[str | None, typer.Option("--author", help="Who said or wrote it.")]

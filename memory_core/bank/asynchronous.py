@@ -10,7 +10,6 @@ from datetime import UTC
 from typing import Final, TypeVar
 
 from memory_core.bank.entries import (
-    STEP,
     SUMMARY,
     MemoryEntry,
     MemoryQuery,
@@ -29,11 +28,12 @@ from memory_core.memory import Memory
 from memory_core.models import STATES, Draft, Link, MemoryRecord, Patch
 from memory_core.protocols import Summarizer
 from memory_core.recall.block import remembered_block
+from memory_core.records.kinds import STEP
 from memory_core.values.checks import check_count, check_key, check_summarizer, check_text
 from memory_core.values.ids import new_id
 from memory_core.values.limits import MAX_LIMIT, MAX_LINKS, MAX_TEXT_CHARS
 from memory_core.values.times import until_after
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")

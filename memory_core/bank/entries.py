@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from memory_core.models import Draft, MemoryRecord
+from memory_core.records.kinds import STEP
 from memory_core.values.checks import check_count, check_unit
 from memory_core.values.ids import new_id
 from memory_core.values.times import utc_now
 from memory_core.values.value import Value
 
-STEP: Final = "step"
 SUMMARY: Final = "summary"
 _BEGINNING_CHARS: Final = 100
 """Characters of each part of a step that its summary quotes."""

@@ -15,8 +15,8 @@ from memory_core.capture.alignment import (
     said_under,
     source_key,
 )
-from memory_core.capture.message_to_draft import MESSAGE_KIND
 from memory_core.models import Draft, MemoryRecord, Scope
+from memory_core.records.kinds import MESSAGE_KIND
 
 _MOST_DELETED: Final = 50
 """Most deleted messages in a row that are recognised."""

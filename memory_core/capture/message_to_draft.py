@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 from memory_core.capture.alignment import source_key_of_id
 from memory_core.errors import InvalidInputError
 from memory_core.models import ROLES, Draft, Json, Role
+from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.values.checks import check_key, check_text, check_time, shown
 
 _ROLE_NAMES: Final[Mapping[str, Role]] = {
@@ -29,7 +30,6 @@ _ROLE_NAMES: Final[Mapping[str, Role]] = {
 
 _PAIR: Final = 2
 
-MESSAGE_KIND: Final = "message"
 """The kind of every message of a conversation."""
 
 

@@ -9,11 +9,11 @@ from typing import Final, Literal, Protocol
 
 from memory_core.capture.alignment import LOOK_BACK
 from memory_core.capture.known_messages import key_behind, key_of, keys_of, known_records, within
-from memory_core.capture.message_to_draft import MESSAGE_KIND
 from memory_core.models import STATES, Draft, MemoryRecord, Order, Page, Patch, Scope
+from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.values.limits import MAX_LISTED
 from memory_core.values.times import shifted
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 DEFAULT_SESSION: Final = "conversation"
 """The session of messages without one, for applications with a single endless conversation per user."""

@@ -16,7 +16,7 @@ from typing import Final, Protocol, get_args
 from memory_core.errors import ConflictError, RecordNotFoundError
 from memory_core.models import STATES, Json, Link, MemoryRecord, Order, Page, Patch, State
 from memory_core.values.limits import MAX_LISTED
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 TAKEN_BACK: Final = "taken_back"
 """Key in a record's data: the state that the record had before it was taken back."""

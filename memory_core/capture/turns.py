@@ -5,16 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
-from memory_core.capture.message_to_draft import MESSAGE_KIND, Message
+from memory_core.capture.message_to_draft import Message
 from memory_core.models import Draft, Json, Role
+from memory_core.records.kinds import CONVERSATION_TURN, MESSAGE_KIND, USER_QUERY
 from memory_core.values.json_checks import check_json
 from memory_core.values.json_text import cut_to_bytes, text_bytes
 from memory_core.values.limits import MAX_DATA_BYTES, MAX_TEXT_CHARS
-
-USER_QUERY: Final = "user_query"
-CONVERSATION_TURN: Final = "conversation_turn"
 
 
 @dataclass(slots=True)

@@ -7,13 +7,14 @@ from typing import Final, Literal
 
 from memory_core.capture.alignment import Said, known_messages, said, said_under
 from memory_core.capture.known_messages import within
-from memory_core.capture.message_to_draft import MESSAGE_KIND, Message, message_drafts
+from memory_core.capture.message_to_draft import Message, message_drafts
 from memory_core.capture.remember import continuing
 from memory_core.capture.taking_back import Changed, apply, bring_back, is_taken_back, take_back, take_back_derived
 from memory_core.conversation.following import Thread, Visible, due, id_in_thread, threaded, to_text
 from memory_core.handle import BoundMemory
 from memory_core.models import STATES, Draft, MemoryRecord
-from memory_core.where.value import Where
+from memory_core.records.kinds import MESSAGE_KIND
+from memory_core.where.where import Where
 
 _OTHER_WRITERS: Final = 20
 """Messages that other writers may add to a conversation during one turn."""

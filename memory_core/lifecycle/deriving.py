@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
-from memory_core.capture.duplicates import is_turn
+from memory_core.capture.equal_statements import is_turn
 from memory_core.errors import InvalidInputError, UnreadableAnswerError, reason_for_log
 from memory_core.handle import BoundMemory
 from memory_core.lifecycle.derived_records import (

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from memory_core.all_owners import Operator
 from memory_core.errors import ConflictError, DuplicateIdError, RecordNotFoundError
 from memory_core.handle import BoundMemory, every_record, whole_owner
 from memory_core.lifecycle.deriving import KNOWN_KINDS, Helpers, derived, of_periods
@@ -16,11 +15,12 @@ from memory_core.lifecycle.planning import plan
 from memory_core.lifecycle.proposals import Reflector
 from memory_core.lifecycle.values import DEFAULT_POLICY, MaintainPolicy, Maintenance, Step, Usage, insist_on_kinds
 from memory_core.models import STATES, MemoryRecord, Scope
+from memory_core.operator import Operator
 from memory_core.protocols import ChatModel, Summarizer
 from memory_core.records.draft_to_record import complete, patched
 from memory_core.records.undone import undone_by
 from memory_core.values.progress import Progress, ProgressCallback
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 
 async def maintain(

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 from typing import Final, cast
 
-from memory_core.capture.duplicates import is_statement, is_turn, linked
+from memory_core.capture.equal_statements import is_statement, is_turn, linked
 from memory_core.capture.taking_back import is_taken_back
-from memory_core.capture.turns import CONVERSATION_TURN
 from memory_core.handle import BoundMemory
 from memory_core.lifecycle.answers import Answer, Said
 from memory_core.lifecycle.derived_records import CONFIDENCE, INSIGHT, SUMMARY, derived_id, identity, linked_to, noted
@@ -20,11 +19,12 @@ from memory_core.lifecycle.prompt import MAX_TURN_CHARS, question
 from memory_core.lifecycle.values import CORRECTS, Change, Step, Usage
 from memory_core.models import Draft, Json, MemoryRecord, Patch
 from memory_core.profile import PINNED_BY_MODEL, PINS, speaks_for
+from memory_core.records.kinds import CONVERSATION_TURN, MESSAGE_KIND, STEP, USER_QUERY
 from memory_core.records.undone import Undone, undone_by
 from memory_core.retrieval.hits import EXTRACTION
 from memory_core.values.query_text import cut_query
 from memory_core.where.conditions import FieldCondition
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ NEAREST: Final = 5
 _REVS: Final = "revs"
 """The key of a note's data with the `rev` of each turn that had been edited when it was read."""
 _SPEAKERS: Final = ("user", "assistant", None)
-_NO_STATEMENT: Final = ("message", "user_query", CONVERSATION_TURN, "step", SUMMARY, INSIGHT)
+_NO_STATEMENT: Final = (MESSAGE_KIND, USER_QUERY, CONVERSATION_TURN, STEP, SUMMARY, INSIGHT)
 """Kinds that are not facts that somebody stated, so that no search for these has to leave them out."""
 
 

@@ -7,7 +7,15 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import fields
 from datetime import datetime
 
-from memory_core.capture.duplicates import is_statement, kept_and_gone, likeness, linkable, linked, merged, start_of
+from memory_core.capture.equal_statements import (
+    is_statement,
+    kept_and_gone,
+    likeness,
+    linkable,
+    linked,
+    merged,
+    start_of,
+)
 from memory_core.lifecycle.deriving import compacted, is_note
 from memory_core.lifecycle.fading import fading, outdated
 from memory_core.lifecycle.managing import is_same_speaker

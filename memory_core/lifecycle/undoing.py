@@ -11,7 +11,7 @@ from memory_core.models import STATES, Draft, MemoryRecord, Patch, Scope
 from memory_core.records.draft_to_record import complete
 from memory_core.records.undone import UNDONE, noted_reason, notes_of, summary_of
 from memory_core.retrieval.hits import EXTRACTION
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 _COMPARED: Final = ("text", "kind", "author", "data", "tags", "importance", "confidence", "valid_to", "state", "links")
 """Fields that somebody may have changed since a record was added."""

@@ -13,7 +13,7 @@ from memory_core.models import Draft, Patch
 from memory_core.records.draft_to_record import TIER_OF_KIND
 from memory_core.values.checks import check_one_of, shown
 from memory_core.values.value import Value
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 FADED: Final = 0.05
 """Records with less strength than this are archived: an importance of 0.5 falls below it after 3.3 half-lives."""

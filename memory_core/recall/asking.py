@@ -16,7 +16,7 @@ from memory_core.retrieval.dense import chance
 from memory_core.retrieval.relevance import SPREADS
 from memory_core.retrieval.small_talk import PHRASES, telling
 from memory_core.values.query_text import cut_query
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 MAX_QUERY_CHARS: Final = 2_000
 """Maximum number of characters of a question that are searched for, from its beginning and its end. Embedders read

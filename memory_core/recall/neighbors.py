@@ -15,7 +15,7 @@ from memory_core.retrieval.analysis import asks, words
 from memory_core.retrieval.equal_texts import equal_form
 from memory_core.values.times import shifted
 from memory_core.where.conditions import AllOf, AnyOf, FieldCondition
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 REPLY_WORDS: Final = 8
 """Maximum length of a text that may need the question before it to be understood: "Yes, on Friday!"."""

@@ -9,7 +9,7 @@ from typing import Final, Protocol, runtime_checkable
 from memory_core.errors import MemoryCoreError, reason_for_log
 from memory_core.models import STATES, Hit, MemoryRecord, Scope
 from memory_core.protocols import Home, ListRequest
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 logger = logging.getLogger(__name__)
 

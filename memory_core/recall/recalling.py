@@ -21,7 +21,7 @@ from memory_core.recall.values import PULLED, Considered, Reason, Recalled, Reca
 from memory_core.values.checks import check_text
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.values.times import utc_now
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 if TYPE_CHECKING:
     from memory_core.recall.asking import Found, InContext

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeVar
 from memory_core.errors import InvalidInputError
 from memory_core.models import RELATIONS, Hit, MemoryRecord, Mode, Relation, Role
 from memory_core.values.checks import check_one_of, check_unit, shown
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 T = TypeVar("T")
 

@@ -20,6 +20,7 @@ from memory_core.models import (
     sealed,
 )
 from memory_core.records.fields import CHECKS, check_content
+from memory_core.records.kinds import CONVERSATION_TURN, MESSAGE_KIND, STEP, USER_QUERY
 from memory_core.values.checks import check_key, check_listed, check_size, check_text, check_texts, check_time, shown
 from memory_core.values.ids import new_id
 from memory_core.values.json_checks import least_bytes
@@ -30,11 +31,11 @@ from memory_core.values.times import utc_now
 from memory_core.values.unset import UNSET
 
 TIER_OF_KIND: Final[Mapping[str, Tier]] = {
-    "message": "raw",
-    "conversation_turn": "raw",
-    "user_query": "raw",
+    MESSAGE_KIND: "raw",
+    CONVERSATION_TURN: "raw",
+    USER_QUERY: "raw",
     "note": "raw",
-    "step": "raw",
+    STEP: "raw",
     "fact": "high",
     "important_fact": "high",
     "important_information": "high",
@@ -227,7 +228,7 @@ def _with_passages(draft: Draft) -> object:
     return PASSAGE_END.join(parts if parts[0] else parts[1:])
 
 
-def is_long(entries: Sequence[object]) -> bool:
+def is_long_batch(entries: Sequence[object]) -> bool:
     """Whether completing these drafts would block a loop for more than about a millisecond."""
     return len(entries) > LONG_BATCH or any(_has_long_data(entry) for entry in entries)
 

@@ -24,10 +24,6 @@ FROM_ASSISTANT: Final = 8
 """Flag: the role is `assistant`."""
 
 
-TURN: Final = "message"
-"""The kind of what was said in a conversation."""
-
-
 class Features(NamedTuple):
     """The features of a record that the ranking uses."""
 
@@ -100,11 +96,6 @@ class _PackedWords(dict[str, bytes]):
 
 
 _packed_words: Final = _PackedWords()
-
-
-def is_turn(kind: str) -> bool:
-    """Whether a record was said in its session's conversation; a fact was not, no matter who stated it and where."""
-    return kind == TURN
 
 
 def role_flag(role: str | None) -> int:

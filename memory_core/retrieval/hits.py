@@ -14,7 +14,7 @@ from memory_core.models import Hit, MemoryRecord, Passage
 from memory_core.protocols import HitOrder, SearchRequest
 from memory_core.values.html_tables import html_table
 from memory_core.values.limits import MAX_LIMIT
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 EXTRACTION: Final = "extraction"
 """The kind of an extracted fact."""

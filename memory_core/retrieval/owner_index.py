@@ -49,7 +49,7 @@ class Entry(NamedTuple):
     """The flags of `features.py`, that of the role included."""
     words: int
     session: str | None
-    """The session of a turn; `None` for other records, see `features.is_turn`."""
+    """The session of a turn; `None` for other records, see `kinds.is_message`."""
     author: str | None
     occurred_at: int
     expires_at: int | None

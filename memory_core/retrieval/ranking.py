@@ -23,7 +23,7 @@ that stands out. A vector represents its text alone. The context of a turn comes
 `unsaid` falls from 1 to 0 with the length of a turn, so "Yes, on Friday!" is found by the question before it, and a
 page by its own text. A turn lends what its own score has beyond half of chance; if the query asks for the words of the
 other role, beyond ROLE, because a general answer of an assistant says little about what the user said. Turns of one
-author lend each other nothing. Only turns have neighbors (`features.is_turn`); a fact has none.
+author lend each other nothing. Only turns have neighbors (`kinds.is_message`); a fact has none.
 
 The relevance floor (`floor.py`) decides which of these rows are hits. `docs/retrieval.md` says what each number
 contributes.
@@ -44,12 +44,14 @@ from memory_core.protocols import SearchRequest
 from memory_core.retrieval.arrays import best
 from memory_core.retrieval.bm25 import DOUBT, bm25
 from memory_core.retrieval.cosine_scale import Unrelated
+from memory_core.retrieval.date_fit import date_fit
 from memory_core.retrieval.dense import chance
+from memory_core.retrieval.every_word import rows_with_all
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, TIMED
 from memory_core.retrieval.floor import FEWEST, Evidence, is_answered, relevant, stands_out
 from memory_core.retrieval.owner_index import NO_CODE, OwnerIndex, Turns
-from memory_core.retrieval.preferences import date_fit, recency, rows_with_all
 from memory_core.retrieval.question import Query
+from memory_core.retrieval.recency import recency
 from memory_core.retrieval.relevance import relevances
 from memory_core.retrieval.scores import Scores
 

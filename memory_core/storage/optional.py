@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from memory_core.errors import UnsupportedError
 from memory_core.models import EMPTY_STATS, STATES, MemoryRecord, Scope, Stats, Version
 from memory_core.protocols import Counting, KeyValue, ListRequest, Maintained, Store, Versioned
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 _PAGE = 1_000
 

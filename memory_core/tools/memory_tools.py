@@ -24,7 +24,7 @@ from memory_core.tools.arguments import Arguments, ToolInputError
 from memory_core.values.checks import shown
 from memory_core.values.query_text import cut_query
 from memory_core.values.times import utc_now
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 CATEGORIES: Final = ("fact", "pattern", "preference", "capability")
 """The kinds of long-term memory the tools offer to a model."""

@@ -27,7 +27,7 @@ from memory_core.transfer.migrate import port_of
 from memory_core.values.checks import shown
 from memory_core.values.json_text import encode_json
 from memory_core.values.progress import Progress, ProgressCallback
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 FORMAT: Final = "memory-core"
 VERSION: Final = 1

@@ -43,7 +43,7 @@ from memory_core.where.conditions import (
     DataCondition,
     FieldCondition,
 )
-from memory_core.where.value import EQUAL_FIELDS, Where
+from memory_core.where.where import EQUAL_FIELDS, Where
 
 
 def check_where(where: object) -> Where:

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 from memory_core.concurrency.threads import yield_now
 from memory_core.models import MemoryRecord
 from memory_core.where.conditions import GROUPS, TAGS, AllOf, Condition, DataCondition, FieldCondition, NoneOf
-from memory_core.where.value import EQUAL_FIELDS, Where
+from memory_core.where.where import EQUAL_FIELDS, Where
 
 _ORDERINGS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
 _EQUALITIES: Final = ("eq", "ne", "in", "nin")

@@ -30,7 +30,7 @@ from memory_core.records.draft_to_record import (
     check_expiries,
     complete,
     complete_items,
-    is_long,
+    is_long_batch,
     is_long_patch,
 )
 from memory_core.records.fields import check_data
@@ -179,9 +179,9 @@ def test_many_short_values_are_refused_although_they_have_few_bytes() -> None:
 
 
 def test_long_work_is_told_from_short() -> None:
-    assert not is_long(["tea", Draft("x" * 1_000_000), Draft("x", data={"a": "short"})])
-    assert is_long(["tea"] * 51)
-    assert is_long([Draft("x", data={"a": list(range(10_000))})])
+    assert not is_long_batch(["tea", Draft("x" * 1_000_000), Draft("x", data={"a": "short"})])
+    assert is_long_batch(["tea"] * 51)
+    assert is_long_batch([Draft("x", data={"a": list(range(10_000))})])
     assert not is_long_patch(Patch(text="tea"))
     assert is_long_patch(Patch(text="tea " * 1_000))
     assert is_long_patch(Patch(data={"a": "x" * 20_000}))

@@ -18,7 +18,7 @@ ROOMS: Final = {
         "memory",
         "handle",
         "operation",
-        "all_owners",
+        "operator",
         "spaces",
         "history",
         "settings",

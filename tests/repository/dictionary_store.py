@@ -35,8 +35,9 @@ from memory_core.chunking import DEFAULT_CHUNKER, pieces_of
 from memory_core.models import STATES, Order
 from memory_core.protocols import Clock, ListRequest, SearchRequest
 from memory_core.records.draft_to_record import insist_on_version, patched
+from memory_core.records.kinds import is_message
 from memory_core.records.superseding import already_superseded, retired, superseded_by
-from memory_core.retrieval.features import features, is_turn, role_flag
+from memory_core.retrieval.features import features, role_flag
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.passages import best_passage
 from memory_core.retrieval.question import parse
@@ -301,7 +302,7 @@ def entry(key: int, record: MemoryRecord) -> Entry:
         terms=found.packed,
         flags=found.flags | role_flag(record.role),
         words=found.words,
-        session=record.session if is_turn(record.kind) else None,
+        session=record.session if is_message(record.kind) else None,
         author=record.author,
         occurred_at=micros(record.occurred_at),
         expires_at=None if record.expires_at is None else micros(record.expires_at),

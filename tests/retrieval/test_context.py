@@ -21,7 +21,7 @@ from memory_core.retrieval.question import parse
 from memory_core.retrieval.ranking import HINT, LEAST_KNOWN, LENGTH, ROLE, Cosines, rank
 from memory_core.retrieval.term_hashes import pack
 from memory_core.settings import DEFAULT_EMBEDDER
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 FACTS = [
     f"{who} {does} {what}"

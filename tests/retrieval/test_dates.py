@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.retrieval.preferences import SLACK_DAYS, date_fit
+from memory_core.retrieval.date_fit import SLACK_DAYS, date_fit
 from memory_core.retrieval.time_expressions import DateMention
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -23,7 +23,7 @@ from memory_core.retrieval.term_hashes import pack
 from memory_core.retrieval.unit_vectors import unit_rows
 from memory_core.storage.shared.query_vector import Vector
 from memory_core.storage.sqlite.row_cosines import row_cosines, similarities
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 DIMENSIONS, NOW = 8, 1_000
 MANY_DIMENSIONS = 384

@@ -14,7 +14,7 @@ from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.unit_vectors import unit_rows
 from memory_core.storage.shared.query_vector import Vector
 from memory_core.storage.sqlite.row_cosines import row_cosines, similarities
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 SIZE, DIMENSIONS = 200, 16
 PENDING = 7

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Annotated, Any, Final, cast
 from urllib.parse import quote
 
-from memory_core.all_owners import Operator
 from memory_core.app.serve.bodies import (
     Block,
     Conversation,
@@ -29,10 +28,11 @@ from memory_core.app.serve.served import bearer, path_name, served_by
 from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, ErasureReceipt, MemoryRecord, Order, Page, Patch, Stats, Version
+from memory_core.operator import Operator
 from memory_core.profile import with_profile
 from memory_core.recall.values import Considered, RecallOptions
 from memory_core.values.checks import check_key, shown
-from memory_core.where.value import EVERYTHING, Where
+from memory_core.where.where import EVERYTHING, Where
 
 try:
     from fastapi import APIRouter, Depends, Header, HTTPException, Path, Query, Request, Response

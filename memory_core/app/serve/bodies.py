@@ -10,7 +10,7 @@ from memory_core.capture.message_to_draft import Message
 from memory_core.models import Component, Draft, Hit, Json, MemoryRecord, Mode, Scope
 from memory_core.recall.values import DEFAULT_CHARS, Reason
 from memory_core.values.limits import MAX_LIMIT, MAX_QUERY_CHARS
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 try:
     from pydantic import ConfigDict, Field

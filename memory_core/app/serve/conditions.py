@@ -13,7 +13,7 @@ from memory_core.errors import InvalidInputError
 from memory_core.models import MemoryRecord
 from memory_core.values.checks import shown
 from memory_core.where.checks import check_where
-from memory_core.where.value import EVERYTHING, Where
+from memory_core.where.where import EVERYTHING, Where
 
 LISTS: Final = ("roles", "kinds", "tiers", "tags_any", "tags_all", "keywords", "states", "ids", "source_keys")
 NUMBERS: Final = ("min_importance", "min_confidence")

@@ -7,7 +7,6 @@ import time
 from base64 import b64encode
 from typing import Annotated, Final
 
-from memory_core.all_owners import Operator
 from memory_core.app.serve.api import known
 from memory_core.app.serve.callers import THE_OPERATOR, Caller, caller_with
 from memory_core.app.serve.conditions import Pairs, query_of, where_in
@@ -20,9 +19,10 @@ from memory_core.app.serve.visits import Visit, base_of, cookie_name, fields_of_
 from memory_core.app.why import NOTHING_IN_COMMON, explained, looked_at
 from memory_core.errors import InvalidInputError
 from memory_core.models import STATES, ErasureReceipt, Scope
+from memory_core.operator import Operator
 from memory_core.recall.values import DEFAULT_CHARS
 from memory_core.values.checks import check_count, check_query
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 try:
     from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response

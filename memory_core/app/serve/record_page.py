@@ -10,7 +10,7 @@ from memory_core.app.serve.shapes import Chip, Line, conditions_of, line_of
 from memory_core.handle import BoundMemory
 from memory_core.models import RELATIONS, STATES, Link, MemoryRecord, Relation, Version
 from memory_core.profile import PINNED
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 _BEFORE, _AFTER = 4, 4
 """Turns of the conversation that are shown around a memory."""

@@ -11,7 +11,7 @@ from memory_core.app.serve.conditions import conditions_on, pairs_of, query_of
 from memory_core.app.showing import REASONS
 from memory_core.models import Hit, MemoryRecord
 from memory_core.recall.values import Considered
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 SHOWN_CHARS: Final = 400
 """Characters of a memory in a list; its own page shows all of them."""

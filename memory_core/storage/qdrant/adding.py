@@ -11,7 +11,7 @@ from typing import Final
 
 from memory_core.errors import DuplicateIdError
 from memory_core.models import STATES, MemoryRecord
-from memory_core.retrieval.features import is_turn
+from memory_core.records.kinds import is_message
 from memory_core.storage.qdrant import superseding
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import FORGOTTEN, Stored, key, to_row, to_stored
@@ -23,7 +23,7 @@ from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.shared.merging import insist_on_reach, is_searched_differently, merged, replacing, updated
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.shared.stored_forms import micros, moment
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 _MADE: Final = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 """What the ids of `new_id` look like."""
@@ -215,7 +215,7 @@ async def turns_before(owner: Owner, placed: Sequence[tuple[MemoryRecord, int]])
     neighbours. They are hints: a turn that arrives later and was said earlier does not change them."""
     by_session: dict[str, list[tuple[int, int, str]]] = {}
     for record, seq in placed:
-        if record.session is not None and is_turn(record.kind):
+        if record.session is not None and is_message(record.kind):
             by_session.setdefault(record.session, []).append((micros(record.occurred_at), seq, record.id))
     requests: list[models.QueryRequest] = []
     for session, turns in by_session.items():

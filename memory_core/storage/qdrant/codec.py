@@ -26,9 +26,10 @@ import numpy as np
 
 from memory_core.models import MemoryRecord, Scope
 from memory_core.records.fields import FIELDS
+from memory_core.records.kinds import is_message
 from memory_core.retrieval.analysis import ANALYSIS
 from memory_core.retrieval.bm25 import K1, B
-from memory_core.retrieval.features import features, is_turn, role_flag, terms_of_record
+from memory_core.retrieval.features import features, role_flag, terms_of_record
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.shared.stored_forms import link_keys, micros, to_links
@@ -220,7 +221,7 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
         words=found.words,
         pieces=len(item.chunks),
         importance=record.importance,
-        session=record.session if is_turn(record.kind) else None,
+        session=record.session if is_message(record.kind) else None,
         author=record.author,
         before=known.before,
     )

@@ -22,7 +22,7 @@ from memory_core.storage.qdrant.owners import ERASED, Access, Owner, reachable, 
 from memory_core.storage.qdrant.points import MAX_POINTS, OvertakenError, by
 from memory_core.storage.qdrant.where import EVERYTHING, all_of, among, empty, owned, ranged, same
 from memory_core.storage.qdrant.writing import Changes
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from memory_core.storage.qdrant.superseding import resolved
 from memory_core.storage.qdrant.where import EVERYTHING, Clause, among, ordered, ranged, same
 from memory_core.storage.shared.cursors import decode_cursor, encode_cursor, not_a_cursor
 from memory_core.where.meaning import folded
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 _ORDERS: Final[dict[Order, tuple[str, bool]]] = {
     "newest": ("occurred_at", True),

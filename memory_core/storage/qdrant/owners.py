@@ -26,7 +26,7 @@ from memory_core.storage.qdrant.meta import Meta, vector_name
 from memory_core.storage.qdrant.points import EpochError, OvertakenError, Points
 from memory_core.storage.qdrant.where import Clause, all_of, among, conditions, owned, undecided
 from memory_core.where.meaning import has_keyword, matcher
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 T = TypeVar("T")
 

@@ -42,7 +42,7 @@ from memory_core.storage.qdrant.superseding import resolved
 from memory_core.storage.qdrant.where import Clause, all_of, among, any_of, conditions, either, ordered, owned, same
 from memory_core.storage.shared.query_vector import Vector
 from memory_core.storage.shared.stored_forms import micros
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 SIMILARITY_DIGITS: Final = 6
 """Decimals of a similarity; further ones depend on how many points a request compares."""

@@ -38,7 +38,7 @@ from memory_core.storage.shared.versions import versions_of
 from memory_core.values.long_texts import is_long
 from memory_core.values.progress import ProgressCallback
 from memory_core.values.times import utc_now
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from memory_core.storage.qdrant.owners import LIFE, Access, Owner, shard_of, to_
 from memory_core.storage.qdrant.points import OvertakenError
 from memory_core.storage.qdrant.where import any_of, same
 from memory_core.storage.qdrant.writing import Changes
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 Heirs = Mapping[str, MemoryRecord]
 """The records that supersede others, by the ids or the points of those."""

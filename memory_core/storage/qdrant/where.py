@@ -17,7 +17,7 @@ from memory_core.storage.shared.stored_forms import link_keys
 from memory_core.values.limits import MAX_TAGS
 from memory_core.where.conditions import TIME_FIELDS, AllOf, AnyOf, Comparison, Condition, DataCondition, FieldCondition
 from memory_core.where.meaning import conditions_of
-from memory_core.where.value import EQUAL_FIELDS, Where
+from memory_core.where.where import EQUAL_FIELDS, Where
 
 Clause = models.Condition
 

@@ -14,7 +14,7 @@ from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.transactions import transaction
 from memory_core.storage.sqlite.upkeep import log_is_kept, restart_log, rewrite_file, truncate_log
 from memory_core.storage.sqlite.where import conditions
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 LARGEST_IN_MEMORY: Final = 1 << 30
 """Larger files are rewritten by way of a temporary file of the system, which holds live rows only."""

@@ -18,7 +18,7 @@ from memory_core.storage.sqlite.owners import Owner, find, find_or_add, note_cha
 from memory_core.storage.sqlite.row_filter import RowFilter, narrow
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import conditions
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 _BEFORE_EVERYTHING: Final = -(1 << 63)
 """Used as the current time, it makes expired records visible."""

@@ -18,7 +18,7 @@ from memory_core.storage.sqlite.owners import SIZE, Owner, find
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import Conditions, conditions, owner_range
 from memory_core.storage.sqlite.writing import overwrite_columns
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 
 def one(db: sqlite3.Connection, scope: Scope, id: str, now: int) -> tuple[int, int, MemoryRecord] | None:  # noqa: A002

@@ -21,7 +21,7 @@ from memory_core.storage.sqlite.readers import LONG_ROWS, Readers
 from memory_core.storage.sqlite.row_filter import RowFilter, matching_keys
 from memory_core.storage.sqlite.where import Conditions, conditions
 from memory_core.where.meaning import names_any
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 Rows = NDArray[np.int32]
 

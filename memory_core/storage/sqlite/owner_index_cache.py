@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from memory_core.models import Fingerprint, Scope
 from memory_core.protocols import SearchRequest
+from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.retrieval.dense import WORTH_GATHERING
-from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, TURN
+from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
 from memory_core.retrieval.joined_index import joined
 from memory_core.retrieval.owner_index import AT_ONCE, Entries, OwnerIndex
 from memory_core.retrieval.unit_vectors import Floats, from_halves
@@ -33,7 +34,7 @@ from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import has_few_values, needs_python, owner_range
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 CACHE_BYTES: Final = 512 * 1024 * 1024
 """Most bytes of all cached indexes together; the index being searched is always kept."""
@@ -49,8 +50,8 @@ LONG_LOAD: Final = 5_000
 Missing = Callable[[Readers], Awaitable[Callable[[], None]]]
 
 _FLAGS: Final = f"flags | CASE role WHEN 'user' THEN {FROM_USER} WHEN 'assistant' THEN {FROM_ASSISTANT} ELSE 0 END"
-_SESSION: Final = f"CASE kind WHEN '{TURN}' THEN session END"
-"""See `features.is_turn`."""
+_SESSION: Final = f"CASE kind WHEN '{MESSAGE_KIND}' THEN session END"
+"""See `kinds.is_message`."""
 _NUMBERS: Final = ("record.key", _FLAGS, "words", "occurred_at", "state = 'active'", "length(terms)")
 _ENTRIES: Final = (
     f"SELECT {', '.join(f'group_concat({number})' for number in _NUMBERS)}, CAST(group_concat(terms, '') AS BLOB), "

@@ -21,7 +21,7 @@ from memory_core.storage.sqlite.owners import Owner, find
 from memory_core.storage.sqlite.row_filter import RowFilter, matching_keys
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import conditions, has_few_values, needs_python
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 T = TypeVar("T")
 

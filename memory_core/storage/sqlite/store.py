@@ -56,7 +56,7 @@ from memory_core.storage.sqlite.updating import update
 from memory_core.storage.sqlite.where import conditions
 from memory_core.values.long_texts import is_long
 from memory_core.values.progress import ProgressCallback
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 logger = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import conditions, owner_range
 from memory_core.values.json_text import encode_json
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 _BEFORE_EVERYTHING = -(1 << 63)
 """Used as the current time, it makes expired records visible."""

@@ -20,7 +20,7 @@ from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.values.json_text import encode_json
 from memory_core.where.conditions import GROUPS, TAGS, AllOf, Condition, DataCondition, FieldCondition, NoneOf
 from memory_core.where.meaning import Test, conditions_of, keyword_test, matcher
-from memory_core.where.value import EQUAL_FIELDS, Where
+from memory_core.where.where import EQUAL_FIELDS, Where
 
 Parameter = str | int | float | None
 Row = tuple[Any, ...]

@@ -36,7 +36,7 @@ from memory_core.storage.sqlite.owners import (
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.where import Conditions, conditions
 from memory_core.values.json_text import encode_json
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 _STATEMENT_ROWS: Final = (64, 32, 16, 8, 4, 2, 1)
 """Rows per INSERT statement: only a few sizes, so that a connection keeps the statements prepared."""

@@ -17,7 +17,7 @@ from memory_core.models import Hit, Mode, Scope, Stats
 from memory_core.protocols import Home, Store
 from memory_core.retrieval.hits import Hits
 from memory_core.storage.optional import maintained
-from memory_core.where.value import EVERYTHING, Where
+from memory_core.where.where import EVERYTHING, Where
 
 T = TypeVar("T")
 

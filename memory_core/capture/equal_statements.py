@@ -10,12 +10,13 @@ from typing import Final
 from memory_core.models import Link, MemoryRecord, Patch, Relation
 from memory_core.protocols import Searching
 from memory_core.records.fields import FIELDS
+from memory_core.records.kinds import CONVERSATION_TURN, MESSAGE_KIND, STEP, USER_QUERY
 from memory_core.records.undone import NOTHING, Undone
 from memory_core.retrieval.equal_texts import equal_form
 from memory_core.values.limits import MAX_LIMIT, MAX_LINKS, MAX_TAGS
 from memory_core.values.query_text import cut_query
 from memory_core.values.unset import UNSET
-from memory_core.where.value import Where
+from memory_core.where.where import Where
 
 _APART: Final = tuple(field.name for field in FIELDS if field.tells_apart and field.form != "data")
 MAX_LIKE: Final = 20
@@ -24,13 +25,13 @@ MAX_LIKE: Final = 20
 
 def is_turn(record: MemoryRecord) -> bool:
     """Whether a record is a turn of a conversation: somebody's message, not something derived from one."""
-    is_said = record.kind in {"message", "user_query"} or bool(record.session and record.role)
+    is_said = record.kind in {MESSAGE_KIND, USER_QUERY} or bool(record.session and record.role)
     return is_said and not any(link.relation == "derived_from" for link in record.links)
 
 
 def is_statement(record: MemoryRecord) -> bool:
     """Whether a record is a statement: neither a turn of a conversation nor a step nor a summary."""
-    documents = is_turn(record) or record.kind in {"conversation_turn", "step"} or record.tier == "summary"
+    documents = is_turn(record) or record.kind in {CONVERSATION_TURN, STEP} or record.tier == "summary"
     return not documents and bool(record.text.strip())
 
 

@@ -1,9 +1,4 @@
-"""Ranking preferences beside relevance: recent records, records of a date, and records with every word.
-
-Recency is that of Park et al. 2023, "Generative Agents: Interactive Simulacra of Human Behavior", section 4.2: it
-decays by a factor of 0.995 an hour. The paper counts from the last access, this module from `occurred_at`, so that
-reads do not change rankings.
-"""
+"""How well the day of a record fits a date that a query names."""
 
 from __future__ import annotations
 
@@ -13,32 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.retrieval.owner_index import OwnerIndex
 from memory_core.retrieval.time_expressions import DateMention
 
 Floats = NDArray[np.float32]
-Mask = NDArray[np.bool_]
-
-DECAY_PER_HOUR: Final = 0.995
-_HOUR: Final = 3_600_000_000
-"""Microseconds."""
-
-
-def recency(occurred: NDArray[np.int64], now: int) -> Floats:
-    """1 for what occurred now, falling by half a per cent with every hour; both in microseconds since 1970 UTC."""
-    hours = np.maximum(now - occurred, 0) / _HOUR
-    return np.power(DECAY_PER_HOUR, hours).astype(np.float32)
-
-
-def rows_with_all(owner_index: OwnerIndex, terms: Sequence[str]) -> Mask:
-    """The rows that contain all of these terms; no rows if there are no terms."""
-    matching: NDArray[np.int64] = np.zeros(len(owner_index), np.int64)
-    for rows, _ in owner_index.postings.of(terms):
-        matching[rows] += 1
-    every: Mask = matching == len(terms)
-    return every if terms else np.zeros(len(owner_index), np.bool_)
-
-
 Rows = NDArray[np.int64]
 Moments = NDArray[np.datetime64]
 
