@@ -495,8 +495,8 @@ class BoundMemory:
 
     @operation
     async def profile(self, *, max_chars: int = DEFAULT_PROFILE_CHARS, owner: str | None = None) -> Profile:
-        """What holds whatever is asked, as a block for every prompt: the pinned memories of all sessions, the most
-        important ones that fit.
+        """What holds whatever is asked, as a block for every prompt: the pinned memories that this handle can reach,
+        the most important ones that fit. A wish holds in every conversation, so ask a handle without a session.
 
         A person pins by the tag `pinned`, a model by the tool `memory_pin` or as the manager of the memory. Of what a
         model pinned, only what the owner said is shown.
@@ -505,9 +505,8 @@ class BoundMemory:
             max_chars: Budget of the block in characters.
             owner: The name under which the owner speaks, if it is not the user that the handle is bound to.
         """
-        whole = BoundMemory(self._memory, replace(self._owned(), session=None))
         user = self._scope.user if owner is None else check_key("owner", owner)
-        return await read_profile(whole, owner=user, max_chars=max_chars, now=self._memory.clock())
+        return await read_profile(self, owner=user, max_chars=max_chars, now=self._memory.clock())
 
     @operation
     async def list(

@@ -193,8 +193,9 @@ def cannot_recall(handle: BoundMemory, foreign: MemoryRecord) -> None:
 
 
 def cannot_read_profile(handle: BoundMemory, foreign: MemoryRecord) -> None:
-    if handle.scope.session is None:  # of one owner, it is that of all sessions
-        assert foreign.text not in run_sync(handle.profile).text
+    profile = run_sync(handle.profile)
+    assert not profile.records
+    assert foreign.text not in profile.text
 
 
 ATTEMPTS: Final[dict[str, Callable[[BoundMemory, MemoryRecord], None]]] = {

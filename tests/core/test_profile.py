@@ -47,9 +47,17 @@ async def test_it_is_a_block_of_the_pinned_memories_of_all_sessions_oldest_first
     for day, text in ((2, "Answer in German"), (1, "Her name is Annie")):
         at = NOW - timedelta(days=9 - day)
         await ann.add(pinned(text, session=f"s{day}", occurred_at=at))
-    profile = await ann.bind(session="another").profile()
+    profile = await ann.profile()
     assert profile.text == f'{PROFILE_START}\n- "Her name is Annie"\n- "Answer in German"\n{PROFILE_END}'
     assert [record.session for record in profile.records] == ["s1", "s2"]
+
+
+@pytest.mark.parametrize("part", ["agent", "session", "collection"])
+async def test_of_a_narrow_handle_it_has_what_that_handle_can_reach(ann: BoundMemory, part: str) -> None:
+    for name in ("here", "there"):
+        await ann.bind(**{part: name}).add(pinned(f"Answer as they do {name}"))
+    assert await lines(ann.bind(**{part: "here"})) == ['- "Answer as they do here"']
+    assert len(await lines(ann)) == 2
 
 
 @pytest.mark.parametrize(
