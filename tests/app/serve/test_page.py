@@ -99,6 +99,22 @@ def test_why_not_this_one(at: Page, ids: dict[str, str]) -> None:
     assert at.shows("Ann lives in Oslo")
 
 
+def test_what_is_drawn_takes_input_at_once(at: Page) -> None:
+    at.evaluate(
+        """
+        new MutationObserver((_, seen) => {
+            const words = document.querySelector('#words')
+            if (words === null) return
+            seen.disconnect()
+            words.value = 'lives in Oslo'
+            words.dispatchEvent(new Event('input', {bubbles: true}))
+        }).observe(document.body, {childList: true, subtree: true})
+        """
+    )
+    at.fill("#q", "where is the spare key")
+    at.until("document.querySelector('#missing a') !== null")
+
+
 def test_conditions_are_links(at: Page, server: Running, ids: dict[str, str]) -> None:
     record(server, at, ids["key"])
     chips: list[str] = at.evaluate("[...document.querySelectorAll('section .chips a')].map(a => a.innerText)")
