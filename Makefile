@@ -15,7 +15,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo install test test-processes check-fast torture static check-mypy check-pyright check-style test-langchain-versions format constraints clean
+.PHONY: help demo install test test-processes check-fast torture static check-mypy check-pyright check-style test-langchain-versions docs format constraints clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ test-mcp-conformance: $(VENV)/.dev  ## MCP's own tests and its inspector, from n
 .PHONY: pictures
 pictures: $(VENV)/.dev  ## take the pictures of the docs from the page; needs Chromium
 	$(PY) -m tests.app.serve.pictures
+
+docs: $(VENV)/.dev  ## build the site of the documentation into dist/site
+	@.ci/site/build "$(abspath $(PY))" dist/site
 
 format: $(VENV)/.dev  ## rewrite the code the way `make test` wants it
 	$(VENV)/bin/ruff check --fix .

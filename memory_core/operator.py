@@ -52,10 +52,8 @@ class Operator:
         """The best hits of all owners, best first.
 
         Each owner is searched separately and the hits are merged by score. Scores of two owners are only roughly
-        comparable, because each uses that owner's statistics. `Hit.record` names the owner.
-
-        Args:
-            query, limit, where, mode, explain: As for `BoundMemory.search`.
+        comparable, because each uses that owner's statistics. `Hit.record` names the owner. The arguments mean what
+        they mean in `BoundMemory.search`.
         """
         best: list[Hit] = []
         for some in _parts(await self.owners()):

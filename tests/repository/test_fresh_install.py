@@ -70,12 +70,12 @@ def fresh_environment(extra: str, wheel: Path, folder: Path, *others: str) -> Pa
 
 
 def readme_block(name: str) -> str:
-    """A block of the README, awaits and all, as a program."""
+    """The first block of the README and another one, awaits and all, as a program."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     core, wanted = blocks[0], next(block for block in blocks if name in block)
-    body = "".join(f"    {line}\n" for line in f"{core}\n{wanted}".splitlines())
-    return f"import asyncio\n\nasync def main():\n{body}\nasyncio.run(main())\n"
+    body = "".join(f"    {line}\n" for line in wanted.splitlines())
+    return f"{core}\nimport asyncio\n\nasync def main():\n{body}\nasyncio.run(main())\n"
 
 
 PLAIN = """
@@ -122,7 +122,9 @@ def test_the_extra_for_plain_agents_brings_all_that_they_need_and_no_language_mo
 @pytest.mark.slow  # spade_llm alone takes seconds to import
 def test_the_readme_of_the_extra_for_models_runs_as_printed(wheel: Path, tmp_path: Path) -> None:
     python = fresh_environment("spade-llm", wheel, tmp_path)
-    assert "Noted." in run([python, "-I", "-c", readme_block("MemoryLLMAgent")], tmp_path)
+    said = run([python, "-I", "-c", readme_block("MemoryLLMAgent")], tmp_path)
+    # The first block recalls it, and the agent's model is shown it.
+    assert said.count("The spare key is with Mrs Okafor") == 2
 
 
 def test_the_documented_memories_work_where_no_framework_is_installed(wheel: Path, tmp_path: Path) -> None:

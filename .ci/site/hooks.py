@@ -1,0 +1,59 @@
+"""What the site needs besides the pages: files that they link to outside `docs/`, and scripts.
+
+Pages link to examples and tests by their place in the repository, where such a link opens the file. A site has no place
+above its root, so the file is copied to `source/` and the link leads there. A link to a folder becomes its name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path, PurePosixPath
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+LINK = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<target>\.\./[^)#\s]*)(?P<anchor>#[^)\s]*)?\)")
+SHIM = re.compile(r"https://unpkg\.com/iframe-worker/shim")
+MERMAID, WORKER = "assets/mermaid.js", "assets/iframe-worker.js"
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Bring scripts along that pages would load from other hosts; `build` names their folder."""
+    folder = os.environ.get("SITE_SCRIPTS")
+    if folder:
+        for name in (MERMAID, WORKER):
+            files.append(File.generated(config, name, abs_src_path=str(Path(folder, Path(name).name))))
+        config.extra_javascript.append(MERMAID)
+    return files
+
+
+def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001  (mkdocs names them)
+    """Load from the site what the theme loads from another host: what lets pages search that are opened as files."""
+    return SHIM.sub(os.path.relpath(WORKER, PurePosixPath(page.file.dest_uri).parent), output)
+
+
+def on_post_template(output: str, *, template_name: str, config: MkDocsConfig) -> str:  # noqa: ARG001
+    """The same for the page of what is not found."""
+    return SHIM.sub(f"/{WORKER}", output)
+
+
+def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Rewrite the links of a page that lead out of the documentation."""
+    here = PurePosixPath(page.file.src_uri).parent
+    repository = Path(config.docs_dir).parent
+
+    def rewritten(link: re.Match[str]) -> str:
+        target = Path(os.path.normpath(Path(config.docs_dir, here, link["target"])))
+        if target.is_relative_to(config.docs_dir) or not target.exists():
+            return link[0]  # a page of the documentation, or a mistake that mkdocs names
+        place = target.relative_to(repository).as_posix()
+        if target.is_dir():
+            return f"{link['text']} (`{place}`)"
+        copy = f"source/{place}"
+        if files.get_file_from_path(copy) is None:
+            files.append(File.generated(config, copy, abs_src_path=str(target)))
+        return f"[{link['text']}]({os.path.relpath(copy, here)})"
+
+    return LINK.sub(rewritten, markdown)

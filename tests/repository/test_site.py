@@ -1,0 +1,92 @@
+"""The site of the documentation: built strictly, complete, searchable, and from one host alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.chromium import CHROMIUM, page
+
+pytestmark = pytest.mark.process
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("memory_core", "memory_core.lifecycle", "memory_spade", "memory_adk", "memory_langchain", "memory_mcp")
+ELSEWHERE = re.compile(r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="(?:https?:)?//[^"]*"')
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the site. mkdocs fails at a broken link or anchor, and at a page that no menu has."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", ".ci/site/mkdocs.yml"]
+    done = subprocess.run(
+        [*command, "--quiet", "--site-dir", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_every_page_is_on_the_site(site: Path) -> None:
+    pages = {path.relative_to(ROOT / "docs").with_suffix("") for path in (ROOT / "docs").rglob("*.md")}
+    built = {path.relative_to(site).with_suffix("") for path in site.rglob("*.html")}
+    assert {str(each).replace("README", "index") for each in pages} <= {str(each) for each in built}
+
+
+def test_nothing_is_loaded_from_another_host(site: Path) -> None:
+    for each in site.rglob("*.html"):
+        assert ELSEWHERE.findall(each.read_text(encoding="utf-8")) == [], each
+
+
+def test_every_public_name_has_its_place_in_the_reference(site: Path) -> None:
+    places = {
+        place
+        for each in (site / "api").glob("*.html")
+        for place in re.findall(r'id="([\w.]+)"', each.read_text("utf-8"))
+    }
+    for package in PACKAGES:
+        names = {f"{package}.{name}" for name in import_module(package).__all__}
+        assert names <= places, package
+
+
+def test_linked_sources_are_copied(site: Path) -> None:
+    assert (site / "source" / "examples" / "spade_team.py").read_bytes() == (
+        ROOT / "examples/spade_team.py"
+    ).read_bytes()
+    assert 'href="source/examples/spade_team.py"' in (site / "spade.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def address(site: Path) -> Iterator[str]:
+    command = [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", str(site)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        try:
+            assert server.stdout is not None
+            port = re.search(r"port (\d+)", server.stdout.readline())
+            assert port is not None
+            yield f"http://127.0.0.1:{port[1]}"
+        finally:
+            server.terminate()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+def test_a_reader_searches_the_site(address: str, tmp_path: Path) -> None:
+    with page(tmp_path) as tab:
+        tab.look(width=1300, dark=False)
+        tab.open(f"{address}/index.html")
+        tab.fill("[data-md-component=search-query]", "PyStemmer")
+        tab.until("document.querySelector('.md-search-result__link') !== null")
+        tab.follow(".md-search-result__link")
+        assert tab.shows("PyStemmer makes the stems")
