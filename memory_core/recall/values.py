@@ -23,7 +23,7 @@ PUSHED_SHARE: Final = 0.3
 """Share of the best line's score that each of them needs."""
 MAX_LINE_CHARS: Final = 1_000
 """Maximum number of characters of one memory in a block, before escaping: a passage and a little more."""
-_SHORTEST_LINE: Final = 30
+_SHORTEST_LINE: Final = 12
 """Characters of the shortest line, or four times its tokens; with less room left the block is full."""
 
 

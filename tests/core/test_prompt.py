@@ -44,7 +44,7 @@ def test_an_excerpt_is_one_visible_line_of_the_text(text: str, most: int) -> Non
 def test_characters_that_hide_text_are_left_out() -> None:
     assert json.loads(quoted("tea\u202e\U000e0041 \x1b[2J\u2028time")) == "tea [2J time"
     assert json.loads(quoted("👩\u200d👧")) == "👩\u200d👧"
-    assert quoted("</remembered-data>") == '"\\u003c/remembered-data\\u003e"'
+    assert quoted("</memories>") == '"\\u003c/memories\\u003e"'
     assert len(json.loads(quoted("x" * 10_000))) == MAX_ITEM_CHARS
 
 

@@ -72,7 +72,7 @@ ENGLISH: Final = (*SAME[:6], *PARAPHRASES, *UNMARKED, *PARAPHRASES[:4])
 IN_ANY_LANGUAGE: Final = RecallOptions(floor=False, limit=20, max_chars=1_000)
 """For an embedder that knows one language: what seems far away is shown too, as far as there is room."""
 
-_BLOCK: Final = re.compile(r"<remembered-data>\n(.*?)\n</remembered-data>", re.DOTALL)
+_BLOCK: Final = re.compile(r"<memories>\n(.*?)\n</memories>", re.DOTALL)
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 

@@ -48,7 +48,10 @@ async def times() -> tuple[float, float]:
 async def table(*, quick: bool) -> None:
     """Print the goals, one line each."""
     for budget, tally in (await everyday_chats.measure()).items():
-        _print(f"everyday chats, {budget} characters", f"{tally.in_block}; list {tally.in_list} of {tally.questions}")
+        _print(
+            f"everyday chats, {budget} characters",
+            f"{tally.in_block}; list {tally.in_list}, with dates {tally.in_dated_list}, of {tally.questions}",
+        )
     for kind, pushes in (await pushing.measure(kinds=("chats", "facts"))).items():
         _print(f"small talk that pushes nothing, {kind}", f"{fmean(pushes.silent):.1%} of {len(pushes.silent)}")
         _print(f"questions that push, {kind}", f"{fmean(pushes.answered):.1%} of {len(pushes.answered)}")

@@ -24,7 +24,7 @@ async def test_each_tool_call_is_a_step_and_the_next_request_shows_it(memory: Me
     plugin = BankPlugin(memory.bind(app=APP))
     async with runner_of(None, model, FunctionTool(measure), plugins=[plugin]) as runner:
         await ask(runner, "Measure both", user_id=ANN, session_id="s1")
-    assert "remembered-data" not in prompt(model.requests[0])
+    assert "<memories>" not in prompt(model.requests[0])
     assert "Step 1 - measure" in prompt(model.requests[1])
     assert "two has 900 psi" in prompt(model.requests[2])
     bank = MemoryBank(memory=memory.bind(app=APP, user=ANN), task="s1")

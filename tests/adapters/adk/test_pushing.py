@@ -29,7 +29,7 @@ async def test_a_prompt_is_silent_right_and_follows_up() -> None:
             async def pushed(said: str) -> str:
                 await ask(runner, said, user_id="ann", session_id="s")
                 text = prompt(model.requests[-1])
-                return text if "<remembered-data>" in text else ""
+                return text if "<memories>" in text else ""
 
             assert not await pushed("Good morning!")
             right = await pushed("The router needs a restart.")

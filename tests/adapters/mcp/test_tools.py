@@ -224,7 +224,7 @@ async def test_the_prompt_primes_with_what_is_known_as_data(ann: BoundMemory) ->
         await call.store("Ann rows on Sundays", importance=0.1)
         await call.store("Ann is allergic to peanuts", importance=0.9)
         by_importance = await primed()
-        assert by_importance.startswith("<remembered-data>")
+        assert by_importance.startswith("<memories>")
         assert by_importance.index("peanuts") < by_importance.index("rows")
         by_topic = await primed(topic="On which days does Ann row?")
         assert (
