@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, TypeGuard, runtime_checkable
 
 from memory_core.models import (
     Draft,
@@ -61,7 +61,6 @@ class Embedder(Protocol):
         ...
 
 
-@runtime_checkable
 class Familiar(Protocol):
     """Optional for an embedder: it reports whether it knows the language of a text."""
 
@@ -69,6 +68,11 @@ class Familiar(Protocol):
         """How well it knows the words of a query, from 0 (none) to 1, the weight of cosines. Called after
         `embed_query` with the same text."""
         ...
+
+
+def is_familiar(embedder: Embedder) -> TypeGuard[Familiar]:
+    """Whether an embedder is `Familiar`. It is asked for every query; `isinstance` would take 8 µs for a protocol."""
+    return hasattr(embedder, "familiarity")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final, cast
 
 from memory_core.errors import ConflictError, InvalidInputError, ScopeError
@@ -48,7 +49,9 @@ TIER_OF_KIND: Final[Mapping[str, Tier]] = {
 
 _BY_RULE: Final = frozenset(("id", "text", "tier", "occurred_at", "agent", "session", "collection", "state"))
 """Fields whose value depends on more than what the draft gives for them."""
-_AS_GIVEN: Final = tuple((name, check) for name, check in CHECKS.items() if name not in _BY_RULE)
+_DEFAULTS: Final = {field.name: field.default for field in fields(Draft)}
+_AS_GIVEN: Final = tuple((name, check, _DEFAULTS[name]) for name, check in CHECKS.items() if name not in _BY_RULE)
+_as_given: Final = attrgetter(*(name for name, _, _ in _AS_GIVEN))
 
 LONG_BATCH: Final = 50
 """Maximum number of drafts completed on the loop, which takes about a millisecond."""
@@ -67,7 +70,10 @@ def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
     user = scope.user
     if user is None:
         raise ScopeError("this handle leaves the user open; bind one first: handle.bind(user=...)")
-    given: dict[str, Any] = {name: check(getattr(draft, name)) for name, check in _AS_GIVEN}
+    given: dict[str, Any] = {
+        name: value if value is default else check(value)  # most fields have their default, which is valid
+        for (name, check, default), value in zip(_AS_GIVEN, _as_given(draft), strict=True)
+    }
     record = OpenRecord(
         **given,
         id=new_id() if draft.id is None else CHECKS["id"](draft.id),

@@ -41,7 +41,10 @@ def relevances(
         rows: Of the index.
         size: How many rows were compared.
     """
-    strength = evidence.own[rows] - np.where(_has_any(owner_index, telling(terms))[rows], 0, evidence.words[rows])
+    strength = evidence.own[rows]
+    subjects = telling(terms)
+    if len(subjects) < len(terms):
+        strength = strength - np.where(_has_any(owner_index, subjects)[rows], 0, evidence.words[rows])
     by_chance = max(evidence.known * (chance(max(size, FEWEST)) - SPREADS), LEAST)
     everyday = evidence.known * small_talk
     return [Relevance(each, by_chance, everyday) for each in strength.tolist()]

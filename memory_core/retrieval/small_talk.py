@@ -205,7 +205,8 @@ PHRASES: Final = (*EVERYDAY, *REQUESTS)
 
 def telling(terms: Iterable[str]) -> list[str]:
     """The terms that can be the subject of a message: no everyday word, and no bare number."""
-    return [term for term in terms if term not in _everyday() and not term.isdigit()]
+    everyday = _everyday()
+    return [term for term in terms if term not in everyday and not term.isdigit()]
 
 
 @cache

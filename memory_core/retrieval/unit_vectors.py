@@ -41,6 +41,11 @@ def unit_vector(given: object) -> Floats:
     return units
 
 
+def is_unit(vector: Floats) -> bool:
+    """Whether a vector is of about length 1, and thus of finite numbers."""
+    return abs(float(vector.dot(vector)) - 1) <= 2 * TOLERANCE
+
+
 def unit_rows(rows: Floats) -> Floats:
     """The rows at length 1, those of about that length unchanged; the numbers must be finite."""
     with np.errstate(over="ignore"):

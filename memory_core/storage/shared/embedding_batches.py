@@ -104,7 +104,7 @@ async def checked_vectors(
     """The result of any embedder, checked to be vectors, at unit length."""
     import numpy as np  # noqa: PLC0415  (only stores that embed need it)
 
-    from memory_core.retrieval.unit_vectors import unit_rows  # noqa: PLC0415
+    from memory_core.retrieval.unit_vectors import is_unit, unit_rows  # noqa: PLC0415
 
     name = embedder.fingerprint.name
     try:
@@ -115,6 +115,8 @@ async def checked_vectors(
         if isinstance(error, asyncio.CancelledError) and is_cancelled():
             raise
         raise EmbeddingError(f"{name} failed: {type(error).__name__}: {error}") from error
+    if vectors.shape == wanted and len(wanted) == 1 and is_unit(vectors):  # a query
+        return vectors
     if vectors.shape != wanted or not np.isfinite(vectors).all():
         raise EmbeddingError(f"{name} returned an array of shape {vectors.shape}; it must be {wanted} and finite")
     return unit_rows(np.atleast_2d(vectors)).reshape(wanted)

@@ -24,17 +24,27 @@ _values_of: Final = attrgetter(*_SEEN_NAMES)
 
 _TIMES: Final = tuple(at for at, field in enumerate(FIELDS) if field.form == "time")
 _ENCODERS: Final[Mapping[Form, Callable[[Any], object]]] = {
-    "data": lambda value: encode_json(value) if value else "{}",
-    "tags": lambda value: encode_json(value) if value else "[]",
-    "links": lambda value: encode_json(link_keys(value)) if value else "[]",
+    "data": encode_json,
+    "tags": encode_json,
+    "links": lambda value: encode_json(link_keys(value)),
 }
 _DECODERS: Final[Mapping[Form, Callable[[Any], object]]] = {
-    "data": lambda value: {} if value == "{}" else json.loads(value),
-    "tags": lambda value: () if value == "[]" else tuple(json.loads(value)),
-    "links": lambda value: () if value == "[]" else to_links(json.loads(value)),
+    "data": json.loads,
+    "tags": lambda value: tuple(json.loads(value)),
+    "links": lambda value: to_links(json.loads(value)),
 }
-_ENCODED: Final = tuple((at, _ENCODERS[field.form]) for at, field in enumerate(FIELDS) if field.form in _ENCODERS)
-_DECODED: Final = tuple((at, _DECODERS[field.form]) for at, field in enumerate(FIELDS) if field.form in _DECODERS)
+_EMPTY: Final[Mapping[Form, tuple[str, Callable[[], object]]]] = {
+    "data": ("{}", dict),
+    "tags": ("[]", tuple),
+    "links": ("[]", tuple),
+}
+"""How nothing is stored, and what it becomes: most records have no tags and no links."""
+_ENCODED: Final = tuple(
+    (at, _EMPTY[field.form][0], _ENCODERS[field.form]) for at, field in enumerate(FIELDS) if field.form in _ENCODERS
+)
+_DECODED: Final = tuple(
+    (at, *_EMPTY[field.form], _DECODERS[field.form]) for at, field in enumerate(FIELDS) if field.form in _DECODERS
+)
 
 Row = tuple[Any, ...]
 """A row as sqlite3 returns and accepts it; its values are checked when they become a record."""
@@ -43,11 +53,14 @@ Row = tuple[Any, ...]
 def to_row(record: MemoryRecord) -> Row:
     """The values of `COLUMNS`."""
     values = list(_values_of(record))
+    last = stored = None
     for at in _TIMES:
         if (value := values[at]) is not None:
-            values[at] = micros(value)
-    for at, encoded in _ENCODED:
-        values[at] = encoded(values[at])
+            if value is not last:  # most records have one time, several times
+                last, stored = value, micros(value)
+            values[at] = stored
+    for at, empty, encoded in _ENCODED:
+        values[at] = encoded(value) if (value := values[at]) else empty
     return (*values, crc32((_FORM % (record.app, record.user, *values)).encode()))  # `digest`, inlined for speed
 
 
@@ -59,13 +72,16 @@ def to_record(row: Row, app: str, user: str) -> MemoryRecord:
     """
     if not is_whole(row, app, user):
         raise damaged_record(row[0])
-    values = list(row[:_SEEN])
+    values = [*row[:_SEEN], app, user]
+    last = made = None
     for at in _TIMES:
         if (value := values[at]) is not None:
-            values[at] = moment(value)
-    for at, decoded in _DECODED:
-        values[at] = decoded(values[at])
-    return sealed(OpenRecord(*values, app, user))
+            if value != last:
+                last, made = value, moment(value)
+            values[at] = made
+    for at, empty, nothing, decoded in _DECODED:
+        values[at] = nothing() if (value := values[at]) == empty else decoded(value)
+    return sealed(OpenRecord(*values))
 
 
 def is_whole(row: Row, app: str, user: str) -> bool:

@@ -34,7 +34,7 @@ from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import has_few_values, needs_python, owner_range
-from memory_core.where.where import Where
+from memory_core.where.where import EVERYTHING, Where
 
 CACHE_BYTES: Final = 512 * 1024 * 1024
 """Most bytes of all cached indexes together; the index being searched is always kept."""
@@ -268,7 +268,8 @@ class OwnerIndexes:
 
 def _is_selective(scopes: Iterable[Scope], where: Where) -> bool:
     """Whether scopes and conditions exclude any active, unexpired record of their owners."""
-    return where != Where() or any(scope.agent or scope.session or scope.collection for scope in scopes)
+    has_conditions = where is not EVERYTHING and where != EVERYTHING
+    return has_conditions or any(scope.agent or scope.session or scope.collection for scope in scopes)
 
 
 def _active(owner_index: OwnerIndex) -> Rows:

@@ -11,7 +11,6 @@ from contextlib import AsyncExitStack
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.concurrency.loop import answer_with, off_loop
@@ -56,14 +55,12 @@ from memory_core.storage.sqlite.updating import update
 from memory_core.storage.sqlite.where import conditions
 from memory_core.values.long_texts import is_long
 from memory_core.values.progress import ProgressCallback
-from memory_core.where.where import Where
+from memory_core.where.where import EVERYTHING, Where
 
 logger = logging.getLogger(__name__)
 
 Scopes = list[Scope]
 Texts = list[str]
-
-EVERYTHING: Final = Where()
 
 
 class SqliteStore:
