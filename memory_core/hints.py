@@ -97,8 +97,11 @@ def hinted(method: Method) -> Method:
 
     @functools.wraps(method)
     def call(owner: object, /, *args: Any, **given: Any) -> Any:  # the method's own parameters
-        check(args, given)
-        return method(owner, *args, **given)
+        try:
+            return method(owner, *args, **given)
+        except TypeError:
+            check(args, given)
+            raise
 
     return cast("Method", call)  # it takes and returns what the method does
 

@@ -53,6 +53,7 @@ _DEFAULTS: Final = {field.name: field.default for field in fields(Draft)}
 _AS_GIVEN: Final = tuple((name, check, _DEFAULTS[name]) for name, check in CHECKS.items() if name not in _BY_RULE)
 _as_given: Final = attrgetter(*(name for name, _, _ in _AS_GIVEN))
 
+_WITH_DATA: Final = (Draft, Patch)
 LONG_BATCH: Final = 50
 """Maximum number of drafts completed on the loop, which takes about a millisecond."""
 LONG_DATA_BYTES: Final = 10_000
@@ -246,7 +247,9 @@ def is_long_patch(patch: object) -> bool:
 
 
 def _has_long_data(entry: object) -> bool:
-    if not isinstance(entry, Draft | Patch) or not isinstance(entry.data, Mapping) or not entry.data:
+    if not isinstance(entry, _WITH_DATA) or entry.data is UNSET:
+        return False
+    if (type(entry.data) is dict and not entry.data) or not isinstance(entry.data, Mapping):  # most have none
         return False
     try:
         return least_bytes("data", entry.data, LONG_DATA_BYTES) > LONG_DATA_BYTES
