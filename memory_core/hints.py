@@ -74,13 +74,6 @@ _FIELDS: Final[Mapping[str, str]] = {
 }
 """The same for fields of a record."""
 _BOUND: Final = ("app=", "user=", "agent=", "session=")
-_OF_DRAFT: Final = frozenset(
-    (
-        *("role", "kind", "tier", "author", "data", "tags", "importance", "confidence", "emotion", "occurred_at"),
-        *("expires_at", "valid_from", "valid_to", "links", "source_key", "passages"),
-    )
-)
-"""What a draft says about a text."""
 _CONDITIONS: Final[Mapping[str, str]] = {
     **{name: f"{name}s=[...]" for name in ("role", "kind", "tier", "id", "source_key", "keyword")},
     "tags": "tags_any=[...]",
@@ -124,12 +117,13 @@ def hinted_fields(of: Class) -> Class:
 
 
 def argument_check(
-    method: Callable[..., object], name: str | None = None
+    method: Callable[..., object], name: str | None = None, of_draft: frozenset[str] = frozenset()
 ) -> Callable[[Sequence[object], Mapping[str, object]], None]:
     """A check of the arguments of a call, which refuses wrong ones that have a right form; Python refuses the others.
 
     Args:
         name: Of the method; by default its own.
+        of_draft: What a draft says about a text, by the names of its fields.
     """
     parameters = [*inspect.signature(method).parameters.values()][1:]
     called, known = name or method.__name__, frozenset(each.name for each in parameters)
@@ -140,7 +134,7 @@ def argument_check(
             raise TypeError(f"{called}() {_taken(called, in_order, sorted(known), args[len(in_order)])}")
         if given and not given.keys() <= known:
             wrong = min(given.keys() - known)
-            if instead := _argument(called, wrong, known):
+            if instead := _argument(called, wrong, known, of_draft):
                 raise TypeError(f"{called}() has no argument {wrong!r}; write {instead}")
 
     return check
@@ -203,20 +197,20 @@ def _no_such_name(owner: object, name: str, operations: Sequence[str]) -> str:
     return f"{said}: memories belong to an owner; write memory.bind(app=..., user=...).{meant}(...)"
 
 
-def _argument(called: str, wrong: str, known: frozenset[str]) -> str | None:
+def _argument(called: str, wrong: str, known: frozenset[str], of_draft: frozenset[str]) -> str | None:
     """What to write instead, if this method has it; for `add`, arguments of a draft."""
     instead = _ARGUMENTS.get(wrong, f"{wrong}=")
     name = instead.partition("=")[0]
     if name in known:
         return instead
-    if known & {"entry", "entries"} and name in _OF_DRAFT:
+    if known & {"entry", "entries"} and name in of_draft:
         return f"Draft(text, {name}=...)"
-    if "patch" in known and name in _OF_DRAFT | {"text"}:
+    if "patch" in known and name in of_draft | {"text"}:
         return f"Patch({name}=...)"
     condition = _CONDITIONS.get(name, f"{name}=")
     if called == "Where" and condition.partition("=")[0] in known:
         return condition
-    if "where" in known and called != "Where" and (name in _CONDITIONS or name in _OF_DRAFT):
+    if "where" in known and called != "Where" and (name in _CONDITIONS or name in of_draft):
         return f"where=Where({condition if name in _CONDITIONS else f'{name}=...'})"
     if instead in _BOUND:
         return f"memory.bind({instead}...) and use the handle that it returns"

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import fields
 from functools import wraps
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from memory_core.hints import argument_check
-from memory_core.models import Scope
+from memory_core.models import Draft, Scope
 
 Method = TypeVar("Method", bound=Callable[..., Coroutine[Any, Any, Any]])  # with parameters of its own
 Observer = Callable[[str, Scope, Mapping[str, object]], AbstractContextManager[Callable[[object], None]]]
@@ -20,6 +21,9 @@ returns, and passes its result to what that yields."""
 
 OPERATIONS: Final[list[str]] = []
 """The names of all operations of a handle."""
+
+_OF_DRAFT: Final = frozenset(each.name for each in fields(Draft)) - {"text", "id", "agent", "session", "collection"}
+"""What a draft says about a text, and a handle does not."""
 
 _observer: Observer | None = None
 
@@ -31,16 +35,20 @@ class _Handle(Protocol):
 
 def operation(method: Method) -> Method:
     """Make a method an operation. Type checkers see it unchanged, and so does `inspect.signature`."""
-    name, check = method.__name__, argument_check(method)
+    name, check = method.__name__, argument_check(method, of_draft=_OF_DRAFT)
     OPERATIONS.append(name)
 
     @wraps(method)
     async def call(handle: _Handle, /, *args: Any, **given: Any) -> Any:  # the method's own parameters
-        check(args, given)
+        try:
+            work = method(handle, *args, **given)
+        except TypeError:
+            check(args, given)
+            raise
         if _observer is None:
-            return await method(handle, *args, **given)
+            return await work
         with _observer(name, handle.scope, given) as returned:
-            result = await method(handle, *args, **given)
+            result = await work
             returned(result)
             return result
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Final
@@ -19,6 +19,8 @@ LISTS: Final = ("roles", "kinds", "tiers", "tags_any", "tags_all", "keywords", "
 NUMBERS: Final = ("min_importance", "min_confidence")
 TIMES: Final = ("since", "until", "as_of")
 JSON: Final = ("data", "matching")
+_OF_ITS_OWN: Final = ("ids", "data", "links")
+"""Conditions that no link of a single value shows."""
 NAMES: Final = tuple(each.name for each in fields(Where))
 
 Pairs = Sequence[tuple[str, str]]
@@ -69,7 +71,7 @@ def query_of(pairs: Pairs) -> str:
 def conditions_on(record: MemoryRecord) -> list[tuple[str, str, tuple[str, str]]]:
     """The fields of a record that are conditions, each with its value and the pair that asks for the same."""
     found: list[tuple[str, str, tuple[str, str]]] = []
-    for name, key in _ONE_VALUE:
+    for name, key in _of_one_value():
         value = getattr(record, name)
         if value is not None:
             found.append((name, str(value), (key, str(value))))
@@ -84,18 +86,12 @@ def conditions_on(record: MemoryRecord) -> list[tuple[str, str, tuple[str, str]]
     return found
 
 
-_ONE_VALUE: Final = (
-    ("kind", "kinds"),
-    ("tier", "tiers"),
-    ("role", "roles"),
-    ("state", "states"),
-    ("author", "author"),
-    ("agent", "agent"),
-    ("session", "session"),
-    ("collection", "under"),
-    ("emotion", "emotion"),
-    ("source_key", "source_keys"),
-)
+def _of_one_value() -> Iterator[tuple[str, str]]:
+    """The fields of a record with one value that a condition names, each with the name of the condition."""
+    for each in fields(MemoryRecord):
+        key = "under" if each.name == "collection" else each.name if each.name in NAMES else f"{each.name}s"
+        if key in NAMES and key not in _OF_ITS_OWN:
+            yield each.name, key
 
 
 def _value(name: str, text: str) -> object:
