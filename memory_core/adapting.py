@@ -23,6 +23,7 @@ from memory_core.conversation.keeping import follow_branch, keep, when_embedded
 from memory_core.conversation.recalling import NOTHING, Asked, block_for
 from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
+from memory_core.every_record import every_record
 from memory_core.handle import owned_by, scrubbed, settled
 from memory_core.models import Mode, Order
 from memory_core.profile import PINNED, PINNED_BY_MODEL, with_profile
@@ -131,6 +132,7 @@ __all__ = [
     "cut_to_bytes",
     "database",
     "digest",
+    "every_record",
     "fields_of",
     "file_at",
     "file_header",

@@ -17,6 +17,7 @@ from memory_core.capture.remember import DEFAULT_SESSION, remember_drafts
 from memory_core.concurrency.loop import off_loop, on_core
 from memory_core.concurrency.sync import run_sync
 from memory_core.errors import ConflictError, EmbeddingError, ForgottenError, RecordNotFoundError, ScopeError
+from memory_core.every_record import every_record
 from memory_core.hints import hinted, no_attribute
 from memory_core.history import history
 from memory_core.models import (
@@ -567,17 +568,6 @@ def owned_by(handle: BoundMemory, user: object) -> BoundMemory:
 def whole_owner(handle: BoundMemory) -> BoundMemory:
     """The handle of all records of the same owner."""
     return BoundMemory(handle.memory, replace(handle.scope, agent=None, session=None, collection=None))
-
-
-async def every_record(handle: BoundMemory, where: Where) -> list[MemoryRecord]:
-    """The records that satisfy the conditions, page after page."""
-    records: list[MemoryRecord] = []
-    cursor: str | None = None
-    while True:
-        page = await handle.list(where=where, order="oldest", limit=MAX_LIMIT, cursor=cursor)
-        records += page.records
-        if (cursor := page.cursor) is None:
-            return records
 
 
 async def settled(handle: BoundMemory, *, timeout: float | None = None) -> None:  # noqa: ASYNC109  (the error says how many are left)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_core import Draft, InvalidInputError, Link, MemoryRecord, Summarizer, SupersededError, Where
+from memory_core.adapting import every_record
 from memory_langchain.history import from_question, read
 from memory_langchain.messages import SUMMARY_DATA, SUMMARY_KIND, searchable_text, to_message, to_messages
 from memory_langchain.scope import CallScope
@@ -96,14 +97,7 @@ def summary_message(summary: MemoryRecord) -> SystemMessage:
 async def _chapters(scope: CallScope) -> list[MemoryRecord]:
     """The existing summaries, oldest first, before the first one that covers a deleted message."""
     where = Where(session=scope.session, kinds=(SUMMARY_KIND,), data=SUMMARY_DATA, states=("active", "archived"))
-    found: list[MemoryRecord] = []
-    cursor: str | None = None
-    while True:
-        page = await scope.memory.list(where=where, order="oldest", limit=1_000, cursor=cursor)
-        found += page.records
-        cursor = page.cursor
-        if cursor is None:
-            break
+    found = await every_record(scope.memory, where)
     good = 0
     while good < len(found) and _is_whole(found[good]):
         good += 1

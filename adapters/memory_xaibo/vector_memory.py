@@ -19,7 +19,7 @@ from memory_core import (
     Where,
     check_draft,
 )
-from memory_core.adapting import new_id
+from memory_core.adapting import every_record, new_id
 from memory_xaibo.embedding import UnsupportedModalityError
 from memory_xaibo.memory import (
     PAGE,
@@ -187,14 +187,10 @@ class VectorMemory(MemoryProtocol):
 
         Vectors of images and sounds are not restored.
         """
-        count, cursor = 0, None
-        while True:
-            page = await self.handle.list(order="oldest", limit=PAGE, cursor=cursor)
-            for record in page.records:
-                await self._add(record.id, record.text, record.data, record.rev)
-            count, cursor = count + len(page.records), page.cursor
-            if cursor is None:
-                return count
+        records = await every_record(self.handle)
+        for record in records:
+            await self._add(record.id, record.text, record.data, record.rev)
+        return len(records)
 
     async def close(self) -> None:
         """See `CoreMemory.close`."""

@@ -23,6 +23,7 @@ from memory_core.bank.entries import (
 )
 from memory_core.concurrency.loop import on_core
 from memory_core.errors import ConflictError, RecordNotFoundError, reason_for_log
+from memory_core.every_record import every_record
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
 from memory_core.models import STATES, Draft, Link, MemoryRecord, Patch
@@ -31,7 +32,7 @@ from memory_core.recall.block import remembered_block
 from memory_core.records.kinds import STEP
 from memory_core.values.checks import check_count, check_key, check_summarizer, check_text
 from memory_core.values.ids import new_id
-from memory_core.values.limits import MAX_LIMIT, MAX_LINKS, MAX_TEXT_CHARS
+from memory_core.values.limits import MAX_LINKS, MAX_TEXT_CHARS
 from memory_core.values.times import until_after
 from memory_core.where.where import Where
 
@@ -220,10 +221,5 @@ class AsyncMemoryBank:
 
     async def _records(self, where: Where) -> list[MemoryRecord]:
         """Records of the bank, in the order in which they were added."""
-        records: list[MemoryRecord] = []
-        cursor: str | None = None
-        while True:
-            page = await self._handle.list(where=where, order="oldest", limit=MAX_LIMIT, cursor=cursor)
-            records += page.records
-            if (cursor := page.cursor) is None:
-                return sorted(records, key=lambda record: (place_of(record), record.created_at, record.id))
+        records = await every_record(self._handle, where)
+        return sorted(records, key=lambda record: (place_of(record), record.created_at, record.id))

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol, get_args
 
 from memory_core.errors import ConflictError, RecordNotFoundError
-from memory_core.models import STATES, Json, Link, MemoryRecord, Order, Page, Patch, State
+from memory_core.every_record import Lists, every_record
+from memory_core.models import STATES, Json, Link, MemoryRecord, Patch, State
 from memory_core.values.limits import MAX_LISTED
 from memory_core.where.where import Where
 
@@ -27,14 +28,10 @@ Change = Callable[[MemoryRecord], Patch | None]
 """Makes the changes to a record from what it is now; `None` for nothing to change."""
 
 
-class Changing(Protocol):
+class Changing(Lists, Protocol):
     """The methods of a handle that this module needs."""
 
     async def get(self, id: str) -> MemoryRecord | None: ...  # noqa: A002  (the record's own word)
-
-    async def list(
-        self, *, where: Where, order: Order = "newest", limit: int = 50, cursor: str | None = None
-    ) -> Page: ...
 
     async def update(self, id: str, patch: Patch, *, expected_version: int | None = None) -> MemoryRecord: ...  # noqa: A002
 
@@ -65,14 +62,7 @@ async def take_back_derived(handle: Changing, records: Iterable[MemoryRecord]) -
 
 async def take_back_where(handle: Changing, where: Where) -> None:
     """`take_back` for every record that satisfies the conditions."""
-    found: list[MemoryRecord] = []
-    cursor: str | None = None
-    while True:
-        page = await handle.list(where=where, order="oldest", limit=MAX_LISTED, cursor=cursor)
-        found += page.records
-        if (cursor := page.cursor) is None:
-            break
-    await take_back(handle, found)
+    await take_back(handle, await every_record(handle, where))
 
 
 def is_taken_back(record: MemoryRecord) -> bool:

@@ -8,7 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from memory_core.errors import ConflictError, DuplicateIdError, RecordNotFoundError
-from memory_core.handle import BoundMemory, every_record, whole_owner
+from memory_core.every_record import every_record
+from memory_core.handle import BoundMemory, whole_owner
 from memory_core.lifecycle.deriving import KNOWN_KINDS, Helpers, derived, of_periods
 from memory_core.lifecycle.manager import Manager
 from memory_core.lifecycle.planning import plan

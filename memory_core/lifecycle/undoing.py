@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from memory_core.errors import ConflictError, RecordNotFoundError
-from memory_core.handle import BoundMemory, every_record, whole_owner
+from memory_core.every_record import every_record
+from memory_core.handle import BoundMemory, whole_owner
 from memory_core.lifecycle.values import REFLECTION, Change, Maintenance, Step
 from memory_core.models import STATES, Draft, MemoryRecord, Patch, Scope
 from memory_core.records.draft_to_record import complete

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memory_core import BoundMemory, InvalidInputError, Json, MemoryRecord
-from memory_core.adapting import without_context
+from memory_core.adapting import every_record, without_context
 from memory_spade.files.names import BASE_COLLECTION
 
 COLUMNS: Final = (
@@ -66,8 +66,6 @@ WHERE record.collection = '{BASE_COLLECTION}' AND record.state = 'active'
     AND (record.expires_at IS NULL OR record.expires_at > strftime('%s', 'now') * 1000000)
 """  # noqa: S608  (contains no external value)
 
-_PAGE: Final = 1_000
-
 
 def is_stock(db: sqlite3.Connection) -> bool:
     """Whether a database contains spade_llm's table and no other table."""
@@ -100,14 +98,7 @@ async def export_agent_memories(memory: BoundMemory, path: str | os.PathLike[str
     Raises:
         InvalidInputError: The file already exists. It was not touched.
     """
-    rows: list[tuple[Any, ...]] = []
-    cursor: str | None = None
-    while True:
-        page = await memory.list(order="oldest", limit=_PAGE, cursor=cursor)
-        rows += [_row(record, agent_id) for record in page.records]
-        cursor = page.cursor
-        if cursor is None:
-            break
+    rows = [_row(record, agent_id) for record in await every_record(memory)]
     await asyncio.to_thread(_write, Path(path), rows)
     return len(rows)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 
 from memory_core import BoundMemory, Draft, MemoryRecord, Where, run_sync
+from memory_core.adapting import every_record
 
 
 class NotesInStore:
@@ -43,14 +44,8 @@ class NotesInStore:
         """Delete the notes of a conversation; return whether there were any."""
         return run_sync(self._handle().delete_where, self._where(conversation_id)) > 0
 
-    def _records(self, where: Where) -> Iterator[MemoryRecord]:
-        cursor: str | None = None
-        while True:
-            page = run_sync(self._handle().list, where=where, order="oldest", limit=1_000, cursor=cursor)
-            yield from page.records
-            cursor = page.cursor
-            if cursor is None:
-                return
+    def _records(self, where: Where) -> list[MemoryRecord]:
+        return run_sync(every_record, self._handle(), where)
 
     def _where(self, conversation_id: str) -> Where:
         # The thread of a message without one is None, which in a condition would match any conversation.
