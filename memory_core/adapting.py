@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_core.capture.alignment import known_messages, said
-from memory_core.capture.remember import append_drafts, remember_drafts
+from memory_core.capture.remember import remember_drafts
 from memory_core.capture.taking_back import bring_back, is_taken_back, take_back, take_back_where
 from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import turn_drafts
@@ -19,7 +19,7 @@ from memory_core.conversation import limits
 from memory_core.conversation.access import Access
 from memory_core.conversation.deadline import Deadline, LateError
 from memory_core.conversation.following import Thread, Visible, digest, id_in_thread, threaded
-from memory_core.conversation.keeping import follow_branch, keep, when_embedded
+from memory_core.conversation.keeping import append, follow_branch, keep
 from memory_core.conversation.recalling import NOTHING, Asked, block_for
 from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
@@ -120,7 +120,7 @@ __all__ = [
     "ToolResult",
     "Visible",
     "Writes",
-    "append_drafts",
+    "append",
     "block_for",
     "bring_back",
     "check_key",
@@ -165,7 +165,6 @@ __all__ = [
     "threaded",
     "time_of",
     "turn_drafts",
-    "when_embedded",
     "with_context",
     "with_profile",
     "without_context",

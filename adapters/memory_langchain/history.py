@@ -12,14 +12,13 @@ from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Where, run_syn
 from memory_core.adapting import (
     Thread,
     Visible,
-    append_drafts,
+    append,
     is_taken_back,
     keep,
     known_messages,
     on_core,
     said,
     threaded,
-    when_embedded,
 )
 from memory_langchain.messages import (
     MESSAGE_KIND,
@@ -168,7 +167,7 @@ def from_question(records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
 async def write(scope: CallScope, messages: Sequence[BaseMessage]) -> None:
     """Append messages in one transaction; a message with a known id replaces the stored one."""
     drafts = await _drafts(messages, lambda message: _draft(message, scope))
-    await append_drafts(scope.memory, drafts, embed=when_embedded(drafts))
+    await append(scope.memory, scope.session or "", drafts)
 
 
 async def clear(scope: CallScope) -> None:

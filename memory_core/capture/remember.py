@@ -71,12 +71,6 @@ async def remember_drafts(
     return await _in_order(handle, stored, [place for place in fresh if drafts[place].occurred_at is None])
 
 
-async def append_drafts(handle: Storing, drafts: Sequence[Draft], *, embed: Literal["now", "later"] = "now") -> None:
-    """Store messages of which all without source keys are new; stored ones are updated from their drafts."""
-    if drafts:
-        await handle.add_many([_reachable(handle.scope, draft) for draft in drafts], embed=embed)
-
-
 def continuing(
     scope: Scope, drafts: Sequence[Draft], *, after: MemoryRecord | None, others: Sequence[MemoryRecord] = ()
 ) -> list[Draft]:

@@ -74,9 +74,9 @@ def threaded(draft: Draft, message_id: str | None) -> Draft:
     return replace(draft, data={**draft.data, THREAD: {_ID: message_id, _SHOWN: digest(draft.text)}})
 
 
-def id_in_thread(record: MemoryRecord) -> str | None:
+def id_in_thread(message: MemoryRecord | Draft) -> str | None:
     """The id of a message in its thread, if it has one."""
-    found = _mark(record).get(_ID)
+    found = _mark(message).get(_ID)
     return found if isinstance(found, str) else None
 
 
@@ -149,6 +149,6 @@ def _marked(record: MemoryRecord, mark: Mapping[str, Json]) -> Iterator[Changed]
         yield Changed(record, lambda now: None if _mark(now) == mark else Patch(data={**now.data, THREAD: mark}))
 
 
-def _mark(record: MemoryRecord) -> Mapping[str, Json]:
-    mark = record.data.get(THREAD)
+def _mark(message: MemoryRecord | Draft) -> Mapping[str, Json]:
+    mark = message.data.get(THREAD)
     return mark if isinstance(mark, Mapping) else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Container, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Literal
 
 from memory_core.capture.alignment import Said, known_messages, said, said_under
@@ -55,6 +56,32 @@ async def keep(handle: BoundMemory, session: str, thread: Thread, new: Collectio
         after = before[-1] if before else next(reversed(records), None)
         made = await _threaded(thread, fresh, drafts)
         keyed = continuing(handle.scope, made, after=after, others=records if are_ids_certain else ())
+        await handle.add_many(keyed, embed=when_embedded(keyed))
+
+
+async def append(handle: BoundMemory, session: str, drafts: Sequence[Draft]) -> None:
+    """Store messages at the end of a conversation. One whose id is among its last messages, however it was stored,
+    replaces that message.
+
+    Args:
+        handle: The memory to store in.
+        session: The conversation.
+        drafts: In order, made by `threaded`. Those without source keys are new.
+    """
+    ids = {name for draft in drafts if (name := id_in_thread(draft)) is not None}
+    stored: dict[str | None, str | None] = {}
+    if ids:
+        limit = min(2 * len(drafts) + _OTHER_WRITERS, _MOST)
+        where = Where(session=session, kinds=(MESSAGE_KIND,), states=STATES)
+        page = await handle.list(where=where, order="newest", limit=limit)
+        stored = {name: record.source_key for record in page.records if (name := id_in_thread(record)) in ids}
+    keyed = [
+        replace(draft, source_key=stored.get(id_in_thread(draft)) or within(handle.scope, draft.source_key))
+        if draft.source_key is not None
+        else draft
+        for draft in drafts
+    ]
+    if keyed:
         await handle.add_many(keyed, embed=when_embedded(keyed))
 
 

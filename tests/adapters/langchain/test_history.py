@@ -17,7 +17,7 @@ from langchain_core.runnables.history import RunnableWithMessageHistory
 
 from memory_core import BoundMemory, Draft, Memory, Patch, Role, Where, run_sync
 from memory_core.embedding.hashing import HashingEmbedder
-from memory_langchain import MemoryChatMessageHistory
+from memory_langchain import MemoryChatMessageHistory, with_memory
 from memory_langchain.testing import ScriptedChatModel
 
 if TYPE_CHECKING:
@@ -51,6 +51,17 @@ def test_messages_come_back_in_the_order_they_were_added(history: MemoryChatMess
     history.add_messages([HumanMessage(f"{n}") for n in range(50)])
     assert contents(history.messages) == ["one", "two", *(f"{n}" for n in range(50))]
     assert str(history).startswith("Human: one\nAI: two")
+
+
+def test_what_a_chain_stored_of_a_conversation_is_not_stored_again(
+    ann: BoundMemory, history: MemoryChatMessageHistory
+) -> None:
+    said = [HumanMessage("I like tea", id="q1"), AIMessage("Noted", id="a1"), HumanMessage("And coffee", id="q2")]
+    answer = AIMessage("Both then", id="a2")
+    chain = with_memory(ScriptedChatModel(script=lambda _: answer), ann)
+    chain.invoke(said, {"configurable": {"session_id": "monday"}})
+    history.add_messages([*said, AIMessage("Both", id="a2")])
+    assert contents(history.messages) == ["I like tea", "Noted", "And coffee", "Both"]
 
 
 def test_a_long_history_is_read_to_its_end(history: MemoryChatMessageHistory) -> None:
