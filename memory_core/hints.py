@@ -189,8 +189,10 @@ def _no_such_name(owner: object, name: str, operations: Sequence[str]) -> str:
     said = f"{kind!r} object has no attribute {name!r}"
     if name == "sync":
         return f"{said}: memories belong to an owner; write memory.bind(app=..., user=...).sync"
+    if name.startswith("_"):
+        return said
     meant = _METHODS.get(name) or next(iter(get_close_matches(name, operations, 1, 0.8)), None)
-    if meant is None or name.startswith("_"):
+    if meant is None:
         return said
     if hasattr(type(owner), meant):
         return f"{said}; write {meant}(...)"

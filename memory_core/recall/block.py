@@ -55,14 +55,6 @@ def day_of(record: MemoryRecord, options: RecallOptions) -> str:
     return "" if options.format is not None else f"{record.occurred_at:%Y-%m-%d}"
 
 
-def lines_by_day(lines: Sequence[Sequence[Line]], longest: int, options: RecallOptions) -> list[str]:
-    """The formatted lines, in groups of one day under its date, days and lines in the given order."""
-    days: dict[str, list[str]] = {}
-    for turns in lines:
-        days.setdefault(day_of(turns[0].record, options), []).append(line_of(turns, longest, options))
-    return [line for day, of_day in days.items() for line in ([day, *of_day] if day else of_day)]
-
-
 def _parts(turn: Line, longest: int, form: Format | None) -> Iterator[str]:
     if turn.before is not None:  # it asks in its last sentence
         yield _said(turn.before, _end_of(turn.before.text, longest // 2), longest // 2, form)

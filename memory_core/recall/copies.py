@@ -37,20 +37,20 @@ class Question:
     text: str
     terms: frozenset[str]
     words: frozenset[str]
+    form: str
+    """The form that equal texts share, without question marks at the end."""
 
 
 def question(text: str) -> Question:
     """Analyse a question."""
-    return Question(text, frozenset(analyse(text)), _words(text))
+    return Question(text, frozenset(analyse(text)), _words(text), equal_form(text).rstrip("?"))
 
 
 def is_the_same(record: MemoryRecord, asked: Question) -> bool:
     """Whether a user's message is the question but for how it is written."""
     text = record.text
     return (
-        record.role == "user"
-        and len(text) <= _MARKS * len(asked.text)
-        and equal_form(text).rstrip("?") == equal_form(asked.text).rstrip("?")
+        record.role == "user" and len(text) <= _MARKS * len(asked.text) and equal_form(text).rstrip("?") == asked.form
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from memory_core.models import MemoryRecord
-from memory_core.recall.block import block_of, day_of, line_of, lines_by_day, longest_text, neighbor_fits_whole
+from memory_core.recall.block import block_of, day_of, line_of, longest_text, neighbor_fits_whole
 from memory_core.recall.choosing import Outcomes, is_one_statement
 from memory_core.recall.line import Line
 from memory_core.recall.neighbors import is_short
@@ -63,6 +63,8 @@ class _Filling:
     longest: int
     room: list[int]
     lines: dict[str, Line] = field(default_factory=dict[str, Line])
+    texts: dict[str, str] = field(default_factory=dict[str, str])
+    """Each line as it is formatted."""
     sizes: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     """The size of each line, in the units of the budgets."""
     days: set[str] = field(default_factory=set[str])
@@ -114,7 +116,8 @@ class _Filling:
             self.outcomes.setdefault(record.id, ("budget", None))
             return False
         day = day_of(record, self.options)
-        size = self._size(line)
+        text = line_of([line], self.longest, self.options)
+        size = self.options.sizes(f"\n{text}")
         taken = self.sizes.get(record.id) or [0] * len(size)
         heading = self.options.sizes(f"\n{day}") if day and day not in self.days else [0] * len(size)
         left = [
@@ -123,7 +126,7 @@ class _Filling:
         if min(left) < 0:
             self.outcomes.setdefault(record.id, ("budget", None))
             return False
-        self.room, self.lines[record.id], self.sizes[record.id] = left, line, size
+        self.room, self.lines[record.id], self.sizes[record.id], self.texts[record.id] = left, line, size, text
         self.days.add(day)
         self._note(line, whole)
         return True
@@ -139,9 +142,6 @@ class _Filling:
                 self.said[equal_form(each.text)] = each
                 self.beside.add(each.id)
                 self.outcomes[each.id] = _SHOWN
-
-    def _size(self, line: Line) -> list[int]:
-        return self.options.sizes("\n" + line_of([line], self.longest, self.options))
 
     def _with_what_is_new(self, line: Line) -> Line:
         if line.before is None and line.after is None:
@@ -166,12 +166,22 @@ def _alone(line: Line) -> Line:
     return line if line.before is None and line.after is None else replace(line, before=None, after=None)
 
 
+def _by_day(lines: Sequence[Sequence[Line]], filling: _Filling) -> list[str]:
+    """The formatted lines, in groups of one day under its date, days and lines in the given order."""
+    days: dict[str, list[str]] = {}
+    for turns in lines:
+        first, options = turns[0].record, filling.options
+        text = filling.texts[first.id] if len(turns) == 1 else line_of(turns, filling.longest, options)
+        days.setdefault(day_of(first, options), []).append(text)
+    return [line for day, of_day in days.items() for line in ([day, *of_day] if day else of_day)]
+
+
 def _formatted(filling: _Filling, asked: Mapping[str, str]) -> Packed:
     """The block of the lines; the last ones give way if a tokenizer counts more for a text than for its lines."""
     chosen, options = list(filling.lines.values()), filling.options
     while chosen:
         lines = conversations(latest_first(chosen) if options.latest_first else chosen, asked)
-        text = block_of(lines_by_day(lines, filling.longest, options))
+        text = block_of(_by_day(lines, filling))
         if options.fits(text):
             return Packed(tuple(each for line in lines for each in line), text, filling.outcomes)
         filling.outcomes |= {record.id: ("budget", None) for record in chosen.pop().records}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol, TypeGuard
 
 from memory_core.errors import MemoryCoreError, reason_for_log
 from memory_core.models import STATES, Hit, MemoryRecord, Scope
 from memory_core.protocols import Home, ListRequest
+from memory_core.values.attributes import has
 from memory_core.where.where import Where
 
 logger = logging.getLogger(__name__)
@@ -17,7 +18,6 @@ BEST: Final = 5
 """Lines of a block among so many best hits are read; the others only fill the room."""
 
 
-@runtime_checkable
 class _OfOneOwner(Protocol):
     """A handle of one owner."""
 
@@ -28,12 +28,19 @@ class _OfOneOwner(Protocol):
     def scope(self) -> Scope: ...
 
 
-@runtime_checkable
 class _OfSpaces(Protocol):
     """A handle that reads several owners, of which the reads of one are counted."""
 
     @property
     def own(self) -> _OfOneOwner: ...
+
+
+def _is_of_one_owner(memory: object) -> TypeGuard[_OfOneOwner]:
+    return has(memory, "memory") and has(memory, "scope")
+
+
+def _is_of_spaces(memory: object) -> TypeGuard[_OfSpaces]:
+    return has(memory, "own")
 
 
 async def count_reads(memory: object, records: Sequence[MemoryRecord]) -> None:
@@ -42,8 +49,8 @@ async def count_reads(memory: object, records: Sequence[MemoryRecord]) -> None:
     Neither the version of a record nor what other processes know of the owner changes. A failure is logged, because the
     read itself succeeded. A memory of somebody else's counts in its own way.
     """
-    own = memory.own if isinstance(memory, _OfSpaces) else memory
-    if not isinstance(own, _OfOneOwner):
+    own = memory.own if _is_of_spaces(memory) else memory
+    if not _is_of_one_owner(own):
         return
     scope, today = own.scope, own.memory.clock().date()
     unread = [

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, TypeGuard
 
 from memory_core.capture.message_to_draft import Message
 from memory_core.models import STATES, Hit, MemoryRecord, Scope
@@ -18,6 +18,7 @@ from memory_core.protocols import Home, Searching
 from memory_core.recall.block import longest_text
 from memory_core.recall.reads import count_reads, read_in_block
 from memory_core.recall.values import PULLED, Considered, Reason, Recalled, RecallOptions
+from memory_core.values.attributes import has
 from memory_core.values.checks import check_text
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.values.times import utc_now
@@ -39,7 +40,6 @@ _MOST_FOLLOWED: Final = 24
 """Neighbors and links are followed from at most this many of the best lines."""
 
 
-@runtime_checkable
 class _WithClock(Protocol):
     """A handle of a memory, which has its own clock."""
 
@@ -47,7 +47,6 @@ class _WithClock(Protocol):
     def memory(self) -> Home: ...
 
 
-@runtime_checkable
 class _WithScope(Protocol):
     """A handle of one owner."""
 
@@ -55,11 +54,22 @@ class _WithScope(Protocol):
     def scope(self) -> Scope: ...
 
 
-@runtime_checkable
 class _WithSpaces(Protocol):
     """A handle that reads several owners."""
 
     def label_of(self, record: MemoryRecord) -> str | None: ...
+
+
+def _has_clock(handle: object) -> TypeGuard[_WithClock]:
+    return has(handle, "memory")
+
+
+def _has_scope(handle: object) -> TypeGuard[_WithScope]:
+    return has(handle, "scope")
+
+
+def _has_spaces(handle: object) -> TypeGuard[_WithSpaces]:
+    return has(handle, "label_of")
 
 
 async def recall(
@@ -92,7 +102,7 @@ async def recall(
     from memory_core.recall.packing import pack  # noqa: PLC0415
 
     options = _varied(handle, options, max_chars, limit)
-    now = handle.memory.clock() if isinstance(handle, _WithClock) else utc_now()
+    now = handle.memory.clock() if _has_clock(handle) else utc_now()
     asked = asked_in(check_text("query", query), conversation)
     where = options.conditions()
     found, choice = await _chosen(handle, asked, options, where, now, explain=explain)
@@ -116,7 +126,7 @@ def _varied(handle: Searching, options: RecallOptions, max_chars: int | None, li
         options = replace(options, max_chars=max_chars)
     if limit is not None:
         options = replace(options, limit=limit)
-    return replace(options, label=handle.label_of) if isinstance(handle, _WithSpaces) else options
+    return replace(options, label=handle.label_of) if _has_spaces(handle) else options
 
 
 async def _chosen(
@@ -149,7 +159,7 @@ def _lines_wanted(options: RecallOptions) -> int:
 
 def _trust(handle: Searching, options: RecallOptions) -> Callable[[MemoryRecord], bool]:
     """Whether the author of a record is the owner of the memory, or one whom the options trust."""
-    trusted = {*options.trusted, None, handle.scope.user if isinstance(handle, _WithScope) else None}
+    trusted = {*options.trusted, None, handle.scope.user if _has_scope(handle) else None}
 
     def is_trusted(record: MemoryRecord) -> bool:
         return record.author in trusted or (record.role is not None and record.role in trusted)

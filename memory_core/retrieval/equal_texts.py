@@ -28,9 +28,15 @@ def equal_form(text: str) -> str:
     within a text ("10.5", "C++", "No, sugar please"), a question mark, line breaks and indentation, accents; and the
     case of what is not an ordinary word ("hunter2" and "Hunter2", "mW" and "MW", "us" and "US", "10 Mb" and "10 MB").
     """
-    plain = unicodedata.normalize("NFC", _WIDE.sub(_of_usual_width, text)).translate(_MARKS)
-    lines = [_GAP.sub(" ", line.rstrip()) for line in plain.split("\n")]
-    return _without_stops(_in_lower_case("\n".join(lines).strip()))
+    plain = text if text.isascii() else _plain(text)
+    if " ".join(plain.split()) != plain:
+        plain = "\n".join(_GAP.sub(" ", line.rstrip()) for line in plain.split("\n")).strip()
+    return _without_stops(_in_lower_case(plain))
+
+
+def _plain(text: str) -> str:
+    """The text with characters of the usual width, composed accents and the marks of typewriters."""
+    return unicodedata.normalize("NFC", _WIDE.sub(_of_usual_width, text)).translate(_MARKS)
 
 
 def _of_usual_width(found: re.Match[str]) -> str:
@@ -48,16 +54,20 @@ def _without_stops(text: str) -> str:
 
 def _in_lower_case(text: str) -> str:
     """The text with its ordinary words in lower case."""
+    if text == text.lower():
+        return text
     parts = _SPACES.split(text)
-    is_shouted, number = text.isupper(), False
+    is_shouted = text.isupper()
     for place in range(0, len(parts), 2):  # between them stand the spaces
+        lower = parts[place].lower()
+        if lower == parts[place]:
+            continue
         word = parts[place].strip(_AROUND)
         is_short = len(word) <= LONGEST_ABBREVIATION
-        is_unit = number and is_short
+        is_unit = is_short and place > 0 and any(map(str.isdigit, parts[place - 2]))
         is_abbreviation = is_short and len(word) > 1 and word.isupper() and not is_shouted
         if _is_ordinary(word) and not is_unit and not is_abbreviation:
-            parts[place] = parts[place].lower()
-        number = any(map(str.isdigit, word))
+            parts[place] = lower
     return "".join(parts)
 
 
