@@ -1,4 +1,4 @@
-"""Sixty calls that a beginner gets wrong: each is answered with the value and the way out, or does what was meant."""
+"""Calls that a beginner gets wrong: each is answered with the value and the way out, or does what was meant."""
 
 from __future__ import annotations
 
@@ -58,10 +58,12 @@ CALLS: list[tuple[Call, str]] = [
     (lambda desk: memory_at("sqlite:///ann.db"), "give the path of the file only"),
     (lambda desk: memory_at("ann.db", embedder="minilm"), "embedder must be one, such as MiniLmEmbedder(), or None"),
     (lambda desk: memory_at("ann.db", embedding=None), "Memory() has no argument 'embedding'; write embedder="),
+    (lambda desk: memory_at(path="ann.db"), "Memory() has no argument 'path'; write store="),
     (lambda desk: memory_at("ann.db", quota=5), "quota must be a Quota such as Quota(records=10_000)"),
     (lambda desk: run_sync(memory_at(desk.folder).open), "is not a file; give the path of a memory file"),
     (lambda desk: run_sync(memory_at(desk.folder / "typo" / "ann.db").open), "there is no folder"),
     # adding
+    (lambda desk: desk.ann.save("tea"), "write add(...)"),
     (lambda desk: desk.ann.add("tea", kind="fact"), "add() has no argument 'kind'; write Draft(text, kind=...)"),
     (lambda desk: desk.ann.add("tea", metadata={}), "write Draft(text, data=...)"),
     (lambda desk: desk.ann.add("tea", "fact"), "takes one entry, and got 'fact' as well; write Draft(text, kind=...)"),
@@ -105,6 +107,8 @@ CALLS: list[tuple[Call, str]] = [
     (lambda desk: desk.ann.list(where=where(roles=["human"])), "roles must be some of user, assistant, tool, system"),
     (lambda desk: desk.ann.list(order="new"), "order must be one of newest, oldest, importance, accessed, not 'new'"),
     (lambda desk: desk.ann.get_all(), "write list(...)"),
+    (lambda desk: desk.ann.count(), "write stats(...)"),
+    (lambda desk: desk.ann.retrieve("tea"), "write search(...)"),
     # what comes back
     (lambda desk: desk.hit.text, "write .record.text"),
     (lambda desk: desk.hit.id, "write .record.id"),
@@ -114,6 +118,7 @@ CALLS: list[tuple[Call, str]] = [
     (lambda desk: desk.record.metadata, "write .data"),
     (lambda desk: desk.page[0], "write .records"),
     # changing
+    (lambda desk: desk.ann.forget("tea"), "write delete(...)"),
     (lambda desk: desk.ann.get(desk.record), "id must be a string, not MemoryRecord("),
     (lambda desk: desk.ann.delete("nope"), "there is no memory 'nope'"),
     (lambda desk: desk.ann.update(desk.record.id, "milk"), "changes must be a Patch, such as Patch(text='tea')"),
