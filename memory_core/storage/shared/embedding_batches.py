@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+LONGEST_CALL_SECONDS: Final = 60.0
+"""How long a call of an embedder may take, and one second more for each of its texts: enough to load a model. Whoever
+adds meanwhile waits behind it."""
 TEXTS_AT_ONCE: Final = 256
 """Texts embedded between two progress reports: enough to keep all cores busy, for a second or less."""
 
@@ -101,17 +104,26 @@ async def with_vectors(
 async def checked_vectors(
     embedder: Embedder, ask: Callable[[], Awaitable[object]], wanted: tuple[int, ...]
 ) -> NDArray[np.float32]:
-    """The result of any embedder, checked to be vectors, at unit length."""
+    """The result of any embedder, checked to be vectors, at unit length.
+
+    Raises:
+        EmbeddingError: It failed, returned something else, or did not answer in time.
+    """
     import numpy as np  # noqa: PLC0415  (only stores that embed need it)
 
     from memory_core.retrieval.unit_vectors import is_unit, unit_rows  # noqa: PLC0415
 
     name = embedder.fingerprint.name
+    seconds = LONGEST_CALL_SECONDS + (wanted[0] if len(wanted) > 1 else 1)
+    deadline = asyncio.timeout(seconds)
     try:
-        vectors = np.asarray(await ask(), np.float32)
+        async with deadline:
+            vectors = np.asarray(await ask(), np.float32)
     except (MemoryCoreError, GeneratorExit):
         raise
     except BaseException as error:  # it may raise anything, and may succeed next time
+        if deadline.expired():
+            raise EmbeddingError(f"{name} did not answer within {seconds:.0f} s") from None
         if isinstance(error, asyncio.CancelledError) and is_cancelled():
             raise
         raise EmbeddingError(f"{name} failed: {type(error).__name__}: {error}") from error
