@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from memory_core.embedding.checks import check_documents
 from memory_core.errors import EmbeddingError, InvalidInputError
 from memory_core.models import Fingerprint
-from memory_core.protocols import Embedder, is_familiar
+from memory_core.protocols import Embedder, familiarity
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,7 +78,7 @@ class CachedEmbedder:
 
     async def familiarity(self, text: str) -> float:
         """The inner embedder's familiarity; 1 if it does not report one."""
-        return await self._inner.familiarity(text) if is_familiar(self._inner) else 1.0
+        return await familiarity(self._inner, text)
 
     async def close(self) -> None:
         """Clear the cache and close the inner embedder."""

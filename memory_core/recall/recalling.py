@@ -102,7 +102,7 @@ async def recall(
     from memory_core.recall.packing import pack  # noqa: PLC0415
 
     options = _varied(handle, options, max_chars, limit)
-    now = handle.memory.clock() if _has_clock(handle) else utc_now()
+    now = _now(handle)
     asked = asked_in(check_text("query", query), conversation)
     where = options.conditions()
     found, choice = await _chosen(handle, asked, options, where, now, explain=explain)
@@ -118,6 +118,11 @@ async def recall(
     if options.counts_reads:
         await count_reads(handle, read_in_block(found.hits, shown))
     return Recalled(packed.text, shown, packed.records, considered)
+
+
+def _now(handle: object) -> datetime:
+    """The time of the memory's own clock, if the handle has one."""
+    return handle.memory.clock() if _has_clock(handle) else utc_now()
 
 
 def _varied(handle: Searching, options: RecallOptions, max_chars: int | None, limit: int | None) -> RecallOptions:

@@ -247,12 +247,11 @@ def is_long_patch(patch: object) -> bool:
 
 
 def _has_long_data(entry: object) -> bool:
-    if not isinstance(entry, _WITH_DATA) or entry.data is UNSET:
-        return False
-    if (type(entry.data) is dict and not entry.data) or not isinstance(entry.data, Mapping):  # most have none
+    data: object = entry.data if isinstance(entry, _WITH_DATA) else None
+    if not isinstance(data, Mapping) or not data:
         return False
     try:
-        return least_bytes("data", entry.data, LONG_DATA_BYTES) > LONG_DATA_BYTES
+        return least_bytes("data", data, LONG_DATA_BYTES) > LONG_DATA_BYTES
     except InvalidInputError:  # raised again when it is checked
         return False
 

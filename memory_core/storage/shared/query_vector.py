@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_core.errors import InvalidInputError
-from memory_core.protocols import Embedder, SearchRequest, is_familiar
+from memory_core.protocols import Embedder, SearchRequest, familiarity
 from memory_core.retrieval.question import without_names
 from memory_core.storage.shared.embedding_batches import checked_vectors
 from memory_core.storage.shared.reference import reference_of
@@ -35,7 +35,7 @@ class Vector:
 async def embed_query(embedder: Embedder, text: str) -> Vector:
     """The vector of a query, with its familiarity; raises `EmbeddingError` as `embed` does."""
     values = await checked_vectors(embedder, lambda: embedder.embed_query(text), (embedder.fingerprint.dimensions,))
-    known = await embedder.familiarity(text) if is_familiar(embedder) else 1.0
+    known = await familiarity(embedder, text)
     reference = await reference_of(embedder)
     return Vector(values, reference.unrelated, known, float((reference.small_talk @ values).max()))
 

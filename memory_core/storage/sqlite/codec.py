@@ -42,8 +42,10 @@ _EMPTY: Final[Mapping[Form, tuple[str, Callable[[], object]]]] = {
 _ENCODED: Final = tuple(
     (at, _EMPTY[field.form][0], _ENCODERS[field.form]) for at, field in enumerate(FIELDS) if field.form in _ENCODERS
 )
-_DECODED: Final = tuple(
-    (at, *_EMPTY[field.form], _DECODERS[field.form]) for at, field in enumerate(FIELDS) if field.form in _DECODERS
+_DECODED: Final[tuple[tuple[int, str, Callable[[], object], Callable[[Any], object]], ...]] = tuple(
+    (at, _EMPTY[field.form][0], _EMPTY[field.form][1], _DECODERS[field.form])
+    for at, field in enumerate(FIELDS)
+    if field.form in _DECODERS
 )
 
 Row = tuple[Any, ...]
@@ -72,7 +74,7 @@ def to_record(row: Row, app: str, user: str) -> MemoryRecord:
     """
     if not is_whole(row, app, user):
         raise damaged_record(row[0])
-    values = [*row[:_SEEN], app, user]
+    values: list[Any] = [*row[:_SEEN], app, user]
     last = made = None
     for at in _TIMES:
         if (value := values[at]) is not None:
