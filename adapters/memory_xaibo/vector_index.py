@@ -84,7 +84,7 @@ class VectorIndex(VectorIndexProtocol):
             for hit in hits
         ]
 
-    async def delete_vectors(self, attributes: dict[str, Any]) -> int:
+    async def delete_where(self, attributes: dict[str, Any]) -> int:
         """Delete the vectors that have all of these attributes (at least one); return their number."""
         handle = self._opened()
         if handle is None:

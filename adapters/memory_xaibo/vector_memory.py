@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float32]
 
+logger = logging.getLogger(__name__)
+
 Modality = Literal["image", "audio"]
 
 MADE_OF: Final = "made_of"
@@ -54,8 +57,10 @@ MADE_OF: Final = "made_of"
 vectors of images and sounds remain valid when the text changes."""
 REV: Final = "rev"
 """Attribute of a vector: the version of the text, counted from 1, so that outdated vectors can be deleted."""
-NOBODY_ELSES: Final = "this-module"
-"""The user of a memory that lives only as long as its module and that nothing else can reach."""
+SINGLE_USER: Final = "single-user"
+"""The user of a memory whose configuration names none, as Xaibo's does not."""
+PAGE_OF_VECTORS: Final = 16
+"""How many vectors are requested first to find the ids of a text's vectors."""
 MAX_ASKED: Final = 1_000_000
 """Most vectors that one search requests from an index: an index may return stale vectors without end."""
 
@@ -65,14 +70,17 @@ class VectorMemory(MemoryProtocol):
 
     The core stores the texts and is authoritative: vectors of deleted memories and outdated texts are skipped, and a
     search requests more vectors until it has `k` memories. An index therefore need not support deletion; if it has a
-    method `delete_vectors(attributes)`, as `VectorIndex` has, it is called with what to delete.
+    method `delete_where(attributes)`, as `VectorIndex` has, or `delete_vectors(vector_ids)`, as many others have, it is
+    called with what to delete. The ids are found by searching for the deleted text.
 
     Args:
         chunker: Cuts texts.
         embedder: Embeds chunks and queries, and images and sounds if it can.
         vector_index: Finds vectors. If the memory outlives this module but the index does not, `reindex` rebuilds it.
         config: `memory_file_path`, a SQLite file, and `user`; `app`, `agent` and `collection` as for `CoreMemory`.
-            Without a configuration or a handle the memory lives only as long as the module.
+            Without a user, as in Xaibo's own configuration, the file is for one person: all memories belong to the user
+            `single-user`, and a warning in the log says so. Without a configuration or a handle the memory lives only
+            as long as the module.
         memory: A handle instead of a path; the caller closes it.
 
     Raises:
@@ -156,9 +164,13 @@ class VectorMemory(MemoryProtocol):
 
     async def delete_memory(self, memory_id: str) -> bool:
         """Delete a memory permanently, and its vectors if the index supports it; return whether it existed."""
-        was_there = await self._kept.delete_memory(memory_id)
-        if was_there:
-            await self._drop({"memory_id": memory_id})
+        old = await self.handle.get(memory_id)
+        if old is None:
+            return False
+        attributes = {"memory_id": memory_id}
+        ids = await self._ids(attributes, old.text)
+        if was_there := await self._kept.delete_memory(memory_id):
+            await self._drop(attributes, ids)
         return was_there
 
     async def update_memory(self, memory_id: str, text: str, attributes: Attributes | None = None) -> bool:
@@ -169,7 +181,8 @@ class VectorMemory(MemoryProtocol):
             old = await self.handle.get(memory_id)
             if old is None:
                 return False
-            is_new = text != old.text
+            is_new, attributes_before = text != old.text, {"memory_id": memory_id, REV: old.rev}
+            ids = await self._ids(attributes_before, old.text) if is_new else []
             if is_new:
                 await self._add(memory_id, text, old.data if attributes is None else attributes, old.rev + 1)
             try:
@@ -179,7 +192,7 @@ class VectorMemory(MemoryProtocol):
             except RecordNotFoundError:
                 return False
             if is_new:
-                await self._drop({"memory_id": memory_id, REV: old.rev})
+                await self._drop(attributes_before, ids)
             return True
 
     async def reindex(self) -> int:
@@ -253,20 +266,50 @@ class VectorMemory(MemoryProtocol):
             )
         return list(results.values())
 
-    async def _drop(self, attributes: Attributes) -> None:
-        delete = getattr(self._index, "delete_vectors", None)
-        if delete is not None:
-            await delete(attributes)
+    async def _ids(self, attributes: Attributes, text: str) -> list[str]:
+        """The ids of the vectors of a text that have these attributes, if the index needs them for a deletion.
+
+        An index has no list, so a search finds them. It comes before the change, so that an embedder that fails
+        prevents a deletion instead of leaving half of it.
+        """
+        if hasattr(self._index, "delete_where") or not hasattr(self._index, "delete_vectors"):
+            return []
+        ids = set[str]()
+        for chunk in await self._chunker.chunk(text):
+            ids |= await self._ids_near(await self._embedder.text_to_embedding(chunk), attributes)
+        return sorted(ids)
+
+    async def _drop(self, attributes: Attributes, ids: list[str]) -> None:
+        """Delete vectors from an index that can."""
+        delete_where: Callable[[Attributes], Awaitable[object]] | None = getattr(self._index, "delete_where", None)
+        delete_ids: Callable[[list[str]], Awaitable[object]] | None = getattr(self._index, "delete_vectors", None)
+        if delete_where is not None:
+            await delete_where(attributes)
+        elif delete_ids is not None and ids:
+            await delete_ids(ids)
+
+    async def _ids_near(self, vector: Vector, attributes: Attributes) -> set[str]:
+        """The ids of the nearest vectors with these attributes: other memories may have the same text."""
+        asked = PAGE_OF_VECTORS
+        while True:
+            found = await self._index.search(vector, asked)
+            ids = {one.vector_id for one in found if attributes.items() <= (one.attributes or {}).items()}
+            if ids or len(found) < asked or asked >= MAX_ASKED:
+                return ids
+            asked *= 2
 
 
 def _handle(memory: BoundMemory | None, config: Config | None) -> BoundMemory:
     given = options(config, "VectorMemory", ("memory_file_path", *OWNER))
     if memory is None and not given:
-        return Memory(":memory:", embedder=None).bind(user=NOBODY_ELSES)
+        return Memory(":memory:", embedder=None).bind(user=SINGLE_USER)
     if memory is None and "memory_file_path" not in given:
         raise InvalidInputError("memory_file_path is required in config")
     path = given.get("memory_file_path")
-    return bound(memory, None if path is None else Memory(Path(path), embedder=None), given)
+    if memory is None and "user" not in given:
+        logger.warning("VectorMemory has no user: all memories of %s belong to %r; add `user: ann`", path, SINGLE_USER)
+        given["user"] = SINGLE_USER
+    return bound(memory, None if path is None else Memory(Path(path)), given)
 
 
 def _is_of(attributes: Attributes, record: MemoryRecord) -> bool:

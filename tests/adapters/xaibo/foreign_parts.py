@@ -88,6 +88,14 @@ class Growing(VectorIndexProtocol):
         ]
 
 
+class Deleting(Growing):
+    """An index that deletes vectors by their ids."""
+
+    async def delete_vectors(self, vector_ids: list[str]) -> None:
+        for number in sorted(map(int, vector_ids), reverse=True):
+            del self.vectors[number], self.attributes[number]
+
+
 HELPER = """\
 id: helper
 modules:

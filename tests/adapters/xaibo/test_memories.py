@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from foreign_parts import Digests, Growing, Pieces, Unreachable, Vector
+from foreign_parts import Deleting, Digests, Growing, Pieces, Unreachable, Vector
 from xaibo.primitives.modules.memory.memory_provider import MemoryToolProvider
 from xaibo.primitives.modules.memory.numpy_vector_index import NumpyVectorIndex
 
@@ -85,14 +85,35 @@ async def test_a_memory_over_an_index_that_only_grows_answers_as_one_over_a_fres
         assert all(known[one.memory_id] == one.content for one in answers[0])
 
 
-async def test_an_index_that_can_delete_holds_nothing_of_what_is_gone(ann: BoundMemory, tmp_path: Path) -> None:
-    index = VectorIndex({"storage_dir": str(tmp_path)})
+@pytest.mark.parametrize("kind", ["by attributes", "by ids"])
+async def test_an_index_that_can_delete_holds_nothing_of_what_is_gone(
+    kind: str, ann: BoundMemory, tmp_path: Path
+) -> None:
+    index = VectorIndex({"storage_dir": str(tmp_path)}) if kind == "by attributes" else Deleting()
     memory = VectorMemory(Pieces(5), Digests(), index, memory=ann)
     one, two = [await memory.store_memory(text) for text in ("Ann rows", "Ann swims")]
     await memory.update_memory(one, "Ann runs")
     await memory.delete_memory(two)
     held = await index.search(await Digests().text_to_embedding("x"), 100)
     assert sorted(str((vector.attributes or {})["chunk_text"]) for vector in held) == ["Ann r", "uns"]
+
+
+async def test_ids_are_found_among_many_memories_with_the_same_text(ann: BoundMemory) -> None:
+    index = Deleting()
+    memory = VectorMemory(Pieces(), Digests(), index, memory=ann)
+    ids = [await memory.store_memory("Ann rows") for _ in range(40)]
+    assert await memory.delete_memory(ids[-1])
+    assert not await memory.delete_memory(ids[-1])
+    assert [attributes["memory_id"] for attributes in index.attributes] == ids[:-1]
+
+
+async def test_a_memory_is_not_half_deleted_if_its_vectors_cannot_be_found(ann: BoundMemory) -> None:
+    index = Deleting()
+    memory_id = await VectorMemory(Pieces(), Digests(), index, memory=ann).store_memory("Ann rows")
+    with pytest.raises(ConnectionError):
+        await VectorMemory(Pieces(), Unreachable(), index, memory=ann).delete_memory(memory_id)
+    assert await ann.get(memory_id) is not None
+    assert len(index.vectors) == 1
 
 
 async def test_nothing_is_stored_or_changed_if_the_embedder_fails(ann: BoundMemory) -> None:
@@ -305,6 +326,33 @@ async def test_a_file_of_xaibos_own_memory_is_not_touched(tmp_path: Path) -> Non
     with pytest.raises(NotAStoreError):
         await memory.store_memory("Ann rows")
     assert file.read_bytes() == b"\x80\x04}\x94."
+
+
+async def test_xaibos_own_configuration_makes_a_file_for_one_person(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = {"memory_file_path": str(tmp_path / "memories.db")}
+    memory = VectorMemory(Pieces(), Digests(), Growing(), config)
+    await memory.store_memory("Ann rows")
+    assert "all memories of" in caplog.text
+    again = VectorMemory(Pieces(), Digests(), Growing(), config)
+    assert [one["content"] for one in await again.list_memories()] == ["Ann rows"]
+    assert memory.handle.scope.user == "single-user"
+
+
+async def test_both_memories_share_a_file(tmp_path: Path) -> None:
+    """The one finds by its own vectors, the other by the core's, as every other framework does."""
+    path = str(tmp_path / "memory.db")
+    parts = VectorMemory(Pieces(), Digests(), Growing(), {"memory_file_path": path, "user": "ann"})
+    core = CoreMemory({"path": path, "user": "ann"})
+    key = await parts.store_memory("The spare key is with Mrs Okafor")
+    boat = await core.store_memory("The boat is in the shed")
+    (found,) = await core.search_memory("Who can let me in?", k=1)
+    assert found.memory_id == key
+    assert await parts.reindex() == 2
+    (found,) = await parts.search_memory("The boat is in the shed", k=1)
+    assert found.memory_id == boat
+    await core.close()
 
 
 def test_a_configured_memory_needs_a_path() -> None:

@@ -170,7 +170,7 @@ async def test_an_index_is_the_same_in_another_process(tmp_path: Path) -> None:
         "import asyncio, sys, numpy\nfrom memory_xaibo import VectorIndex\n"
         "async def main():\n"
         "    index = VectorIndex({'storage_dir': sys.argv[1]})\n"
-        "    deleted = await index.delete_vectors({'memory_id': 'a'})\n"
+        "    deleted = await index.delete_where({'memory_id': 'a'})\n"
         "    await index.add_vectors([numpy.array([1, 1])], [{'memory_id': 'c'}])\n"
         "    found = await index.search(numpy.array([1, 0]))\n"
         "    print(deleted, [one.attributes['memory_id'] for one in found])\n"
@@ -182,7 +182,7 @@ async def test_an_index_is_the_same_in_another_process(tmp_path: Path) -> None:
     )
     assert (await process.communicate())[0].decode().strip() == "1 ['c', 'b']"
     assert [(one.attributes or {})["memory_id"] for one in await index.search(row(1, 0))] == ["c", "b"]
-    assert await VectorIndex(folder).delete_vectors({"memory_id": "z"}) == 0
-    assert await VectorIndex().delete_vectors({"memory_id": "z"}) == 0
+    assert await VectorIndex(folder).delete_where({"memory_id": "z"}) == 0
+    assert await VectorIndex().delete_where({"memory_id": "z"}) == 0
     with pytest.raises(ValueError, match="at least one attribute"):
-        await index.delete_vectors({})
+        await index.delete_where({})
