@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, Final
@@ -13,6 +13,8 @@ from memory_core.adapting import (
     Thread,
     Visible,
     append,
+    every_record,
+    id_in_thread,
     is_taken_back,
     keep,
     known_messages,
@@ -25,6 +27,7 @@ from memory_langchain.messages import (
     SUMMARY_DATA,
     SUMMARY_KIND,
     key_of_message,
+    message_id,
     role_of,
     searchable_text,
     to_draft,
@@ -35,6 +38,7 @@ from memory_langchain.scope import CallScope, ScopeResolver
 
 try:
     from langchain_core.chat_history import BaseChatMessageHistory
+    from langchain_core.messages import RemoveMessage
 except ImportError as error:
     raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
 
@@ -46,6 +50,9 @@ _SHORT_PAGE: Final = 64
 """Page size for reads that need only recent records."""
 _MOST: Final = 10_000
 """Most records of one page."""
+REMOVE_ALL_MESSAGES: Final = "__remove_all__"
+"""The id with which LangGraph's `RemoveMessage` removes everything (`langgraph.graph.message`, which need not be
+installed)."""
 
 
 SENT: Final = Thread(())
@@ -69,8 +76,10 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
     Adding is all or nothing. A message with an id is added once; adding the id again replaces the message if it
     differs. Messages without an id are always added, even equal ones, and come back without an id.
 
-    Messages that `clear` removed may be added again, even with the same ids. A message that was deleted individually,
-    by a tool or by another framework, stays deleted: its id is skipped from then on.
+    A `RemoveMessage` removes the message with its id, as in a LangGraph state, or with LangGraph's
+    `REMOVE_ALL_MESSAGES` all of them; an unknown id changes nothing. Messages that it or `clear` removed may be added
+    again, even with the same ids. A message that was deleted individually, by a tool or by another framework, stays
+    deleted: its id is skipped from then on.
 
     Args:
         memory: A handle on the user's memories, or a memory together with `user_id`.
@@ -103,7 +112,7 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
         return [to_message(record) for record in await read(self._scope)]
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Add messages in order: all of them or, on an error, none.
+        """Add messages in order: all of them or, on an error, none. What they remove is removed before.
 
         Raises:
             TypeError: One of them is not a message that can be read back.
@@ -165,9 +174,40 @@ def from_question(records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
 
 
 async def write(scope: CallScope, messages: Sequence[BaseMessage]) -> None:
-    """Append messages in one transaction; a message with a known id replaces the stored one."""
-    drafts = await _drafts(messages, lambda message: _draft(message, scope))
+    """Append messages in one transaction; a message with a known id replaces the stored one. Removals come first."""
+    added, removed = _without_removed(messages)
+    drafts = await _drafts(added, lambda message: _draft(message, scope))
+    await _remove(scope, removed)
     await append(scope.memory, scope.session or "", drafts)
+
+
+def _without_removed(messages: Sequence[BaseMessage]) -> tuple[Sequence[BaseMessage], set[str]]:
+    """The messages that no later `RemoveMessage` removes, and the ids of the messages to remove."""
+    added: list[BaseMessage] = []
+    removed = set[str]()
+    for message in messages:
+        if not isinstance(message, RemoveMessage):
+            added.append(message)
+            continue
+        removed.add(str(message.id))
+        added = [] if message.id == REMOVE_ALL_MESSAGES else [one for one in added if one.id != message.id]
+    return added, removed
+
+
+async def _remove(scope: CallScope, ids: Collection[str | None]) -> None:
+    """Delete the messages with these ids from a conversation. They may be added again."""
+    if REMOVE_ALL_MESSAGES in ids:
+        await clear(scope)
+    if not ids:
+        return
+    turns = _turns(scope, in_any_state=True)
+    found = [
+        record.id
+        for record in await every_record(scope.memory, turns)
+        if message_id(record) in ids or id_in_thread(record) in ids
+    ]
+    for start in range(0, len(found), _MOST):
+        await scope.memory.delete_where(replace(turns, ids=found[start : start + _MOST]), forget=False)
 
 
 async def clear(scope: CallScope) -> None:
@@ -199,6 +239,8 @@ async def capture(
         thread: All messages that the conversation currently shows, in order.
         shown: How it is visible, without the messages.
     """
+    thread, removed = _without_removed(thread)
+    await _remove(scope, removed)
     visible = [Visible(role_of(message), searchable_text(message), message.id) for message in thread]
     chosen = {id(message) for message in messages}
     new = [place for place, message in enumerate(thread) if id(message) in chosen]

@@ -1,8 +1,9 @@
-"""The `index=` of LangGraph's stores: an embedder, and the paths of the searched fields."""
+"""The `index=` of LangGraph's stores: an embedder, the paths of the searched fields, and the distance in the scores."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from memory_core import InvalidInputError
@@ -15,17 +16,26 @@ except ImportError as error:
 
 WHOLE_VALUE: Final = ("$",)
 """The default fields: the whole value as JSON."""
+MODEL_OF_THE_PACKAGE: Final = IndexConfig(fields=list(WHOLE_VALUE))
+"""The index of a store that is made without one."""
+SCORES: Final[Mapping[str, Callable[[float], float]]] = {
+    "cosine": float,
+    "inner_product": float,
+    "l2": lambda cosine: -math.sqrt(max(0.0, 2 - 2 * cosine)),
+}
+"""The score of each `distance_type` for a cosine, as `PostgresStore` has it; vectors here have length 1, so all of them
+rank alike."""
 _KNOWN: Final = {"dims", "embed", "fields", "text_fields", "distance_type", "ann_index_config"}
 
 
 def index_of(given: object) -> IndexConfig:
     """The configuration with its `fields` filled in, checked.
 
-    `text_fields`, which `SqliteStore` reads, means the same as `fields`. Searches compare cosines with every vector,
-    so `distance_type` can only be `"cosine"`, and `ann_index_config` changes nothing.
+    `text_fields`, which `SqliteStore` reads, means the same as `fields`. Searches compare every vector, so
+    `ann_index_config` changes nothing.
 
     Raises:
-        InvalidInputError: `dims` or `embed` is missing, or a key is unknown.
+        InvalidInputError: `dims` or `embed` is missing, or a key or the distance is unknown.
     """
     index = cast("Mapping[str, Any]", given)
     if not isinstance(given, Mapping) or not set(index) <= _KNOWN:
@@ -34,10 +44,21 @@ def index_of(given: object) -> IndexConfig:
         )
     if not isinstance(index.get("dims"), int) or index.get("embed") is None:
         raise InvalidInputError("index needs 'dims', the length of the vectors, and 'embed', which makes them")
-    if index.get("distance_type", "cosine") != "cosine":
-        raise InvalidInputError(f"distance_type can only be 'cosine', not {index['distance_type']!r}")
+    distance_of(index)
     fields = index.get("fields") or index.get("text_fields") or WHOLE_VALUE
     return IndexConfig(dims=index["dims"], embed=index["embed"], fields=list(fields))
+
+
+def distance_of(index: Mapping[str, Any]) -> str:
+    """The `distance_type` of a configuration.
+
+    Raises:
+        InvalidInputError: There is no such distance.
+    """
+    distance = index.get("distance_type", "cosine")
+    if distance not in SCORES:
+        raise InvalidInputError(f"distance_type is one of {', '.join(SCORES)}, not {distance!r}")
+    return str(distance)
 
 
 def embedder_of(index: IndexConfig) -> LangChainEmbedder:

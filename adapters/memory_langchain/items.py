@@ -26,6 +26,7 @@ from memory_core import (
     data_conditions,
 )
 from memory_core.adapting import MAX_TEXT_CHARS, cut_query
+from memory_langchain.indexing import SCORES
 from memory_langchain.recall import SearchMode
 
 try:
@@ -79,8 +80,17 @@ def draft_of(address: str, op: PutOp, fields: Sequence[str], now: datetime) -> D
 class Reading:
     """The reads of one batch, and the records whose expiry they extend."""
 
-    def __init__(self, memory: BoundMemory | SharedMemory, mode: SearchMode, now: datetime, label: str = "") -> None:
+    def __init__(
+        self,
+        memory: BoundMemory | SharedMemory,
+        mode: SearchMode,
+        now: datetime,
+        label: str = "",
+        *,
+        distance: str = "cosine",
+    ) -> None:
         self._memory = memory
+        self._score_of_cosine = SCORES[distance]
         self._label = label
         self._mode: SearchMode = mode
         self._now = now
@@ -139,8 +149,10 @@ class Reading:
         return hits[op.offset :]
 
     def _score(self, hit: Hit) -> float | None:
-        """The cosine, below 0 too, or the score of another mode; `None` for an item without a vector to compare."""
-        return None if self._mode == "vector" and hit.similarity is None else hit.score
+        """The score of the distance, or that of another mode; `None` for an item without a vector to compare."""
+        if self._mode != "vector":
+            return hit.score
+        return None if hit.similarity is None else self._score_of_cosine(hit.score)
 
     async def _listed(self, where: Where, op: SearchOp) -> list[MemoryRecord]:
         """Items ordered by their last put, newest first."""

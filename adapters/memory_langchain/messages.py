@@ -62,8 +62,8 @@ _LEFT_OUT: Final[Mapping[str, object]] = {
 _WRITTEN_BY: Final = "lc_source"
 """Key with which LangChain marks messages of its own middleware (langchain 1.4, `summarization.py`)."""
 
-_TYPES: Final = frozenset({"human", "ai", "system", "chat", "function", "tool", "remove"})
-"""The message types that `messages_from_dict` can restore."""
+_TYPES: Final = frozenset({"human", "ai", "system", "chat", "function", "tool"})
+"""The types of the messages that a history has, as `messages_from_dict` can restore them."""
 
 _ROLES: Final[Mapping[str, Role]] = {
     "human": "user",
@@ -84,9 +84,9 @@ def to_draft(message: object, scope: CallScope, *, source_key: str | None) -> Dr
 
     Of a message that is larger than `data` may be, large images and other media are replaced (see `fitting`).
 
-    The author is the message's `name`, else the user for human messages and the agent for model messages. Tool results,
-    instructions and removals have no text: they are part of the history but never recalled as memories. A removal and
-    a `ChatMessage` with a nonstandard role have no role.
+    The author is the message's `name`, else the user for human messages and the agent for model messages. Tool results
+    and instructions have no text: they are part of the history but never recalled as memories. A `ChatMessage` with a
+    nonstandard role has no role.
 
     Raises:
         TypeError: It is not a message, or its custom type cannot be read back.

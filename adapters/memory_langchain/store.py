@@ -12,7 +12,7 @@ from typing import Final, Self
 
 from memory_core import BoundMemory, Draft, InvalidInputError, Memory, ScopeError, run_sync
 from memory_core.adapting import complete, on_core, settled
-from memory_langchain.indexing import WHOLE_VALUE, embedder_of, index_of
+from memory_langchain.indexing import MODEL_OF_THE_PACKAGE, WHOLE_VALUE, distance_of, embedder_of, index_of
 from memory_langchain.items import Reading, address_of, draft_of, paths_of
 from memory_langchain.namespaces import check_namespaces
 from memory_langchain.recall import SearchMode
@@ -69,6 +69,7 @@ class ItemStore(BaseStore):
         self._shared = SharedNamespaces(self._memory, shared, writable) if shared or writable else None
         self._fields = paths_of(fields)
         self._mode: SearchMode = mode
+        self._distance = "cosine"
         self._own: Memory | None = None
         """The memory that `from_conn_string` made and this store closes."""
         self._sweeper = Sweeper()
@@ -80,7 +81,7 @@ class ItemStore(BaseStore):
         cls,
         conn_string: str | os.PathLike[str],
         *,
-        index: IndexConfig | None = None,
+        index: IndexConfig | None = MODEL_OF_THE_PACKAGE,
         ttl: TTLConfig | None = None,
         mode: SearchMode = "vector",
         app: str = "default",
@@ -96,7 +97,8 @@ class ItemStore(BaseStore):
         Args:
             conn_string: Path of the file, or `":memory:"`.
             index: LangGraph's index configuration: `embed` is embeddings, a function, or `"provider:model"`. Its name
-                is stored with the vectors. Without an index, the model in this package embeds whole values.
+                is stored with the vectors. If it is left out, the model in this package embeds whole values; with
+                `None` nothing is embedded, and searches find the words of whole values (the mode `lexical`).
             ttl: See `ItemStore`, as for `mode`.
             mode: See `ItemStore`.
             app: With `user`, the owner of the items.
@@ -109,11 +111,16 @@ class ItemStore(BaseStore):
             raise InvalidInputError(
                 "from_conn_string takes the path of a file or ':memory:', not the address of a server"
             )
-        config = None if index is None else index_of(index)
-        memory = Memory(conn_string) if config is None else Memory(conn_string, embedder=embedder_of(config))
-        fields = WHOLE_VALUE if config is None else config.get("fields") or WHOLE_VALUE
+        config = index if index is None or index is MODEL_OF_THE_PACKAGE else index_of(index)
+        if config is None:
+            memory, mode = Memory(conn_string, embedder=None), "lexical"
+        elif config is MODEL_OF_THE_PACKAGE:
+            memory = Memory(conn_string)
+        else:
+            memory = Memory(conn_string, embedder=embedder_of(config))
+        fields = (config or {}).get("fields") or WHOLE_VALUE
         store = cls(memory.bind(app=app, user=user), fields=fields, ttl=ttl, mode=mode)
-        store._own, store.index_config = memory, config
+        store._own, store.index_config, store._distance = memory, config, distance_of(index or {})
         return store
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
@@ -147,7 +154,7 @@ class ItemStore(BaseStore):
         for label, part in parts.items():
             for draft in self._writes([op for op in part.values() if isinstance(op, PutOp)], now)[0]:
                 complete(draft, shared.handles[label].scope, now)  # raises before anything is written anywhere
-        reading = Reading(shared.together, self._mode, now)
+        reading = Reading(shared.together, self._mode, now, distance=self._distance)
         results = {place: await shared.across(op, reading) for place, op in parts.pop(EVERYWHERE, {}).items()}
         if reading.refreshed:
             await self._memory.postpone(reading.refreshed)
@@ -163,7 +170,7 @@ class ItemStore(BaseStore):
         """Execute operations on the items of one owner."""
         now = memory.memory.clock()
         drafts, gone = self._writes([op for op in ops if isinstance(op, PutOp)], now)
-        reading = Reading(memory, self._mode, now, label)
+        reading = Reading(memory, self._mode, now, label, distance=self._distance)
         await reading.look_up([op for op in ops if isinstance(op, GetOp)])
         results = [await reading.result(op) for op in ops]
         if reading.refreshed and extends:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, time
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from memory_core import (
@@ -90,7 +91,8 @@ class MemoryVectorStore(VectorStore):
 
         Args:
             texts: The searched texts.
-            metadatas: JSON objects, one per text; they are returned unchanged.
+            metadatas: JSON objects, one per text; they are returned unchanged. Of what loaders add, times become their
+                ISO 8601 text, tuples and arrays lists, and numbers of numpy plain numbers.
             ids: One per text; `None` generates a new id.
             batch_size: Passed by LangChain's indexing and ignored; all documents are written in one transaction.
 
@@ -127,16 +129,30 @@ class MemoryVectorStore(VectorStore):
         return named
 
     @override
-    def delete(self, ids: Sequence[str] | None = None, **kwargs: Any) -> bool:
-        """Delete the documents with these ids, or all documents of the handle; unknown ids are ignored."""
-        return run_sync(self.adelete, ids, **kwargs)
+    def delete(
+        self, ids: Sequence[str] | None = None, *, filter: Mapping[str, Any] | None = None, **kwargs: Any
+    ) -> bool:
+        """Delete the documents with these ids or those that satisfy a filter, else all documents of the handle.
+
+        Args:
+            ids: Unknown ids are ignored.
+            filter: See `similarity_search`.
+
+        Raises:
+            InvalidInputError: Both are given.
+        """
+        return run_sync(self.adelete, ids, filter=filter, **kwargs)
 
     @override
-    async def adelete(self, ids: Sequence[str] | None = None, **kwargs: Any) -> bool:
+    async def adelete(
+        self, ids: Sequence[str] | None = None, *, filter: Mapping[str, Any] | None = None, **kwargs: Any
+    ) -> bool:
         """As `delete`."""
         _refuse(kwargs)
+        if ids is not None and filter is not None:
+            raise InvalidInputError("delete takes ids or a filter, not both")
         if ids is None:
-            await self._memory.delete_where(Where(kinds=(DOCUMENT_KIND,)), forget=False)
+            await self._memory.delete_where(_where(filter), forget=False)
         else:
             await self._memory.put_many([], remove={self._key(identity) for identity in ids})
         return True
@@ -333,6 +349,34 @@ class MemoryVectorStore(VectorStore):
         return store
 
     @classmethod
+    @override
+    def from_documents(
+        cls,
+        documents: list[Document],
+        embedding: Embeddings | None = None,
+        *,
+        memory: BoundMemory | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """`from_texts` for documents, with their ids: `MemoryVectorStore.from_documents(documents, memory=handle)`."""
+        return run_sync(cls.afrom_documents, documents, embedding, memory=memory, **kwargs)
+
+    @classmethod
+    @override
+    async def afrom_documents(
+        cls,
+        documents: list[Document],
+        embedding: Embeddings | None = None,
+        *,
+        memory: BoundMemory | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """As `from_documents`."""
+        store = await cls._made(embedding, memory)
+        await store.aadd_documents(documents, **kwargs)
+        return store
+
+    @classmethod
     async def _made(cls, embedding: Embeddings | None, memory: BoundMemory | None) -> Self:
         if embedding is None:
             return cls(cast("BoundMemory", memory))
@@ -379,7 +423,7 @@ class MemoryVectorStore(VectorStore):
         )
 
     def _draft(self, text: str, metadata: Mapping[str, Any], identity: str) -> Draft:
-        data: dict[str, Any] = {"id": identity, "metadata": dict(metadata)}
+        data: dict[str, Any] = {"id": identity, "metadata": {name: _plain(value) for name, value in metadata.items()}}
         return Draft(text, kind=DOCUMENT_KIND, data=data, source_key=self._key(identity))
 
     def _key(self, identity: str) -> str:
@@ -392,6 +436,19 @@ class MemoryVectorStore(VectorStore):
 def _document(record: MemoryRecord) -> Document:
     data: Any = record.data
     return Document(id=data["id"], page_content=record.text, metadata=dict(data["metadata"]))
+
+
+def _plain(value: object) -> object:
+    """A value of a loader as JSON: times, tuples, and scalars and arrays of numpy. Others are as they were."""
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[object, object]", value)
+        return {name: _plain(item) for name, item in pairs.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in cast("Sequence[object]", value)]
+    to_list = getattr(value, "tolist", None)
+    return _plain(to_list()) if callable(to_list) else value
 
 
 def _where(wanted: Mapping[str, Any] | None) -> Where:

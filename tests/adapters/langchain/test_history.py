@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage
 from langchain_core.runnables import ConfigurableFieldSpec
 from langchain_core.runnables.history import RunnableWithMessageHistory
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from memory_core import BoundMemory, Draft, Memory, Patch, Role, Where, run_sync
 from memory_core.embedding.hashing import HashingEmbedder
@@ -51,6 +52,28 @@ def test_messages_come_back_in_the_order_they_were_added(history: MemoryChatMess
     history.add_messages([HumanMessage(f"{n}") for n in range(50)])
     assert contents(history.messages) == ["one", "two", *(f"{n}" for n in range(50))]
     assert str(history).startswith("Human: one\nAI: two")
+
+
+def test_a_message_is_removed_as_in_a_graph(history: MemoryChatMessageHistory) -> None:
+    history.add_messages([HumanMessage("My PIN is 4711", id="q1"), AIMessage("Noted", id="a1")])
+    history.add_messages([RemoveMessage(id="q1"), RemoveMessage(id="unknown"), HumanMessage("Hello", id="q2")])
+    assert contents(history.messages) == ["Noted", "Hello"]
+    history.add_messages(
+        [HumanMessage("wrong", id="q3"), RemoveMessage(id="q3"), HumanMessage("My name is Ann", id="q1")]
+    )
+    assert contents(history.messages) == ["Noted", "Hello", "My name is Ann"]
+    history.add_messages([HumanMessage("gone", id="q4"), RemoveMessage(id=REMOVE_ALL_MESSAGES), HumanMessage("Hi")])
+    assert contents(history.messages) == ["Hi"]
+
+
+def test_a_message_that_a_chain_stored_is_removed(ann: BoundMemory, history: MemoryChatMessageHistory) -> None:
+    chain = with_memory(ScriptedChatModel(script=lambda _: "Noted"), ann, session_id="monday")
+    chain.invoke([HumanMessage("My PIN is 4711", id="q1")])
+    chain.invoke([RemoveMessage(id="q1"), HumanMessage("Hello", id="q2")])
+    assert contents(history.messages) == ["Noted", "Hello", "Noted"]
+    history.add_messages([RemoveMessage(id="q2")])
+    assert contents(history.messages) == ["Noted", "Noted"]
+    assert run_sync(ann.search, "PIN", mode="substring") == []
 
 
 def test_what_a_chain_stored_of_a_conversation_is_not_stored_again(

@@ -17,7 +17,6 @@ from langchain_core.messages import (
     FunctionMessage,
     HumanMessage,
     HumanMessageChunk,
-    RemoveMessage,
     SystemMessage,
     ToolMessage,
 )
@@ -52,7 +51,6 @@ EVERY_KIND: list[BaseMessage] = [
     SystemMessage("be brief", id="8"),
     ChatMessage(content="hear, hear", role="chorus", id="9"),
     FunctionMessage(content="done", name="f", id="10"),
-    RemoveMessage("11"),
 ]
 
 

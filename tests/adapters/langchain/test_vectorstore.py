@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
@@ -193,6 +195,50 @@ async def test_it_can_be_made_from_documents_and_embeddings_alone(memory: Memory
     for each in (store, other):
         assert [document.id for document in each.similarity_search("milk", k=1)] == ["2"]
     assert store.get_by_ids(["1"]) == [Document("tea", id="1")]
+
+
+async def test_documents_go_into_a_memory_without_embeddings(vectors: BoundMemory) -> None:
+    store = MemoryVectorStore.from_documents([Document("tea", id="1")], memory=vectors)
+    await MemoryVectorStore.afrom_documents([Document("milk", id="2")], memory=vectors)
+    assert [store.get_by_ids([identity])[0].page_content for identity in "12"] == ["tea", "milk"]
+    with pytest.raises(InvalidInputError, match="LangChainEmbedder"):
+        MemoryVectorStore.from_documents([], FAKE, memory=vectors)
+
+
+def test_metadata_of_loaders_are_stored_as_json(ann: BoundMemory) -> None:
+    metadata = {
+        "creationdate": datetime(2026, 1, 31, 12, tzinfo=UTC),
+        "day": date(2026, 1, 31),
+        "box": (1, 2.5),
+        "score": np.float32(0.5),
+        "row": {"number": np.int64(7), "values": np.arange(2)},
+        "title": None,
+    }
+    store = MemoryVectorStore(ann, mode="lexical")
+    store.add_documents([Document("tea", metadata=metadata, id="1")])
+    (document,) = store.get_by_ids(["1"])
+    assert document.metadata == {
+        "creationdate": "2026-01-31T12:00:00+00:00",
+        "day": "2026-01-31",
+        "box": [1, 2.5],
+        "score": 0.5,
+        "row": {"number": 7, "values": [0, 1]},
+        "title": None,
+    }
+    with pytest.raises(InvalidInputError, match="object"):
+        store.add_texts(["milk"], [{"loader": object()}])
+
+
+def test_what_satisfies_a_filter_is_deleted(ann: BoundMemory) -> None:
+    store = MemoryVectorStore(ann, mode="lexical")
+    store.add_texts(["tea", "milk", "salt"], [{"page": 1}, {"page": 2}, {"page": 3}], ids=["1", "2", "3"])
+    assert store.delete(filter={"page": {"$gt": 1}})
+    assert [document.id for document in store.get_by_ids(["1", "2", "3"])] == ["1"]
+    with pytest.raises(InvalidInputError, match="not both"):
+        store.delete(["1"], filter={"page": 1})
+    store.add_texts(["milk"], ids=["2"])
+    assert store.delete()
+    assert store.get_by_ids(["1", "2"]) == []
 
 
 def test_examples_for_a_prompt_are_selected_from_it(vectors: BoundMemory) -> None:

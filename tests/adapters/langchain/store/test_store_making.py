@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,7 @@ def test_a_file_of_another_model_is_refused(tmp_path: Path) -> None:
         ({"dims": 6}, "embed"),
         ({"embed": FAKE}, "dims"),
         ({"dims": 6, "embed": FAKE, "field": ["text"]}, "'field'"),
-        ({"dims": 6, "embed": FAKE, "distance_type": "l2"}, "'l2'"),
+        ({"dims": 6, "embed": FAKE, "distance_type": "hamming"}, "'hamming'"),
         (["text"], "mapping"),
     ],
     ids=repr,
@@ -111,6 +112,33 @@ def test_an_index_that_means_nothing_is_refused(index: Any, message: str) -> Non
         MemoryStore.from_conn_string(":memory:", index=index)
     with pytest.raises(InvalidInputError, match="address of a server"):
         MemoryStore.from_conn_string("postgresql://localhost/db")
+
+
+@pytest.mark.parametrize(
+    ("distance", "same", "other"), [("cosine", 1, 0), ("inner_product", 1, 0), ("l2", 0, -(2**0.5))]
+)
+def test_scores_are_those_of_the_distance(distance: str, same: float, other: float) -> None:
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        return [[3, 0] if "tea" in text else [0, 1] for text in texts]
+
+    index: Any = {"dims": 2, "embed": embed, "fields": ["text"], "distance_type": distance}
+    with MemoryStore.from_conn_string(":memory:", index=index) as store:
+        store.put(("a",), "tea", {"text": "jasmine tea"})
+        store.put(("a",), "boat", {"text": "a boat"})
+        found = {item.key: item.score for item in store.search(("a",), query="tea")}
+    assert list(found) == ["tea", "boat"]
+    assert found == {"tea": pytest.approx(same, abs=1e-3), "boat": pytest.approx(other, abs=1e-3)}
+
+
+def test_without_an_index_nothing_is_embedded_and_items_with_the_words_come_first(tmp_path: Path) -> None:
+    file = tmp_path / "memory.db"
+    with MemoryStore.from_conn_string(file, index=None) as store:
+        assert store.index_config is None
+        store.put(("a",), "tea", {"text": "jasmine tea"})
+        store.put(("a",), "boat", {"text": "a boat"})
+        assert [item.key for item in store.search(("a",), query="Which tea?")] == ["tea", "boat"]
+    with Memory(file, embedder=None) as memory:
+        assert [hit.similarity for hit in run_sync(memory.bind(user="everyone").search, "tea")] == [None]
 
 
 def test_the_with_block_closes_what_it_opened_and_nothing_else(memory: Memory, ann: BoundMemory) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import tarfile
@@ -34,8 +33,7 @@ POSTGRES_BETTER = {
     "test_omit_expired_refresh_ttl_only_refreshes_live_rows": "expires an item by an UPDATE of that store's tables",
     "test_omit_expired_search_pagination": "expires an item by an UPDATE of that store's tables",
 }
-"""The same for `PostgresStore`, beside the distances that are refused."""
-OTHER_DISTANCES = re.compile(r"l2|inner_product")
+"""The same for `PostgresStore`."""
 
 pytestmark = [
     pytest.mark.process,
@@ -140,4 +138,4 @@ def test_the_tests_of_langgraphs_store_in_postgres_hold_or_ask_for_less(shelf: P
     tests = ("tests/test_store.py", "tests/test_async_store.py")
     count, failed = outcome(folder, tmp_path, *tests, *once, path=(site, folder))
     assert count >= 150
-    assert names([name for name in failed if not OTHER_DISTANCES.search(name)]) <= POSTGRES_BETTER.keys()
+    assert names(failed) <= POSTGRES_BETTER.keys()
