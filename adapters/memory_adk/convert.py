@@ -17,6 +17,7 @@ except ImportError as error:
 import contextlib
 import hashlib
 import json
+import uuid
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -129,10 +130,19 @@ def content_text(content: types.Content | None) -> str:
 def event_key(event: Event, session: str | None, text: str) -> str:
     """The idempotency key of an event: its session and author, and its id or, without an id, its time and text.
 
-    Ids chosen by callers, such as `"1"`, are unique for one author within a session at best.
+    ADK's own ids are random UUIDs, so an event with one is the same event with and without its session. Ids chosen by
+    callers, such as `"1"`, are unique for one author within a session at best.
     """
     identity = (event.author, event.id) if event.id else (event.author, repr(event.timestamp), text)
-    return "adk:" + hashlib.sha256("\0".join((session or "", *identity)).encode()).hexdigest()
+    place = "" if _is_uuid(event.id) else session or ""
+    return "adk:" + hashlib.sha256("\0".join((place, *identity)).encode()).hexdigest()
+
+
+def _is_uuid(identity: str) -> bool:
+    try:
+        return str(uuid.UUID(identity)) == identity
+    except ValueError:
+        return False
 
 
 def memory_entry(hit: Hit, text: str, *, details: bool = False) -> MemoryEntry:
