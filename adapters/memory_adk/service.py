@@ -21,7 +21,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
-from memory_adk.convert import event_drafts, in_space, memory_entry
+from memory_adk.convert import EVENT_ID, event_drafts, in_space, memory_entry
 from memory_adk.entries import checked_entries, entry_draft, put
 from memory_adk.recall import MOST_HITS, as_results, find, for_search
 from memory_adk.rewind import ANY_STATE, resolve_rewinds, take_back_undone
@@ -68,6 +68,8 @@ class MemoryService(BaseMemoryService):
         neighbors: Find a message also by what was said just before and after it, not only if it matches by itself.
         details: Return more `custom_metadata` with each memory: `event_id`, `invocation_id`, `score` and
             `similarity`. Without them, the answers of tools are shorter.
+        event_ids: Return the id of an event as the id of its memory, as your own code knows it, not the record's id.
+            `delete_memory` then takes both.
         shared: Spaces that users read beside their own memories, such as a handbook: handles of the same `Memory` by
             label (see `SharedMemory`), or a function that returns those of an app and a user. It is asked at every
             call, and no tool has an argument for it.
@@ -85,6 +87,7 @@ class MemoryService(BaseMemoryService):
         recall: RecallOptions | None = None,
         neighbors: bool = False,
         details: bool = False,
+        event_ids: bool = False,
         shared: Spaces | Callable[[str, str], Spaces] = NOTHING,
         writable: Collection[str] = (),
         owns_memory: bool = False,
@@ -102,6 +105,7 @@ class MemoryService(BaseMemoryService):
         self._app_name = app_name
         self._recall = as_results(recall or for_search(max_results, max_chars), neighbors)
         self._details = details
+        self._event_ids = event_ids
         self._sharing = Sharing(shared, writable)
         self._sharing.check(self._somebody())
         self._unsettled: dict[Scope, BoundMemory] = {}
@@ -241,7 +245,9 @@ class MemoryService(BaseMemoryService):
 
     def entry(self, hit: Hit, text: str) -> MemoryEntry:
         """Return what a search returns for a hit; subclasses may override it."""
-        return memory_entry(hit, text, details=self._details)
+        entry = memory_entry(hit, text, details=self._details)
+        event_id = hit.record.data.get(EVENT_ID) if self._event_ids else None
+        return entry.model_copy(update={"id": event_id}) if isinstance(event_id, str) and event_id else entry
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
         """Delete one memory permanently: adding its event again does not restore it.
@@ -249,7 +255,8 @@ class MemoryService(BaseMemoryService):
         Args:
             app_name: Owner.
             user_id: Owner.
-            memory_id: `MemoryEntry.id`. An unknown id, or `None`, deletes nothing.
+            memory_id: `MemoryEntry.id`. An unknown id, or `None`, deletes nothing. With `event_ids`, the id of an event
+                deletes what every author said in it.
 
         Raises:
             ScopeError: The memory is in a space that is shared for reading only.
@@ -259,7 +266,9 @@ class MemoryService(BaseMemoryService):
             try:
                 await memory.delete(memory_id)
             except RecordNotFoundError:
-                return
+                if self._event_ids:
+                    of_event = Where(data={EVENT_ID: memory_id}, states=ANY_STATE)
+                    await self.handle(app_name, user_id).delete_where(of_event)
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> int:
         """Delete all memories of a session permanently. Returns the number of deleted memories.

@@ -13,13 +13,17 @@ Then `--memory_service_uri memorycore:///var/lib/agents/memory.db?app_name=helpe
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from memory_adk.service import MAX_CHARS, MAX_RESULTS, MemoryService
 from memory_core import InvalidInputError, Memory
+
+logger = logging.getLogger(__name__)
 
 _FORM: Final = (
     "memorycore:///absolute/path.db, memorycore:relative/path.db, memorycore::memory: or "
@@ -63,7 +67,8 @@ def memory_service(uri: str, **kwargs: Any) -> MemoryService:  # noqa: ARG001  (
         kwargs: Unused; ADK passes its own settings, such as `agents_dir`, to every service.
 
     Raises:
-        InvalidInputError: The URI has another form or an unknown option; the message names it.
+        InvalidInputError: The URI has another form or an unknown option, or the folder of the file does not exist; the
+            message names it.
     """
     address = _address(uri)
     service = MemoryService(
@@ -100,10 +105,22 @@ def _in_file(address: _Address) -> Memory:
     if parts.scheme != "memorycore" or parts.netloc or not parts.path.strip("/") or parts.fragment:
         raise InvalidInputError(f"{address.shown!r} does not name a memory; write {_FORM}")
     path = "/" + address.path.lstrip("/") if address.path.startswith("/") else address.path
+    if path != ":memory:":
+        _insist_on_folder(address, Path(path))
     read_only = address.options.get("mode") == "ro"
     if address.options.get("embedder") == "none":
         return Memory(path, embedder=None, read_only=read_only)
     return Memory(path, read_only=read_only)
+
+
+def _insist_on_folder(address: _Address, path: Path) -> None:
+    """Refuse a path that is misspelt, and name a file that is new: `adk web` would start with an empty memory."""
+    if not path.parent.is_dir():
+        raise InvalidInputError(
+            f"{address.shown!r} is in a folder that does not exist, {str(path.parent)!r}; create it"
+        )
+    if not path.exists():
+        logger.warning("a new memory begins in %s", path.absolute())
 
 
 def _at_qdrant(address: _Address) -> Memory:

@@ -19,6 +19,20 @@ async def test_a_uri_with_an_absolute_path_opens_that_file(tmp_path: Path, slash
     assert path.exists()
 
 
+def test_a_folder_that_does_not_exist_is_refused_before_the_first_turn(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"folder that does not exist.*/typo"):
+        memory_service(f"memorycore://{tmp_path}/typo/memory.db")
+    assert not (tmp_path / "typo").exists()
+
+
+async def test_a_new_file_is_named_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        service = memory_service(f"memorycore://{tmp_path}/memory.db?embedder=none")
+        await service.add_session_to_memory(session_with(said_event("I drink tea")))
+        await service.close()
+    assert [record.getMessage() for record in caplog.records] == [f"a new memory begins in {tmp_path}/memory.db"]
+
+
 async def test_relative_paths_start_at_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     service = memory_service("memorycore:notes.db?embedder=none")
