@@ -91,7 +91,7 @@ class AgentBaseMemory:
         check_search(limit, category)
         await self._ready()
         with foreign(MemorySearchError, self._name):
-            return await self.backend.search_memories(self.agent_id, query, limit, category)
+            return (await self.backend.search_memories(self.agent_id, query, limit, category))[:limit]
 
     async def get_memories_by_category(self, category: str, limit: int = 10) -> list[MemoryEntry]:
         """Return the memories of a category, newest first; raises like `search_memories`."""
@@ -99,14 +99,14 @@ class AgentBaseMemory:
         check_search(limit)
         await self._ready()
         with foreign(MemorySearchError, self._name):
-            return await self.backend.get_memories_by_category(self.agent_id, category, limit)
+            return (await self.backend.get_memories_by_category(self.agent_id, category, limit))[:limit]
 
     async def get_recent_memories(self, limit: int = 10) -> list[MemoryEntry]:
         """Return the memories that were stored, found or listed most recently first; raises like `search_memories`."""
         check_search(limit)
         await self._ready()
         with foreign(MemorySearchError, self._name):
-            return await self.backend.get_recent_memories(self.agent_id, limit)
+            return (await self.backend.get_recent_memories(self.agent_id, limit))[:limit]
 
     async def get_relevant_memories(self, context: str | None = None, limit: int = 10) -> list[MemoryEntry]:
         """Return the memories that match a context, or recent ones if it is blank; raises like `search_memories`."""

@@ -437,3 +437,24 @@ def test_four_processes_write_at_once_and_a_killed_fifth_loses_nothing_it_acknow
         kept = {content for (content,) in database.execute("SELECT content FROM agent_memories")}
     assert {line.strip() for line in acknowledged if line.endswith("\n")} <= kept
     assert {line for output in outputs for line in output} <= kept
+
+
+async def test_no_more_is_shown_than_was_asked_for_whatever_a_backend_returns() -> None:
+    class Generous(ListBackend):
+        async def search_memories(
+            self, agent_id: str, query: str, limit: int = 10, category: str | None = None
+        ) -> list[MemoryEntry]:
+            return await super().search_memories(agent_id, query, 100, category)
+
+        async def get_memories_by_category(self, agent_id: str, category: str, limit: int = 10) -> list[MemoryEntry]:
+            return await super().get_memories_by_category(agent_id, category, 100)
+
+        async def get_recent_memories(self, agent_id: str, limit: int = 10) -> list[MemoryEntry]:
+            return await super().get_recent_memories(agent_id, 100)
+
+    memory = AgentBaseMemory(AGENT, backend=Generous())
+    for number in range(5):
+        await memory.store_memory(f"fact {number}", "fact")
+    assert len(await memory.search_memories("fact", limit=2)) == 2
+    assert len(await memory.get_memories_by_category("fact", limit=3)) == 3
+    assert len(await memory.get_recent_memories(limit=1)) == 1
