@@ -106,13 +106,12 @@ class AsyncMemoryBank:
         where = Where(
             kinds=[STEP],
             states=("active", "compacted"),
-            keywords=query.keywords,
             tags_any=query.tags,
             min_importance=query.min_importance,
             since=None if query.date_from is None else query.date_from.astimezone(UTC),
             until=None if date_to is None else until_after(date_to.astimezone(UTC)),
         )
-        found = await self._records(where)
+        found = [record for record in await self._records(where) if _has_one(record.text, query.keywords)]
         found.sort(key=lambda record: (record.importance, record.occurred_at, place_of(record)), reverse=True)
         return [entry_of(record) for record in found[: query.max_results]]
 
@@ -223,3 +222,8 @@ class AsyncMemoryBank:
         """Records of the bank, in the order in which they were added."""
         records = await every_record(self._handle, where)
         return sorted(records, key=lambda record: (place_of(record), record.created_at, record.id))
+
+
+def _has_one(text: str, keywords: Sequence[str]) -> bool:
+    folded = text.casefold()
+    return not keywords or any(keyword.casefold() in folded for keyword in keywords)

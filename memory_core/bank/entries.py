@@ -61,9 +61,9 @@ class MemoryQuery(Value):
     """Conditions for entries of a bank, all of which must be true."""
 
     keywords: Sequence[str] = ()
-    """The entry contains one of them as a whole word, ignoring case."""
+    """The entry contains one of them, also as a part of a word, ignoring case."""
     min_importance: float = 0.0
-    max_results: int = 5
+    max_results: int = 10
     tags: Sequence[str] = ()
     """The entry has one of them."""
     date_from: datetime | None = None

@@ -135,7 +135,8 @@ def test_a_query_is_answered_by_importance_and_then_by_time() -> None:
     assert found(MemoryQuery(tags=["disk"])) == ["e0", "e3"]
     assert found(MemoryQuery(tags=["Disk"])) == []
     assert found(MemoryQuery(keywords=["command1", "command3"])) == ["e3", "e1"]
-    assert found(MemoryQuery(keywords=["command"])) == []
+    assert found(MemoryQuery(keywords=["OMMAND"])) == ["e2", "e0", "e3", "e1"]
+    assert found(MemoryQuery(keywords=["commanding"])) == []
     assert found(MemoryQuery(date_from=step(1).timestamp, date_to=step(2).timestamp)) == ["e2", "e1"]
     assert found(MemoryQuery(date_from=step(2).timestamp, date_to=datetime.max.replace(tzinfo=UTC))) == ["e2", "e3"]
 
