@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,10 @@ _FLAGS = [
 ]
 
 
+class NavigatingError(Exception):
+    """The tab went to another page before it answered."""
+
+
 class Page:
     """One tab."""
 
@@ -45,17 +49,34 @@ class Page:
         self.until("location.href !== 'about:blank' && document.readyState === 'complete'")
 
     def evaluate(self, expression: str) -> Any:
-        """The value of a JavaScript expression."""
+        """The value of a JavaScript expression, on the page that the tab goes to if it is on its way."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                return self._evaluate_here(expression)
+            except NavigatingError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+
+    def _evaluate_here(self, expression: str) -> Any:
         answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True)
         return answer["result"].get("value")
 
     def until(self, expression: str) -> None:
         """Wait until a JavaScript expression is true."""
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while not self.evaluate(expression):
+        while not self._is_true(expression):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{expression} stays false on\n{self.evaluate('document.body.innerText')}")
             time.sleep(0.1)
+
+    def _is_true(self, expression: str) -> bool:
+        """Whether an expression is true on the page that the tab shows now; false while it goes to another one."""
+        try:
+            return bool(self._evaluate_here(expression))
+        except NavigatingError:
+            return False
 
     def write(self, selector: str, text: str) -> None:
         """Put text into a field and press Enter, as somebody at a keyboard does, until the page shows what was said."""
@@ -75,7 +96,7 @@ class Page:
     def _shows(self, text: str) -> bool:
         """Whether the page shows the text within some seconds; what a field holds does not count."""
         for _ in range(50):
-            if self.evaluate(f"document.body.innerText.includes({text!r})"):
+            if self._is_true(f"document.body.innerText.includes({text!r})"):
                 return True
             time.sleep(0.1)
         return False
@@ -100,7 +121,8 @@ class Page:
         """Click what is there, and wait for the page that follows, if one does."""
         self.until(f"document.querySelector({selector!r}) !== null")
         self.evaluate("window.before = true")
-        self.evaluate(f"document.querySelector({selector!r}).click()")
+        with suppress(NavigatingError):
+            self._evaluate_here(f"document.querySelector({selector!r}).click()")
 
     def follow(self, selector: str) -> None:
         """Click a link or a button that leads to another page, and wait for that."""
@@ -133,7 +155,11 @@ class Page:
         while True:
             message: dict[str, Any] = json.loads(self._socket.recv(PATIENCE_SECONDS))
             if message.get("id") == self._last:
-                return dict(message["result"])
+                break
+        if "navigated" in message.get("error", {}).get("message", ""):
+            raise NavigatingError(message["error"]["message"])
+        assert "error" not in message, message["error"]
+        return dict(message["result"])
 
 
 @contextmanager
