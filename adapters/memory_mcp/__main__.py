@@ -71,7 +71,9 @@ async def serve(given: argparse.Namespace) -> None:
             served: Served = _reached(memory, given, given.user)
         else:
             served = partial(_reached, memory, given)
-        server = memory_server(served, collection=given.collection, tokens=tokens)
+        server = memory_server(
+            served, collection=given.collection, tools=given.tools, skynet=given.skynet, tokens=tokens
+        )
         if given.http is None:
             await serve_stdio(server)
         else:
@@ -103,7 +105,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--app", default="default", help="the app the memories belong to (default: %(default)s)")
     parser.add_argument(
         "--collection",
-        help="collection of calls that name none (default: skynet_memories); '*' writes without one and reads all",
+        help="collection of calls that name none (default: '*', which writes without one and reads all)",
+    )
+    parser.add_argument(
+        "--tools",
+        choices=("all", "core"),
+        default="all",
+        help="core: five tools, in fewer tokens (default: all)",
+    )
+    parser.add_argument(
+        "--skynet", action="store_true", help="the arguments and defaults of the Skynet document; see docs/mcp.md"
     )
     parser.add_argument(
         "--share",

@@ -21,7 +21,7 @@ from memory_core import (
     Where,
 )
 from memory_core.adapting import PINNED, PINNED_BY_MODEL
-from memory_mcp.owners import Reach
+from memory_mcp.owners import Reach, own
 from memory_mcp.showing import milliseconds
 from memory_mcp.values import EVERY_COLLECTION, Changes, Entry, Filter
 
@@ -54,6 +54,7 @@ def conditions(wanted: Filter | None) -> Where:
         tags_all=tuple(wanted.tags),
         since=wanted.since,
         until=wanted.until,
+        as_of=wanted.asOf,
     )
 
 
@@ -91,6 +92,25 @@ async def store_in(reach: Reach, space: str, collection: str, entry: Entry) -> M
         return await _replace(reach, draft)
     named = None if collection == EVERY_COLLECTION else collection
     return await reach.add(replace(draft, collection=named), space=space)
+
+
+async def pin(handle: Reach, memory_id: str, *, pinned: bool) -> None:
+    """Let a memory stand in every prompt, or no longer.
+
+    Raises:
+        InvalidInputError: Somebody else said it, or a person pinned it: only a person can change that.
+        RecordNotFoundError: There is no such memory.
+    """
+    old = await _known(handle, memory_id)
+    if pinned and old.author is not None and old.author != own(handle).scope.user:
+        raise InvalidInputError(
+            f"{memory_id!r} is what somebody else said, which only a person can pin; store what the user wants, and "
+            "pin that"
+        )
+    if not pinned and PINNED in old.tags:
+        raise InvalidInputError(f"a person pinned {memory_id!r}; only a person can change that")
+    tags = tuple(tag for tag in old.tags if tag != PINNED_BY_MODEL)
+    await handle.update(memory_id, Patch(tags=(*tags, PINNED_BY_MODEL) if pinned else tags))
 
 
 async def change(handle: Reach, memory_id: str, content: str | None, changes: Changes | None) -> MemoryRecord:

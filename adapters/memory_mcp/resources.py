@@ -19,7 +19,13 @@ try:
     from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
     from mcp.server.mcpserver.prompts import Prompt
     from mcp.shared.exceptions import MCPError
-    from mcp_types import INVALID_PARAMS
+    from mcp_types import (
+        INVALID_PARAMS,
+        Completion,
+        CompletionArgument,
+        PromptReference,
+        ResourceTemplateReference,
+    )
     from pydantic import Field, ValidationError
     from typing_extensions import override
 except ImportError as error:
@@ -29,6 +35,8 @@ T = TypeVar("T")
 
 COLLECTIONS: Final = "memory://collections"
 _JSON: Final = "application/json"
+_MOST_VALUES: Final = 100
+"""The protocol's limit of one completion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,7 @@ class MemoryResources:
             self.collection
         )
         server.resource("memory://memories/{id}", name="memory", title="A memory", mime_type=_JSON)(self.memory)
+        server.completion()(self.completed)  # type: ignore[no-untyped-call]  # the SDK's, without annotations
         server.add_prompt(_SafePrompt.from_function(self.what_is_known, title="What is known"))
 
     async def collections(self) -> str:
@@ -58,6 +67,16 @@ class MemoryResources:
         if not page.records and collection not in await _read(handle.collections()):
             raise ResourceNotFoundError(f"there is no collection {collection!r}")
         return _json([stored(record).model_dump(mode="json", exclude_none=True) for record in page.records])
+
+    async def completed(
+        self, ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument, _: object
+    ) -> Completion | None:
+        """The names of collections that begin with what a person has typed of one; nothing else is completed."""
+        if not isinstance(ref, ResourceTemplateReference) or argument.name != "collection":
+            return None
+        typed = argument.value.casefold()
+        names = [name for name in await _read(own(self.owner()).collections()) if name.casefold().startswith(typed)]
+        return Completion(values=names[:_MOST_VALUES], total=len(names), has_more=len(names) > _MOST_VALUES)
 
     async def memory(self, id: str) -> str:  # noqa: A002  (as in the tools)
         """One memory with all of its text."""

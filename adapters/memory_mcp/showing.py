@@ -11,10 +11,12 @@ from memory_core import Hit, MemoryRecord, SharedMemory
 from memory_mcp.owners import Reach
 from memory_mcp.values import (
     DeleteAnswer,
+    ForgetAnswer,
     FoundMemory,
     HistoryAnswer,
     SearchAnswer,
     ShownMetadata,
+    StatisticsAnswer,
     StoredMemory,
 )
 
@@ -90,9 +92,38 @@ def text_of_stored(memory: StoredMemory) -> str:
     )
 
 
+def text_of_statistics(answer: StatisticsAnswer) -> str:
+    """Counts as text."""
+    by_type = ", ".join(f"{count} {_name(name)}" for name, count in sorted(answer.byType.items()))
+    by_collection = ", ".join(f"{count} in {_name(name)}" for name, count in answer.collections.items())
+    return "\n".join(
+        [
+            f"{answer.memories} memories from {answer.conversations} conversations.",
+            *([f"By type: {by_type}."] if by_type else []),
+            *([f"By collection: {by_collection}."] if by_collection else []),
+        ]
+    )
+
+
+def text_of_forgotten(answer: ForgetAnswer) -> str:
+    """What was deleted by conditions, or what it takes to delete it."""
+    if answer.deleted:
+        return f"{answer.deleted} memories: {_deleted(is_clean=bool(answer.filesClean))}"
+    if not answer.matching:
+        return "Nothing was deleted: no memory satisfies the filter."
+    return (
+        f"Nothing was deleted: {answer.matching} memories satisfy the filter, and the user has not agreed. Where they "
+        f"were not asked, ask them, and if they agree, call memory_forget again with expected={answer.matching}."
+    )
+
+
 def text_of_deleted(answer: DeleteAnswer) -> str:
     """What was deleted, and whether the files are clean of it."""
-    if answer.filesClean:
+    return _deleted(is_clean=answer.filesClean)
+
+
+def _deleted(*, is_clean: bool) -> str:
+    if is_clean:
         return "Deleted."
     return (
         "Deleted: nothing finds it any more. But files of the memory may contain its text for now, for example because "

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Collection as Some
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 from memory_core import BoundMemory, MemoryCoreError, MemoryRecord, Message, SharedMemory, StorageError, Where
 from memory_core.adapting import scrubbed
-from memory_mcp.operations import change, conditions, shelf, store, store_in, supersede
+from memory_mcp.forgetting import Answered, Question, can_ask, forget
+from memory_mcp.operations import change, conditions, pin, shelf, store, store_in, supersede
 from memory_mcp.owners import Owner, Reach, own
+from memory_mcp.schemas import compact
 from memory_mcp.showing import (
     found,
     line_of,
@@ -18,10 +21,13 @@ from memory_mcp.showing import (
     space_of,
     stored,
     text_of_deleted,
+    text_of_forgotten,
     text_of_history,
     text_of_search,
+    text_of_statistics,
     text_of_stored,
 )
+from memory_mcp.skynet import as_documented
 from memory_mcp.values import (
     EVERY_COLLECTION,
     MAX_BATCH,
@@ -33,6 +39,7 @@ from memory_mcp.values import (
     DeleteAnswer,
     Entry,
     Filter,
+    ForgetAnswer,
     HistoryAnswer,
     Limit,
     ListAnswer,
@@ -40,6 +47,7 @@ from memory_mcp.values import (
     MemoryId,
     Metadata,
     Name,
+    PinAnswer,
     Query,
     Ranking,
     RecallAnswer,
@@ -48,6 +56,7 @@ from memory_mcp.values import (
     SearchAnswer,
     ShownVersion,
     Space,
+    StatisticsAnswer,
     StoredMemory,
     SupersedeAnswer,
     complaints,
@@ -65,6 +74,8 @@ except ImportError as error:
 
 Calls = Context[Any, Any]  # the SDK's call context; this server does not use its type parameters
 
+_NO_METADATA: Final = Metadata()
+_CLEARED_BY_NULL: Final = dict.fromkeys(("Changes", "SkynetChanges"), ("user", "emotion"))
 _READS: Final = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
@@ -79,6 +90,10 @@ _CHANGES: Final = ToolAnnotations(
 )
 
 
+CORE: Final = ("memory_recall", "memory_store", "memory_search", "memory_supersede", "memory_delete")
+"""What an agent needs to remember, in schemas of less than 5 kB."""
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryTools:
     """The tools of one server; each public method but `all` is a tool."""
@@ -86,26 +101,33 @@ class MemoryTools:
     owner: Owner
     collection: str
     """The collection for calls that name none."""
+    skynet: bool = False
+    """Whether the arguments are those of the Skynet document."""
 
-    def all(self, *, writable: Sequence[str] | None = ()) -> list[Tool]:
-        """Every tool, ready to be registered with a server.
+    def all(self, *, writable: Sequence[str] | None = (), only: Some[str] | None = None) -> list[Tool]:
+        """The tools, ready to be registered with a server.
 
         Args:
             writable: Labels of the spaces that `memory_store` offers; `None` if each caller has others.
+            only: The names of the tools that are offered; `None` for every tool.
         """
         storing = self.memory_store_shared if writable is None or writable else self.memory_store
-        return [
-            _tool(self.memory_recall, "Recall what is known", _READS),
-            _tool(self.memory_remember, "Remember a conversation", _ADDS_ONCE),
-            _tool(storing, "Store a memory", _ADDS_OR_REPLACES, spaces=writable or ()),
-            _tool(self.memory_store_many, "Store several memories", _ADDS_OR_REPLACES),
-            _tool(self.memory_search, "Search memories", _READS),
-            _tool(self.memory_list, "List memories", _READS),
-            _tool(self.memory_history, "Show what a memory said before", _READS),
-            _tool(self.memory_update, "Change a memory", _CHANGES),
-            _tool(self.memory_supersede, "Replace what is no longer true", _ADDS),
-            _tool(self.memory_delete, "Delete a memory", _CHANGES),
+        made = [
+            self._tool(self.memory_recall, "Recall what is known", _READS),
+            self._tool(self.memory_remember, "Remember a conversation", _ADDS_ONCE),
+            self._tool(storing, "Store a memory", _ADDS_OR_REPLACES, spaces=writable or ()),
+            self._tool(self.memory_store_many, "Store several memories", _ADDS_OR_REPLACES),
+            self._tool(self.memory_search, "Search memories", _READS),
+            self._tool(self.memory_list, "List memories", _READS),
+            self._tool(self.memory_history, "Show what a memory said before", _READS),
+            self._tool(self.memory_statistics, "Count memories", _READS),
+            self._tool(self.memory_update, "Change a memory", _CHANGES),
+            self._tool(self.memory_supersede, "Replace what is no longer true", _ADDS),
+            self._tool(self.memory_pin, "Keep a memory in every prompt", _CHANGES),
+            self._tool(self.memory_delete, "Delete a memory", _CHANGES),
+            self._tool(self.memory_forget, "Delete memories by conditions", _CHANGES),
         ]
+        return [tool for tool in made if only is None or tool.name in only]
 
     async def memory_recall(
         self,
@@ -136,12 +158,12 @@ class MemoryTools:
     async def memory_store(
         self,
         content: Content,
-        metadata: Metadata,
+        metadata: Metadata = _NO_METADATA,
         collection: Collection | None = None,
         id: MemoryId | None = None,  # noqa: A002  (the document's word)
     ) -> Annotated[CallToolResult, StoredMemory]:
-        """Store a semantic memory or insight with structured metadata. Be specific and concise, 1 to 3 sentences; do
-        not store secrets. Storing under a known id replaces that memory."""
+        """Store a fact, a preference, a decision or an insight. Be specific and concise, 1 to 3 sentences; do not store
+        secrets. Storing under a known id replaces that memory."""
         (record,) = await store(self._shelf(collection), [Entry(content=content, metadata=metadata, id=id)])
         memory = stored(record, whole=True)
         return _answer(memory, text_of_stored(memory))
@@ -149,13 +171,13 @@ class MemoryTools:
     async def memory_store_shared(
         self,
         content: Content,
-        metadata: Metadata,
+        metadata: Metadata = _NO_METADATA,
         collection: Collection | None = None,
         id: MemoryId | None = None,  # noqa: A002  (the document's word)
         space: Space | None = None,
     ) -> Annotated[CallToolResult, StoredMemory]:
-        """Store a semantic memory or insight with structured metadata. Be specific and concise, 1 to 3 sentences; do
-        not store secrets. Storing under a known id replaces that memory. It is private unless a space is named."""
+        """Store a fact, a preference, a decision or an insight. Be specific and concise, 1 to 3 sentences; do not store
+        secrets. Storing under a known id replaces that memory. It is private unless a space is named."""
         if space is None or space == PRIVATE:
             return await self.memory_store(content, metadata, collection, id)
         reach, entry = self.owner(), Entry(content=content, metadata=metadata, id=id)
@@ -186,13 +208,13 @@ class MemoryTools:
         ranking: Annotated[
             Ranking,
             Field(
-                description='"distance" gives the nearest memories however far away they are; "relevance" also counts '
-                "words and context, and leaves out what does not answer the query"
+                description='"relevance" counts meaning, words and context, and leaves out what does not answer the '
+                'query; "distance" gives the nearest memories however far away they are'
             ),
-        ] = "distance",
+        ] = "relevance",
     ) -> Annotated[CallToolResult, SearchAnswer]:
-        """Search semantic memories for relevant context. Use natural language; filters combine. Results have a
-        distance: lower is more similar."""
+        """Search memories for relevant context. Use natural language; filters combine. Results have a distance: lower
+        is more similar."""
         reach, where = self._reading(collection, filter)
         hits = await reach.search(
             query,
@@ -240,6 +262,21 @@ class MemoryTools:
         answer = HistoryAnswer(id=id, versions=versions)
         return _answer(answer, text_of_history(answer))
 
+    async def memory_statistics(self) -> Annotated[CallToolResult, StatisticsAnswer]:
+        """Count what is remembered: by type and collection, and since when."""
+        handle = own(self.owner())
+        stats, names = await handle.stats(), await handle.collections()
+        answer = StatisticsAnswer(
+            memories=stats.records,
+            byType=dict(stats.by_kind),
+            collections={name: (await handle.bind(collection=name).stats()).records for name in names},
+            conversations=stats.sessions,
+            oldest=None if stats.oldest is None else milliseconds(stats.oldest),
+            newest=None if stats.newest is None else milliseconds(stats.newest),
+            withoutVectors=stats.vectors_pending,
+        )
+        return _answer(answer, text_of_statistics(answer))
+
     async def memory_update(
         self,
         id: MemoryId,  # noqa: A002  (as in `memory_store`)
@@ -263,6 +300,31 @@ class MemoryTools:
         answer = SupersedeAnswer.model_validate({**self._whole(record).model_dump(), "supersedes": id})
         return _answer(answer, f"Now {line_of(answer)}")
 
+    async def memory_pin(
+        self,
+        id: MemoryId,  # noqa: A002  (as in `memory_store`)
+        *,
+        pinned: Annotated[bool, Field(description="false: no longer")] = True,
+    ) -> Annotated[CallToolResult, PinAnswer]:
+        """Let a memory stand in every later prompt, such as a standing wish of the user. For very few."""
+        await pin(self.owner(), id, pinned=pinned)
+        said = "It is in every prompt from now on" if pinned else "It is no longer in every prompt"
+        return _answer(PinAnswer(id=id, pinned=pinned), f"{said}.")
+
+    async def memory_forget(
+        self,
+        filter: Filter,  # noqa: A002  (as in `memory_search`)
+        context: Calls,
+        collection: Collection | None = None,
+        expected: Annotated[int | None, Field(ge=1, description="How many the user agreed to delete")] = None,
+        agreed: Answered | None = None,
+    ) -> Annotated[CallToolResult, ForgetAnswer]:
+        """Delete for good all memories that satisfy a filter. The user is asked first; where the client cannot ask,
+        call it without `expected`, tell the user how many there are, and call it again with that number."""
+        number = None if can_ask(context) else expected  # the user has been asked
+        answer = await forget(self._shelf(collection), conditions(filter), expected=number, agreed=agreed)
+        return _answer(answer, text_of_forgotten(answer))
+
     async def memory_delete(
         self,
         id: MemoryId,  # noqa: A002  (as in `memory_store`)
@@ -283,6 +345,18 @@ class MemoryTools:
         if not isinstance(reach, SharedMemory):
             return shelf(reach, name), where
         return reach, where if name == EVERY_COLLECTION else replace(where, collection=name)
+
+    def _tool(
+        self,
+        function: Callable[..., Coroutine[Any, Any, object]],
+        title: str,
+        annotations: ToolAnnotations,
+        *,
+        spaces: Sequence[str] = (),
+    ) -> Tool:
+        if function == self.memory_forget:
+            function = Question(lambda named, given: (self._shelf(named), conditions(given))).asked_by(function)
+        return _tool(as_documented(function) if self.skynet else function, title, annotations, spaces=spaces)
 
     def _whole(self, record: MemoryRecord) -> StoredMemory:
         return stored(record, whole=True, space=space_of(self.owner(), record))
@@ -316,9 +390,9 @@ def _tool(
     arguments = tool.fn_metadata.arg_model  # created for this tool alone
     arguments.model_config["extra"] = "forbid"
     arguments.model_rebuild(force=True)
-    parameters = arguments.model_json_schema(by_alias=True)
+    parameters = compact(arguments.model_json_schema(by_alias=True), nullable=_CLEARED_BY_NULL)
     if spaces:
-        parameters["properties"]["space"]["enum"] = [PRIVATE, *spaces, None]
+        parameters["properties"]["space"]["enum"] = [PRIVATE, *spaces]
     return tool.model_copy(update={"parameters": parameters})
 
 

@@ -1,6 +1,6 @@
-"""Arguments and answers of the tools as pydantic models, as the Skynet document defines them.
+"""Arguments and answers of the tools as pydantic models; `skynet.py` has what the Skynet document narrows.
 
-Arguments of clients are checked here and nowhere else: enums, ranges, lengths, and unknown names.
+Arguments of clients are checked here and nowhere else: ranges, lengths, and unknown names.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ from typing import Annotated, Final, Literal
 from memory_core import InvalidInputError
 
 try:
-    from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+    from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, ValidationError
 except ImportError as error:
     raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
 
-DEFAULT_COLLECTION: Final = "skynet_memories"
-"""The collection named in the document."""
 PRIVATE: Final = "private"
 """Label of the caller's own memory."""
 EVERY_COLLECTION: Final = "*"
@@ -34,8 +32,6 @@ MAX_RESULTS: Final = 50
 MAX_BATCH: Final = 100
 """Most memories that one call stores."""
 
-MemoryType = Literal["insight", "fact", "preference", "pattern", "connection"]
-Emotion = Literal["curiosity", "satisfaction", "concern", "neutral", "excitement"]
 ListOrder = Literal["newest", "oldest", "importance", "accessed"]
 Ranking = Literal["distance", "relevance"]
 
@@ -65,40 +61,38 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Tags = Annotated[list[Name], Field(max_length=MAX_TAGS)]
 
 
-class Given(BaseModel):
+class Given(BaseModel, frozen=True, extra="forbid"):
     """What a client sends; a name that does not exist is refused, for a misspelt filter would find everything."""
 
-    model_config = ConfigDict(extra="forbid")
 
-
-class Metadata(Given):
+class Metadata(Given, frozen=True):
     """Structured metadata of a memory."""
 
-    type: Annotated[MemoryType, Field(description="Category of the memory")]
+    type: Annotated[Name, Field(description="Such as fact, preference, decision, lesson")] = "fact"
     user: Annotated[Name | None, Field(description="Whom the memory is about")] = None
     importance: Annotated[Share, Field(description="0.0 (ephemeral) to 1.0 (critical)")] = 0.5
-    confidence: Annotated[Share, Field(description="0.0 to 1.0")] = 0.8
-    emotion: Annotated[Emotion | None, Field(description="Emotional context")] = None
+    confidence: Annotated[Share, Field(description="0.0 to 1.0")] = 1.0
+    emotion: Annotated[Name | None, Field(description="Emotional context")] = None
     tags: Annotated[Tags, Field(description="Searchable tags")] = Field(default_factory=list[Name])
 
 
-class Changes(Given):
+class Changes(Given, frozen=True):
     """Metadata to change; what is left out stays as it is, and null clears `user` and `emotion`."""
 
-    type: MemoryType | None = None
+    type: Name | None = None
     user: Name | None = None
     importance: Share | None = None
     confidence: Share | None = None
-    emotion: Emotion | None = None
+    emotion: Name | None = None
     tags: Tags | None = None
 
 
-class Filter(Given):
+class Filter(Given, frozen=True):
     """Conditions on metadata, all of which must hold."""
 
-    type: Annotated[MemoryType | None, Field(description="Memory type")] = None
+    type: Annotated[Name | None, Field(description="Memory type")] = None
     user: Annotated[Name | None, Field(description="Whom the memory is about")] = None
-    emotion: Annotated[Emotion | None, Field(description="Emotional context")] = None
+    emotion: Annotated[Name | None, Field(description="Emotional context")] = None
     minImportance: Annotated[Share | None, Field(description="Least importance")] = None  # noqa: N815
     minConfidence: Annotated[Share | None, Field(description="Least confidence")] = None  # noqa: N815
     tags: Annotated[Tags, Field(description="Tags that the memory has, all of them")] = Field(
@@ -106,17 +100,18 @@ class Filter(Given):
     )
     since: Annotated[AwareDatetime | None, Field(description="Not older than this moment")] = None
     until: Annotated[AwareDatetime | None, Field(description="Older than this moment")] = None
+    asOf: Annotated[AwareDatetime | None, Field(description="What was true then, superseded or not")] = None  # noqa: N815
 
 
-class Entry(Given):
+class Entry(Given, frozen=True):
     """One memory of a batch."""
 
     content: Content
-    metadata: Metadata
+    metadata: Metadata = Metadata()
     id: MemoryId | None = None
 
 
-class SaidMessage(Given):
+class SaidMessage(Given, frozen=True):
     """One message of a conversation."""
 
     role: Annotated[Literal["user", "assistant", "tool"], Field(description="Who spoke")]
@@ -220,6 +215,40 @@ class SupersedeAnswer(StoredMemory):
     """The memory that took the place of another one."""
 
     supersedes: str
+
+
+class PinAnswer(BaseModel):
+    """Whether a memory is pinned."""
+
+    id: str
+    pinned: bool
+
+
+class StatisticsAnswer(BaseModel):
+    """Counts of the caller's own memories."""
+
+    memories: int
+    byType: dict[str, int]  # noqa: N815
+    collections: dict[str, int]
+    conversations: int
+    oldest: int | None = None
+    newest: int | None = None
+    """Unix times in milliseconds; left out without memories."""
+    withoutVectors: int  # noqa: N815
+    """Texts that are found by their words only until their vectors are computed."""
+
+
+class ForgetAnswer(BaseModel):
+    """The receipt of a deletion by conditions."""
+
+    matching: int
+    """How many memories satisfied the conditions."""
+    deleted: int
+    """All of them or none."""
+    ids: list[str]
+    """Of those deleted."""
+    filesClean: bool | None = None  # noqa: N815
+    """See `DeleteAnswer`; left out if nothing was deleted."""
 
 
 class DeleteAnswer(BaseModel):

@@ -80,16 +80,18 @@ class Caller:
 
 
 @asynccontextmanager
-async def in_process(handle: Served, collection: str | None = None) -> AsyncIterator[Caller]:
-    """A client beside the server."""
-    async with Client(memory_server(handle, collection=collection)) as client:
+async def in_process(
+    handle: Served, collection: str | None = None, *, skynet: bool = True, **options: Any
+) -> AsyncIterator[Caller]:
+    """A client beside the server, which is Skynet's unless a test says otherwise."""
+    async with Client(memory_server(handle, collection=collection, skynet=skynet, **options)) as client:
         yield Caller(client)
 
 
 @asynccontextmanager
 async def over_stdio(db: Path, *options: str, user: str = "ann") -> AsyncIterator[Caller]:
     """A client with a server process of its own."""
-    arguments = ["-m", "memory_mcp", "--db", str(db), "--app", "demo", "--user", user, *options]
+    arguments = ["-m", "memory_mcp", "--db", str(db), "--app", "demo", "--skynet", "--user", user, *options]
     async with Client(StdioServerParameters(command=sys.executable, args=arguments, env=ENVIRONMENT)) as client:
         yield Caller(client)
 
@@ -106,7 +108,7 @@ async def over_http(url: str, token: str | None = None) -> AsyncIterator[Caller]
 @asynccontextmanager
 async def http_beside(handle: Served, tokens: TokenVerifier | None = None, *hosts: str) -> AsyncIterator[str]:
     """A server on this test's own loop; its address."""
-    app = http_app(memory_server(handle, tokens=tokens), hosts=hosts)
+    app = http_app(memory_server(handle, skynet=True, tokens=tokens), hosts=hosts)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
@@ -124,7 +126,7 @@ async def http_beside(handle: Served, tokens: TokenVerifier | None = None, *host
 async def http_server(db: Path, *options: str) -> AsyncIterator[str]:
     """A server in a process of its own; its address."""
     command: Sequence[str] = [
-        *(sys.executable, "-m", "memory_mcp", "--db", str(db), "--app", "demo", "--http", "0", *options)
+        *(sys.executable, "-m", "memory_mcp", "--db", str(db), "--app", "demo", "--skynet", "--http", "0", *options)
     ]
     server = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE, env=ENVIRONMENT)
     assert server.stderr is not None

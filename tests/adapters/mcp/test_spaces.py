@@ -56,7 +56,7 @@ async def test_a_model_may_store_in_a_writable_space_and_in_no_other(both: Share
     fact = {"type": "fact", "importance": 0.9}
     async with in_process(both) as caller:
         (tool,) = [tool for tool in (await caller.client.list_tools()).tools if tool.name == "memory_store"]
-        assert tool.input_schema["properties"]["space"]["enum"] == ["private", "team", None]
+        assert tool.input_schema["properties"]["space"]["enum"] == ["private", "team"]
         shared = await caller.ok("memory_store", content="Tea at four", metadata=fact, space="team")
         assert (shared["space"], shared["collection"], shared["metadata"]["importance"]) == (
             "team",

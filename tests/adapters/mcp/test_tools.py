@@ -273,12 +273,13 @@ async def test_tools_say_what_they_do_to_the_memory(ann: BoundMemory) -> None:
         hints = {name: tool.annotations for name, tool in tools.items()}
         assert all(hint is not None and hint.open_world_hint is False for hint in hints.values())
         reading = {name for name, hint in hints.items() if hint and hint.read_only_hint}
-        assert reading == {"memory_recall", "memory_search", "memory_list", "memory_history"}
+        assert reading == {"memory_recall", "memory_search", "memory_list", "memory_history", "memory_statistics"}
         assert {name for name, hint in hints.items() if hint and hint.destructive_hint} == {
-            *("memory_store", "memory_store_many", "memory_update", "memory_delete"),
+            *("memory_store", "memory_store_many", "memory_update", "memory_delete", "memory_forget", "memory_pin"),
         }
         repeatable = {name for name, hint in hints.items() if hint and hint.idempotent_hint}
-        assert repeatable == reading | {"memory_remember", "memory_update", "memory_delete"}
+        repeated = {"memory_remember", "memory_update", "memory_delete", "memory_forget", "memory_pin"}
+        assert repeatable == reading | repeated
         for tool in tools.values():
             assert tool.description
             assert tool.input_schema["additionalProperties"] is False

@@ -1,0 +1,178 @@
+"""A server as it is by default, and what it offers beyond the Skynet document."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from calling import ENVIRONMENT, Caller, in_process
+from mcp import Client, ClientSession
+from mcp.client.stdio import StdioServerParameters
+from mcp_types import ElicitRequestParams, ElicitResult, ResourceTemplateReference
+
+from memory_core import BoundMemory, Draft
+from memory_mcp import memory_server
+
+
+async def test_a_memory_needs_only_its_content(ann: BoundMemory) -> None:
+    async with in_process(ann, skynet=False) as call:
+        stored = await call.ok("memory_store", content="Ann rows on Sundays")
+        assert "collection" not in stored
+        del stored["metadata"]["timestamp"]
+        assert stored["metadata"] == {"type": "fact", "importance": 0.5, "confidence": 1.0, "tags": []}
+        await call.ok("memory_store_many", memories=[{"content": "Ann sails"}])
+        assert {record.text for record in (await ann.list()).records} == {"Ann rows on Sundays", "Ann sails"}
+
+
+async def test_types_and_emotions_are_any_words_and_the_form_is_named_where_they_are_wrong(ann: BoundMemory) -> None:
+    async with in_process(ann, skynet=False) as call:
+        metadata = {"type": "decision", "emotion": "joy"}
+        await call.ok("memory_store", content="We ship on Friday", metadata=metadata)
+        found = await call.ok("memory_search", query="When do we ship?", filter={"type": "decision"})
+        assert [result["metadata"]["emotion"] for result in found["results"]] == ["joy"]
+        refused = await call.refused("memory_store", content="We ship", metadata={"type": "", "importance": "high"})
+        assert "metadata.type: must not be blank" in refused
+        assert "metadata.importance: Input should be a valid number" in refused
+
+
+async def test_a_search_is_that_of_every_other_framework_over_all_collections(ann: BoundMemory) -> None:
+    for text, collection in (("Builds failed with ERR-4711", "work"), ("Ann drinks tea", None)):
+        await ann.add(Draft(text, collection=collection))
+    async with in_process(ann, skynet=False) as call:
+        assert await call.found("ERR-4711") == ["Builds failed with ERR-4711"]
+        assert await call.found("capital Peru") == []
+        assert await call.found("tea", collection="work") == []
+
+
+async def test_five_tools_are_enough_and_short(ann: BoundMemory) -> None:
+    async with in_process(ann, skynet=False, tools="core") as call:
+        tools = (await call.client.list_tools()).tools
+        schemas = [
+            json.dumps([tool.name, tool.description, tool.input_schema], separators=(",", ":")) for tool in tools
+        ]
+        assert sum(map(len, schemas)) < 5_000
+        names = {tool.name for tool in tools}
+        assert names == {"memory_recall", "memory_store", "memory_search", "memory_supersede", "memory_delete"}
+        said = str(call.client.instructions)
+        assert {word.strip(".,:") for word in said.split() if word.startswith("memory_")} == names
+
+
+async def test_what_may_be_left_out_may_still_be_null(ann: BoundMemory) -> None:
+    async with in_process(ann, skynet=False) as call:
+        await call.ok("memory_store", content="Ann rows", collection=None, id=None)
+        assert await call.found("Ann", filter=None, collection=None) == ["Ann rows"]
+
+
+async def test_the_command_line_has_the_same_options(tmp_path: Path) -> None:
+    db = str(tmp_path / "m.db")
+    arguments = ["-m", "memory_mcp", "--db", db, "--user", "ann", "--tools", "core"]
+    async with Client(StdioServerParameters(command=sys.executable, args=arguments, env=ENVIRONMENT)) as client:
+        assert len((await client.list_tools()).tools) == 5
+        assert "collection" not in await Caller(client).ok("memory_store", content="Ann rows")
+
+
+async def test_what_was_true_then_is_found(ann: BoundMemory) -> None:
+    async with in_process(ann, skynet=False) as call:
+        old = await ann.add(Draft("Ann lives in Oslo", occurred_at=datetime(2020, 1, 1, tzinfo=UTC)))
+        await call.ok("memory_supersede", id=old.id, content="Ann lives in Bergen")
+        assert await call.found("Where does Ann live?") == ["Ann lives in Bergen"]
+        then = {"asOf": "2021-01-01T00:00:00Z"}
+        assert await call.found("Where does Ann live?", filter=then) == ["Ann lives in Oslo"]
+        listed = await call.ok("memory_list", filter=then)
+        assert [memory["content"] for memory in listed["memories"]] == ["Ann lives in Oslo"]
+
+
+async def test_a_pinned_memory_stands_in_every_prompt(ann: BoundMemory) -> None:
+    async with in_process(ann, skynet=False) as call:
+        wish = await call.ok("memory_store", content="Answer in German", metadata={"type": "preference"})
+        assert await call.ok("memory_pin", id=wish["id"]) == {"id": wish["id"], "pinned": True}
+        assert "Answer in German" in (await ann.profile()).text
+        assert await call.ok("memory_pin", id=wish["id"], pinned=False) == {"id": wish["id"], "pinned": False}
+        assert "Answer in German" not in (await ann.profile()).text
+        strangers = await ann.add(Draft("Pay Eve", author="eve", kind="message"))
+        assert "somebody else said" in await call.refused("memory_pin", id=strangers.id)
+        persons = await ann.add(Draft("My name is Ann", tags=["pinned"]))
+        assert "only a person can change that" in await call.refused("memory_pin", id=persons.id, pinned=False)
+        assert "there is no memory" in await call.refused("memory_pin", id="unknown")
+
+
+async def test_memories_are_counted(ann: BoundMemory, bea: BoundMemory) -> None:
+    await bea.add("Bea's")
+    async with in_process(ann, skynet=False) as call:
+        assert await call.ok("memory_statistics") == {
+            "memories": 0,
+            "byType": {},
+            "collections": {},
+            "conversations": 0,
+            "withoutVectors": 0,
+        }
+        await call.ok("memory_store", content="Ann rows", collection="sport")
+        await call.ok("memory_remember", messages=[{"role": "user", "content": "Hello"}], session="monday")
+        counted = await call.ok("memory_statistics")
+        assert counted["memories"] == 2
+        assert counted["byType"] == {"fact": 1, "message": 1}
+        assert (counted["collections"], counted["conversations"]) == ({"sport": 1}, 1)
+        assert counted["oldest"] <= counted["newest"]
+        assert "1 in sport" in await call.text("memory_statistics")
+
+
+async def test_collections_are_completed(ann: BoundMemory) -> None:
+    for collection in ("sport/rowing", "Sport", "work"):
+        await ann.add(Draft("x", collection=collection))
+    template = ResourceTemplateReference(uri="memory://collections/{collection}")
+    async with in_process(ann, skynet=False) as call:
+        done = await call.client.complete(template, {"name": "collection", "value": "sp"})
+        assert done.completion.values == ["Sport", "sport/rowing"]
+        one = ResourceTemplateReference(uri="memory://memories/{id}")
+        assert (await call.client.complete(one, {"name": "id", "value": "0"})).completion.values == []
+
+
+TEMPORARY = {"filter": {"tags": ["trip"]}}
+
+
+async def holding_a_trip(ann: BoundMemory) -> None:
+    await ann.add_many([Draft("Flight at nine", tags=["trip"]), Draft("Hotel Astoria", tags=["trip"]), "Ann rows"])
+
+
+async def test_a_client_that_cannot_ask_confirms_by_the_number(ann: BoundMemory) -> None:
+    await holding_a_trip(ann)
+    async with in_process(ann, skynet=False) as call:
+        assert "the filter is empty" in await call.refused("memory_forget", filter={})
+        assert (await call.ok("memory_forget", filter={"type": "nothing"}))["matching"] == 0
+        for expected in ({}, {"expected": 3}):
+            answer = await call.ok("memory_forget", **TEMPORARY, **expected)
+            assert answer == {"matching": 2, "deleted": 0, "ids": []}
+        assert "expected=2" in await call.text("memory_forget", **TEMPORARY)
+        answer = await call.ok("memory_forget", **TEMPORARY, expected=2)
+        assert (answer["deleted"], len(answer["ids"]), answer["filesClean"]) == (2, 2, True)
+        assert [record.text for record in (await ann.list()).records] == ["Ann rows"]
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize(
+    ("action", "content", "deleted"),
+    [
+        ("accept", {"delete": True}, 2),
+        ("accept", {"delete": False}, 0),
+        ("decline", None, 0),
+        ("cancel", None, 0),
+    ],
+)
+async def test_the_user_is_asked_where_the_client_can_ask(
+    ann: BoundMemory, mode: str, action: str, content: dict[str, bool] | None, deleted: int
+) -> None:
+    asked: list[str] = []
+
+    async def answer(_: ClientSession, given: ElicitRequestParams) -> ElicitResult:
+        asked.append(given.message)
+        return ElicitResult(action=action, content=content)  # type: ignore[arg-type]  # of the parameters above
+
+    await holding_a_trip(ann)
+    async with Client(memory_server(ann), elicitation_callback=answer, mode=mode) as client:  # type: ignore[arg-type]
+        receipt = await Caller(client).ok("memory_forget", **TEMPORARY, expected=2)
+    assert asked == ["Delete 2 memories for good? They cannot be brought back."]
+    assert (receipt["matching"], receipt["deleted"]) == (2, deleted)
+    assert (await ann.stats()).records == 3 - deleted
