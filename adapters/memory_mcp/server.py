@@ -78,11 +78,7 @@ def memory_server(
         ScopeError: The handle is not bound to a user and there are no tokens, or it is bound to another collection.
     """
     owner = owner_of_calls(memory, has_tokens=tokens is not None)
-    handle = own(memory) if isinstance(memory, BoundMemory | SharedMemory) else None
-    usual = COLLECTION if skynet else EVERY_COLLECTION
-    default = collection or (handle and handle.scope.collection) or usual
-    if handle is not None and default != EVERY_COLLECTION:
-        handle.bind(collection=default)  # raises if it contradicts the handle
+    default = _collection(memory, collection, COLLECTION if skynet else EVERY_COLLECTION)
     server = MCPServer(
         name="memory",
         title="Long-term memory",
@@ -99,6 +95,15 @@ def memory_server(
     )
     MemoryResources(owner).register(server)
     return server
+
+
+def _collection(memory: Served, named: str | None, usual: str) -> str:
+    """The collection for calls that name none."""
+    handle = own(memory) if isinstance(memory, BoundMemory | SharedMemory) else None
+    chosen = named or (handle and handle.scope.collection) or usual
+    if handle is not None and chosen != EVERY_COLLECTION:
+        handle.bind(collection=chosen)  # raises if it contradicts the handle
+    return chosen
 
 
 def http_app(server: MCPServer, *, hosts: Sequence[str] = ()) -> Starlette:
