@@ -24,10 +24,9 @@ async def main() -> None:
             ann = memory.bind(user="ann")
             await ann.add("Ann's spare key is with Mrs Okafor")  # by an agent of SPADE, ADK or LangChain
 
-            arguments = ["-m", "memory_mcp", "--db", str(db), "--user", "ann", "--collection", "*"]
+            arguments = ["-m", "memory_mcp", "--db", str(db), "--user", "ann"]
             async with Client(StdioServerParameters(command=sys.executable, args=arguments)) as client:
-                query = {"query": "Who has a key?", "ranking": "relevance"}
-                found = await client.call_tool("memory_search", query)
+                found = await client.call_tool("memory_search", {"query": "Who has a key?"})
                 print(found.content[0].model_dump()["text"])
                 fact = {"content": "Mrs Okafor moves to Lagos in June", "metadata": {"type": "fact", "importance": 0.9}}
                 await client.call_tool("memory_store", fact)
