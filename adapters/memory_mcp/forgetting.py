@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from memory_core import BoundMemory, InvalidInputError, Where
 from memory_core.adapting import every_record, scrubbed
-from memory_mcp.values import Collection, Filter, ForgetAnswer
+from memory_mcp.values import Filter, ForgetAnswer
 
 try:
     from mcp.server.elicitation import AcceptedElicitation, CancelledElicitation, DeclinedElicitation
@@ -46,7 +46,7 @@ class Question:
 
         async def ask(
             filter: Filter,  # noqa: A002  (the tool's)
-            collection: Collection | None,
+            collection: str | None,
             context: Context[Any, Any],
         ) -> Agreement | Elicit[Agreement]:
             handle, where = self.selected(collection, filter)
@@ -67,7 +67,7 @@ class Question:
         }
         ask.__annotations__ = {
             "filter": Filter,
-            "collection": Collection | None,
+            "collection": str | None,
             "context": Context[Any, Any],
             "return": Agreement | Elicit[Agreement],
         }

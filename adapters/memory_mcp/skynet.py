@@ -25,7 +25,7 @@ Tool = Callable[..., Coroutine[Any, Any, object]]
 class SkynetMetadata(Metadata, frozen=True):
     """Structured metadata of a memory."""
 
-    type: Annotated[MemoryType, Field(description="Category of the memory")]
+    type: MemoryType = Field(default=..., description="Category of the memory")  # required, as the ellipsis says
     confidence: Annotated[Share, Field(description="0.0 to 1.0")] = 0.8
     emotion: Annotated[Emotion | None, Field(description="Emotional context")] = None
 
@@ -47,7 +47,7 @@ class SkynetFilter(Filter, frozen=True):
 class SkynetEntry(Entry, frozen=True):
     """One memory of a batch."""
 
-    metadata: SkynetMetadata
+    metadata: SkynetMetadata = Field(default=...)
 
 
 _REQUIRED: Final = inspect.Parameter.empty

@@ -75,7 +75,7 @@ except ImportError as error:
 Calls = Context[Any, Any]  # the SDK's call context; this server does not use its type parameters
 
 _NO_METADATA: Final = Metadata()
-_CLEARED_BY_NULL: Final = dict.fromkeys(("Changes", "SkynetChanges"), ("user", "emotion"))
+_CLEARED_BY_NULL: Final = {"Changes": ("user", "emotion"), "SkynetChanges": ("user", "emotion")}
 _READS: Final = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
