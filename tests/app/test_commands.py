@@ -44,6 +44,7 @@ def invocations(folder: Path, id: str, other: str) -> dict[str, list[str]]:  # n
     """A call of every command on a memory with two records, in an order in which all of them work."""
     lines = json.dumps({"at": "2026-03-02T09:12:00+01:00", "session": "s", "author": "Nadia", "text": "The tide turns"})
     (folder / "talk.jsonl").write_text(f"{lines}\n")
+    (folder / "questions.jsonl").write_text(f"{json.dumps({'question': 'Where is the key?', 'expect': id})}\n")
     return {
         "add": ["add", "Ann drinks green tea", "--kind", "preference", "--tag", "tea", "--importance", "0.7"],
         "search": ["search", "Where is the key?", "--explain"],
@@ -55,6 +56,7 @@ def invocations(folder: Path, id: str, other: str) -> dict[str, list[str]]:  # n
         "supersede": ["supersede", other, "Ann lives in Rome"],
         "history": ["history", id],
         "stats": ["stats", "--all"],
+        "eval": ["eval", "questions.jsonl"],
         "maintain": ["maintain", "--dry-run"],
         "ingest": ["ingest", "talk.jsonl"],
         "export": ["export", "all.jsonl", "--overwrite"],
@@ -531,6 +533,9 @@ def test_the_page_on_the_command_line_shows_what_the_commands_print(run: Run) ->
     """Every line below a command is part of what it prints."""
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     lines = [line for block in re.findall(r"(?s)```console\n(.*?)```", page) for line in block.splitlines()]
+    questions = re.search(r"(?s)```json\n(.*?)```", page.partition("### On your own questions")[2])
+    assert questions is not None
+    Path("questions.jsonl").write_text(questions[1])
     printed = ""
     for line in lines:
         if line.startswith("$ memory-core "):

@@ -1,0 +1,175 @@
+"""`eval`: how well the memory answers questions of your own."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from memory_core.app import showing
+from memory_core.app.command import Answer, Invocation
+from memory_core.app.settings import NONE, embedder_of
+from memory_core.app.why import NOTHING_IN_COMMON, explained
+from memory_core.errors import InvalidInputError
+from memory_core.evaluation.evaluation import BUDGETS, KS, LIMIT, OURS, Evaluation, Found, evaluate
+from memory_core.evaluation.questions import read_questions, resolve, templates
+from memory_core.every_record import every_record
+from memory_core.handle import BoundMemory, settled
+from memory_core.memory import Memory
+from memory_core.transfer.migrate import migrate
+from memory_core.values.progress import Progress
+
+
+async def eval_(
+    invocation: Invocation,
+    *,
+    questions: Annotated[str, typer.Argument(metavar="QUESTIONS", help="A file, one JSON object a line; - reads it.")],
+    make: Annotated[
+        int | None,
+        typer.Option("--make", min=1, metavar="N", help="Write the file instead: N questions for a person to edit."),
+    ] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option("--beside", metavar="EMBEDDER", help="Also with another model of vectors; can be repeated."),
+    ] = None,
+) -> Answer:
+    """Measure how well the memory answers questions of your own.
+
+    A line of QUESTIONS is {"question": "Who has a key?", "expect": ["an id, or words of the memory"]}; without
+    "expect", nothing is to be found. Beside the search stand BM25, the cosine, and their fusion over the same memories.
+    """
+    owner = await invocation.owner()
+    if make is not None:
+        return await _made(owner, Path(questions), make)
+    asked = read_questions(_lines(questions))
+    resolve(asked, await every_record(owner))  # before a model is loaded or anything is copied
+    async with _others(invocation, beside or ()) as others:
+        with invocation.progress("asking") as tell:
+            done = await evaluate(
+                owner,
+                asked,
+                others=others,
+                has_vectors=invocation.settings.embedder != NONE,
+                tell=lambda done, total: tell(Progress(done, total, "questions")),
+            )
+    misses = [(each, await _why(owner, each)) for each in done.missed]
+    return Answer(_value(done, misses), Group(*_view(done, misses)))
+
+
+def _lines(place: str) -> list[str]:
+    if place == "-":
+        return sys.stdin.read().splitlines()
+    try:
+        return Path(place).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"the questions in {place!r} cannot be read: {error}") from error
+
+
+async def _made(owner: BoundMemory, file: Path, count: int) -> Answer:
+    """Write templates of questions."""
+    records = [record for record in await every_record(owner) if record.text.strip()]
+    if not records:
+        raise InvalidInputError(f"{owner.scope.app}/{owner.scope.user} has no memories to ask about")
+    lines = list(templates(records, count))
+    try:
+        with file.open("x", encoding="utf-8") as out:
+            out.writelines(f"{line}\n" for line in lines)
+    except FileExistsError as error:
+        raise InvalidInputError(f"{str(file)!r} exists; give another name, or delete it first") from error
+    said = f"{len(lines)} templates in {file}: write each question as a person would ask it, in words of their own"
+    return Answer({"file": str(file), "questions": len(lines)}, Text(showing.plain(said)))
+
+
+@asynccontextmanager
+async def _others(invocation: Invocation, embedders: Sequence[str]) -> AsyncIterator[dict[str, BoundMemory]]:
+    """The same memories with other models of vectors."""
+    async with AsyncExitStack() as stack:
+        others: dict[str, BoundMemory] = {}
+        for name in embedders:
+            copy = await stack.enter_async_context(Memory(":memory:", embedder=embedder_of(name)))
+            with invocation.progress(f"vectors of {name}") as tell:
+                await migrate(await invocation.memory(), copy, progress=tell)
+            others[f"with {name}"] = copy.bind(app=invocation.settings.app, user=invocation.settings.user)
+            if name != NONE:
+                await settled(others[f"with {name}"])
+        yield others
+
+
+async def _why(owner: BoundMemory, missed: Found) -> str:
+    """Why an expected memory is not among the first hits."""
+    (resolved,) = resolve([missed.question], await every_record(owner))
+    lacking = next(
+        wanted for wanted, rank in zip(resolved.wanted, missed.ranks[OURS], strict=True) if rank is None or rank > LIMIT
+    )
+    found = await explained(owner, missed.question.text, min(lacking))
+    if found is None:
+        return NOTHING_IN_COMMON
+    reason = "it is below the first ten" if found.reason == "shown" else showing.REASONS[found.reason]
+    return f"rank {found.rank}: {reason}"
+
+
+def _value(done: Evaluation, misses: Sequence[tuple[Found, str]]) -> dict[str, Any]:
+    answerable = done.answerable
+    return {
+        "questions": len(done.found),
+        "answerable": len(answerable),
+        "found": {name: {str(k): _share(done.share(name, k)) for k in KS} for name in done.systems},
+        "ahead": {
+            name: {str(k): dict(zip(("by", "error"), map(_share, done.difference(name, k)), strict=True)) for k in KS}
+            for name in done.systems
+            if name != OURS
+        },
+        "blocks": {str(budget): _share(done.in_block(budget)) for budget in BUDGETS},
+        "silent": _share(done.silent),
+        "misses": [
+            {"question": each.question.text, "expected": list(each.question.expected), "why": why}
+            for each, why in misses
+        ],
+    }
+
+
+def _share(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, 4)
+
+
+def _view(done: Evaluation, misses: Sequence[tuple[Found, str]]) -> list[RenderableType]:
+    head = [f"{len(done.answerable)} questions", *(f"first {k}" for k in KS), "we are ahead at 10 by"]
+    rows = [
+        (
+            name,
+            *(_percent(done.share(name, k)) for k in KS),
+            "" if name == OURS else _ahead(*done.difference(name, LIMIT)),
+        )
+        for name in done.systems
+    ]
+    views: list[RenderableType] = [showing.table(head, rows)] if done.answerable else []
+    if done.answerable:
+        shares = [_percent(done.in_block(budget)) for budget in BUDGETS]
+        blocks = [f"block of {budget:,} characters" for budget in BUDGETS]
+        views.append(showing.table(("whole answer in a", "% of questions"), list(zip(blocks, shares, strict=True))))
+    if len(done.found) > len(done.answerable):
+        count = len(done.found) - len(done.answerable)
+        silent = round(count * done.silent)
+        views.append(Text(f"{silent} of {count} questions without an answer found nothing."))
+    if misses:
+        lines = [(showing.line(each.question.text), why) for each, why in misses]
+        views.append(showing.table(("not whole among the first ten", "why"), lines))
+    return views
+
+
+def _percent(share: float) -> str:
+    return "" if math.isnan(share) else f"{100 * share:.0f}"
+
+
+def _ahead(by: float, error: float) -> str:
+    return f"{100 * by:+.0f}" + ("" if math.isnan(error) else f" +- {100 * error:.0f}")
+
+
+COMMANDS: Final = {"eval": eval_}
