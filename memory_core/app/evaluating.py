@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -88,7 +88,7 @@ async def _made(owner: BoundMemory, file: Path, count: int) -> Answer:
 
 
 @asynccontextmanager
-async def _others(invocation: Invocation, embedders: Sequence[str]) -> AsyncIterator[dict[str, BoundMemory]]:
+async def _others(invocation: Invocation, embedders: Sequence[str]) -> AsyncGenerator[dict[str, BoundMemory]]:
     """The same memories with other models of vectors."""
     async with AsyncExitStack() as stack:
         others: dict[str, BoundMemory] = {}

@@ -6,7 +6,7 @@ import json
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import MemoryRecord
@@ -66,17 +66,21 @@ def json_of(number: int, line: str) -> object:
 
 
 def _question(number: int, value: object) -> Question:
-    given = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    text, expected = given.get("question"), given.get("expect", [])
-    listed: list[object] = (
-        [expected] if isinstance(expected, str) else expected if isinstance(expected, list) else [None]
-    )
-    texts = [each for each in listed if isinstance(each, str) and each.strip()]
-    if not isinstance(text, str) or not text.strip() or len(texts) != len(listed):
+    given = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    text, expected = given.get("question"), _texts(given.get("expect", []))
+    if not isinstance(text, str) or not text.strip() or expected is None:
         raise InvalidInputError(
-            f'line {number} is no question: {shown(value)}; write {{"question": "...", "expect": ["an id, or words"]}}'
+            f"line {number} is no question: {shown(given or value)}; write "
+            '{"question": "...", "expect": ["an id, or words"]}'
         )
-    return Question(text, texts)
+    return Question(text, expected)
+
+
+def _texts(value: object) -> list[str] | None:
+    """A string or a list of strings as a list; `None` for anything else."""
+    listed = cast("list[object]", value) if isinstance(value, list) else [value]
+    texts = [each for each in listed if isinstance(each, str) and each.strip()]
+    return texts if len(texts) == len(listed) else None
 
 
 def resolve(questions: Iterable[Question], records: Sequence[MemoryRecord]) -> list[Resolved]:
