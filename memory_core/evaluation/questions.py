@@ -66,12 +66,12 @@ def json_of(number: int, line: str) -> object:
 
 
 def _question(number: int, value: object) -> Question:
+    line = shown(value)
     given = cast("dict[str, object]", value) if isinstance(value, dict) else {}
     text, expected = given.get("question"), _texts(given.get("expect", []))
     if not isinstance(text, str) or not text.strip() or expected is None:
         raise InvalidInputError(
-            f"line {number} is no question: {shown(given or value)}; write "
-            '{"question": "...", "expect": ["an id, or words"]}'
+            f'line {number} is no question: {line}; write {{"question": "...", "expect": ["an id, or words"]}}'
         )
     return Question(text, expected)
 

@@ -79,7 +79,7 @@ def test_the_figures_are_those_of_an_independent_count(corpus: str, run: Run, tm
 
 
 def test_blocks_and_silence_are_measured(file: Path, run: Run, tmp_path: Path) -> None:
-    asked = [
+    asked: list[dict[str, Any]] = [
         {"question": "Who can let me in?", "expect": ["mrs   OKAFOR"]},
         {"question": "Which sport does Ann do, and when does the ferry leave?", "expect": [SPORT, FERRY]},
         {"question": "What is the capital of Peru?"},
