@@ -26,7 +26,7 @@ from memory_core.errors import reason_for_log
 from memory_core.every_record import every_record
 from memory_core.handle import owned_by, scrubbed, settled
 from memory_core.models import Mode, Order
-from memory_core.profile import PINNED, PINNED_BY_MODEL, with_profile
+from memory_core.profile import PINNED, PINNED_BY_MODEL, tags_of_pin, with_profile
 from memory_core.protocols import AgentMemory
 from memory_core.recall.block import remembered_block
 from memory_core.recall.recalling import recall as recall_with
@@ -160,6 +160,7 @@ __all__ = [
     "said",
     "scrubbed",
     "settled",
+    "tags_of_pin",
     "take_back",
     "take_back_where",
     "threaded",

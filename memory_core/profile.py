@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol, runtime_checkable
 
-from memory_core.errors import UnsupportedError
+from memory_core.errors import InvalidInputError, UnsupportedError
 from memory_core.models import MemoryRecord
 from memory_core.protocols import Searching
 from memory_core.recall.quoting import printable
-from memory_core.values.checks import check_count
+from memory_core.values.checks import check_count, shown
 from memory_core.where.where import Where
 
 PINNED: Final = "pinned"
@@ -92,6 +92,28 @@ def speaks_for(record: MemoryRecord, owner: str | None) -> bool:
     """
     names = {name.casefold() for name in (owner, record.agent, "user") if name is not None}
     return record.role in (None, "user") and (record.author is None or record.author.casefold() in names)
+
+
+def tags_of_pin(record: MemoryRecord, *, owner: str | None, pinned: bool) -> tuple[str, ...]:
+    """The tags of a memory that a model pins, or pins no longer.
+
+    Args:
+        record: The memory.
+        owner: The name under which the owner speaks.
+        pinned: Whether it is pinned from now on.
+
+    Raises:
+        InvalidInputError: Somebody else said it, or a person pinned it: only a person can change that.
+    """
+    if pinned and not speaks_for(record, owner):
+        raise InvalidInputError(
+            f"{shown(record.id)} is what somebody else said, which only a person can pin; store what the user wants, "
+            "and pin that"
+        )
+    if not pinned and PINNED in record.tags:
+        raise InvalidInputError(f"a person pinned {shown(record.id)}; only a person can change that")
+    others = tuple(tag for tag in record.tags if tag != PINNED_BY_MODEL)
+    return (*others, PINNED_BY_MODEL) if pinned else others
 
 
 async def read_profile(memory: Searching, *, owner: str | None, max_chars: int, now: datetime) -> Profile:

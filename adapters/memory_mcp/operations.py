@@ -20,7 +20,7 @@ from memory_core import (
     SharedMemory,
     Where,
 )
-from memory_core.adapting import PINNED, PINNED_BY_MODEL
+from memory_core.adapting import PINNED, PINNED_BY_MODEL, tags_of_pin
 from memory_mcp.owners import Reach, own
 from memory_mcp.showing import milliseconds
 from memory_mcp.values import EVERY_COLLECTION, Changes, Entry, Filter
@@ -102,15 +102,8 @@ async def pin(handle: Reach, memory_id: str, *, pinned: bool) -> None:
         RecordNotFoundError: There is no such memory.
     """
     old = await _known(handle, memory_id)
-    if pinned and old.author is not None and old.author != own(handle).scope.user:
-        raise InvalidInputError(
-            f"{memory_id!r} is what somebody else said, which only a person can pin; store what the user wants, and "
-            "pin that"
-        )
-    if not pinned and PINNED in old.tags:
-        raise InvalidInputError(f"a person pinned {memory_id!r}; only a person can change that")
-    tags = tuple(tag for tag in old.tags if tag != PINNED_BY_MODEL)
-    await handle.update(memory_id, Patch(tags=(*tags, PINNED_BY_MODEL) if pinned else tags))
+    tags = tags_of_pin(old, owner=own(handle).scope.user, pinned=pinned)
+    await handle.update(memory_id, Patch(tags=tags))
 
 
 async def change(handle: Reach, memory_id: str, content: str | None, changes: Changes | None) -> MemoryRecord:

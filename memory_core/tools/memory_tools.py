@@ -13,7 +13,7 @@ from typing import Final, Literal, cast
 
 from memory_core.errors import MemoryCoreError, UnsupportedError
 from memory_core.models import Draft, Json, MemoryRecord, Patch
-from memory_core.profile import PINNED, PINNED_BY_MODEL, speaks_for
+from memory_core.profile import tags_of_pin
 from memory_core.protocols import AgentMemory, Clock
 from memory_core.recall.quoting import excerpt, quoted
 from memory_core.recall.reads import count_reads
@@ -210,15 +210,7 @@ async def _pin(context: ToolContext, given: Arguments) -> ToolResult:
     record = next(iter(page.records), None)
     if record is None:
         raise ToolInputError(f"there is no memory {shown(memory_id)}")
-    if pinned and not speaks_for(record, context.author):
-        raise ToolInputError(
-            f"{shown(memory_id)} is what somebody else said, which only a person can pin; store what the user "
-            "wants, and pin that"
-        )
-    if not pinned and PINNED in record.tags:
-        raise ToolInputError(f"a person pinned {shown(memory_id)}; only a person can change that")
-    tags = tuple(tag for tag in record.tags if tag != PINNED_BY_MODEL)
-    await context.memory.update(memory_id, Patch(tags=(*tags, PINNED_BY_MODEL) if pinned else tags))
+    await context.memory.update(memory_id, Patch(tags=tags_of_pin(record, owner=context.author, pinned=pinned)))
     said = "It is in every prompt from now on" if pinned else "It is no longer in every prompt"
     return ToolResult("ok", f"{said}: {_quoted(record.text)}", {"id": record.id})
 
