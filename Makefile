@@ -73,6 +73,10 @@ test-mcp-conformance: $(VENV)/.dev  ## MCP's own tests and its inspector, from n
 pictures: $(VENV)/.dev  ## take the pictures of the docs from the page; needs Chromium
 	$(PY) -m tests.app.serve.pictures
 
+.PHONY: release-check
+release-check: $(VENV)/.dev  ## build the release and try it in fresh environments, on every Python here; takes a while
+	@.ci/release-check "$(abspath $(PY))"
+
 docs: $(VENV)/.dev  ## build the site of the documentation into dist/site
 	@.ci/site/build "$(abspath $(PY))" dist/site
 

@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).parents[2]
 ADAPTERS = sorted(path.name for path in (ROOT / "adapters").glob("memory_*/"))
@@ -100,3 +101,20 @@ def test_an_adapter_without_its_framework_says_what_to_install(installed: Path, 
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     last = (done.stderr.strip().splitlines() or ["it works"])[-1]
     assert re.fullmatch(r"ImportError: `\w+` needs .*: pip install 'memory-core\[[a-z-]+\]'.*", last), last
+
+
+@pytest.mark.parametrize("name", ["ci", "release"])
+def test_the_hosted_workflows_run_what_there_is(name: str) -> None:
+    """They run nowhere here, so at least what they call is there, and on the Pythons that the package names."""
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / f"{name}.yml").read_text())
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+    commands = "\n".join(str(step.get("run", "")) for step in steps)
+    targets = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"\bmake ([a-z-]+)", commands)) <= targets
+    for path in re.findall(r"(?:^|\s)(\.ci/[\w.-]+)", commands, re.MULTILINE):
+        assert (ROOT / path).is_file()
+    assert all("@" in step["uses"] for step in steps if "uses" in step)
+    matrix = workflow["jobs"].get("pythons", {}).get("strategy", {}).get("matrix", {}).get("python", [])
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+    named = [each.rpartition(" ")[2] for each in classifiers if re.search(r":: 3\.\d+$", each)]
+    assert matrix in ([], named)
