@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from memory_core import BoundMemory, InvalidInputError, Memory, MemoryCoreError, SharedMemory
 from memory_mcp.hook import run_hook
@@ -16,6 +16,9 @@ from memory_mcp.stopping import INTERRUPTED, run_until_signal
 
 if TYPE_CHECKING:
     from memory_mcp.owners import Served
+
+EVERY: Final = "*"
+"""Stands for every collection; the tools' own constant would import the server's SDK."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,7 +49,8 @@ async def answer(given: argparse.Namespace, event: str) -> None:
     if given.user is None:
         raise InvalidInputError("a hook serves one user; name the user with --user")
     async with Memory(given.db) as memory:
-        sys.stdout.write(await run_hook(_reached(memory, given, given.user), event))
+        collection = None if given.collection == EVERY else given.collection
+        sys.stdout.write(await run_hook(_reached(memory, given, given.user, collection), event))
 
 
 async def serve(given: argparse.Namespace) -> None:
@@ -88,9 +92,11 @@ def _event() -> str:
     return sys.stdin.read()
 
 
-def _reached(memory: Memory, given: argparse.Namespace, user: str | None) -> BoundMemory | SharedMemory:
-    """What a user reaches: the own memory, and the spaces that the options share."""
-    handle = memory.bind(app=given.app, user=given.user).bind(user=user)
+def _reached(
+    memory: Memory, given: argparse.Namespace, user: str | None, collection: str | None = None
+) -> BoundMemory | SharedMemory:
+    """What a user reaches: the own memory or a collection of it, and the spaces that the options share."""
+    handle = memory.bind(app=given.app, user=given.user).bind(user=user, collection=collection)
     if not given.share:
         return handle
     spaces = {label: memory.bind(app=given.app, user=owner) for label, owner, _ in given.share}
@@ -105,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--app", default="default", help="the app the memories belong to (default: %(default)s)")
     parser.add_argument(
         "--collection",
-        help="collection of calls that name none (default: '*', which writes without one and reads all)",
+        help="collection of calls that name none and of a hook (default: '*', which writes without one and reads all)",
     )
     parser.add_argument(
         "--tools",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -132,6 +133,26 @@ def test_the_command_answers_an_event_and_never_stops_the_clients_turn(
     with pytest.raises(SystemExit):
         main(command[:3])
     assert "--user" in capsys.readouterr().err
+
+
+def test_each_project_has_a_memory_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def hook(event: dict[str, object], *options: str) -> str:
+        stdin = io.TextIOWrapper(io.BytesIO(json.dumps(event).encode()))
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert main(["hook", "--db", str(tmp_path / "m.db"), "--user", "ann", *options]) == 0
+        return capsys.readouterr().out
+
+    for project, port in (("projects/website", 8080), ("projects/shop", 9090)):
+        said = [{"role": "user", "content": f"The staging server listens on port {port}"}]
+        hook({"session_id": project, "messages": said}, "--collection", project)
+    question: dict[str, object] = {"session_id": "later", "prompt": "On which port does the staging server listen?"}
+    website = hook(question, "--collection", "projects/website")
+    assert "8080" in website
+    assert "9090" not in website
+    for everything in ([], ["--collection", "*"]):
+        assert {"8080", "9090"} <= set(re.findall(r"\d{4}", hook(question, *everything)))
 
 
 async def test_the_tools_remember_a_conversation_once_and_recall_from_all_of_them(
