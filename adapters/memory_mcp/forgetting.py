@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
-from functools import wraps
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from memory_core import BoundMemory, InvalidInputError, Where
 from memory_core.adapting import every_record, scrubbed
+from memory_mcp.signatures import Tool, with_parameters
 from memory_mcp.values import Filter, ForgetAnswer
 
 try:
@@ -20,7 +18,6 @@ try:
 except ImportError as error:
     raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
 
-Tool = Callable[..., Coroutine[Any, Any, object]]
 Selected = Callable[[str | None, Filter], tuple[BoundMemory, Where]]
 """The memories of a call, from its collection and its filter."""
 
@@ -35,46 +32,21 @@ Answered = AcceptedElicitation[Agreement] | DeclinedElicitation | CancelledElici
 """What the user answers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """Asks the user before a tool deletes what satisfies a filter."""
+def asking(tool: Tool, selected: Selected) -> Tool:
+    """A tool that asks the user before it deletes; the answer is its argument `agreed`, which no client can pass."""
 
-    selected: Selected
+    async def ask(
+        filter: Filter,  # noqa: A002  (the tool's)
+        collection: str | None,
+        context: Context[Any, Any],
+    ) -> Agreement | Elicit[Agreement]:
+        handle, where = selected(collection, filter)
+        count = len(await every_record(handle, where)) if where != Where() else 0
+        if not count or not can_ask(context):
+            return Agreement(delete=False)
+        return Elicit(f"Delete {count} memories for good? They cannot be brought back.", Agreement)
 
-    def asked_by(self, tool: Tool) -> Tool:
-        """The tool, whose argument `agreed` is the answer of the user."""
-
-        async def ask(
-            filter: Filter,  # noqa: A002  (the tool's)
-            collection: str | None,
-            context: Context[Any, Any],
-        ) -> Agreement | Elicit[Agreement]:
-            handle, where = self.selected(collection, filter)
-            count = len(await every_record(handle, where)) if where != Where() else 0
-            if not count or not can_ask(context):
-                return Agreement(delete=False)
-            return Elicit(f"Delete {count} memories for good? They cannot be brought back.", Agreement)
-
-        @wraps(tool)
-        async def asking(**arguments: Any) -> object:
-            return await tool(**arguments)
-
-        signature = inspect.signature(tool, eval_str=True)
-        answer = Annotated[Answered, Resolve(ask)]
-        parameters = {
-            name: each.replace(annotation=answer) if name == "agreed" else each
-            for name, each in signature.parameters.items()
-        }
-        ask.__annotations__ = {
-            "filter": Filter,
-            "collection": str | None,
-            "context": Context[Any, Any],
-            "return": Agreement | Elicit[Agreement],
-        }
-        asking.__dict__["__signature__"] = signature.replace(parameters=list(parameters.values()))
-        asking.__annotations__ = {name: each.annotation for name, each in parameters.items()}
-        asking.__annotations__["return"] = signature.return_annotation
-        return asking
+    return with_parameters(tool, {"agreed": (Annotated[Answered, Resolve(ask)], None)})
 
 
 async def forget(handle: BoundMemory, where: Where, *, expected: int | None, agreed: Answered | None) -> ForgetAnswer:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Coroutine, Mapping
-from functools import wraps
-from typing import Annotated, Any, Final, Literal
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal
 
+from memory_mcp.signatures import REQUIRED, Tool, with_parameters
 from memory_mcp.values import MAX_BATCH, Changes, Entry, Filter, Metadata, Ranking, Share
 
 try:
@@ -19,7 +18,6 @@ COLLECTION: Final = "skynet_memories"
 
 MemoryType = Literal["insight", "fact", "preference", "pattern", "connection"]
 Emotion = Literal["curiosity", "satisfaction", "concern", "neutral", "excitement"]
-Tool = Callable[..., Coroutine[Any, Any, object]]
 
 
 class SkynetMetadata(Metadata, frozen=True):
@@ -50,12 +48,11 @@ class SkynetEntry(Entry, frozen=True):
     metadata: SkynetMetadata = Field(default=...)
 
 
-_REQUIRED: Final = inspect.Parameter.empty
 _NARROWER: Final[Mapping[str, Mapping[str, tuple[object, object]]]] = {
-    "memory_store": {"metadata": (SkynetMetadata, _REQUIRED)},
-    "memory_store_shared": {"metadata": (SkynetMetadata, _REQUIRED)},
+    "memory_store": {"metadata": (SkynetMetadata, REQUIRED)},
+    "memory_store_shared": {"metadata": (SkynetMetadata, REQUIRED)},
     "memory_store_many": {
-        "memories": (Annotated[list[SkynetEntry], Field(min_length=1, max_length=MAX_BATCH)], _REQUIRED)
+        "memories": (Annotated[list[SkynetEntry], Field(min_length=1, max_length=MAX_BATCH)], REQUIRED)
     },
     "memory_search": {"filter": (SkynetFilter | None, None), "ranking": (Ranking, "distance")},
     "memory_list": {"filter": (SkynetFilter | None, None)},
@@ -67,18 +64,4 @@ _NARROWER: Final[Mapping[str, Mapping[str, tuple[object, object]]]] = {
 
 def as_documented(tool: Tool) -> Tool:
     """The tool with the arguments that the document gives it."""
-    narrower = _NARROWER.get(tool.__name__, {})
-    signature = inspect.signature(tool, eval_str=True)
-    parameters = {
-        name: each.replace(annotation=narrower[name][0], default=narrower[name][1]) if name in narrower else each
-        for name, each in signature.parameters.items()
-    }
-
-    @wraps(tool)
-    async def documented(**arguments: Any) -> object:  # the SDK passes what the signature names
-        return await tool(**arguments)
-
-    documented.__dict__["__signature__"] = signature.replace(parameters=list(parameters.values()))
-    documented.__annotations__ = {name: each.annotation for name, each in parameters.items()}
-    documented.__annotations__["return"] = signature.return_annotation
-    return documented
+    return with_parameters(tool, _NARROWER.get(tool.__name__, {}))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Collection as Some
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 from memory_core import BoundMemory, MemoryCoreError, MemoryRecord, Message, SharedMemory, StorageError, Where
 from memory_core.adapting import scrubbed
-from memory_mcp.forgetting import Answered, Question, can_ask, forget
+from memory_mcp.forgetting import Answered, asking, can_ask, forget
 from memory_mcp.operations import change, conditions, pin, shelf, store, store_in, supersede
 from memory_mcp.owners import Owner, Reach, own
 from memory_mcp.schemas import compact
@@ -27,6 +27,7 @@ from memory_mcp.showing import (
     text_of_statistics,
     text_of_stored,
 )
+from memory_mcp.signatures import Tool as ToolFunction
 from memory_mcp.skynet import as_documented
 from memory_mcp.values import (
     EVERY_COLLECTION,
@@ -348,14 +349,14 @@ class MemoryTools:
 
     def _tool(
         self,
-        function: Callable[..., Coroutine[Any, Any, object]],
+        function: ToolFunction,
         title: str,
         annotations: ToolAnnotations,
         *,
         spaces: Sequence[str] = (),
     ) -> Tool:
         if function == self.memory_forget:
-            function = Question(lambda named, given: (self._shelf(named), conditions(given))).asked_by(function)
+            function = asking(function, lambda named, given: (self._shelf(named), conditions(given)))
         return _tool(as_documented(function) if self.skynet else function, title, annotations, spaces=spaces)
 
     def _whole(self, record: MemoryRecord) -> StoredMemory:
