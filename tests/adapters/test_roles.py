@@ -25,7 +25,6 @@ from langchain_core.messages import (
     ChatMessage,
     FunctionMessage,
     HumanMessage,
-    RemoveMessage,
     SystemMessage,
     ToolMessage,
 )
@@ -123,7 +122,6 @@ async def langchain_history(handle: BoundMemory) -> None:
             AIMessage(ANSWERED),
             ChatMessage(content="Do answer", role="Developer"),
             ChatMessage(content="Hear, hear", role="chorus"),
-            RemoveMessage(id="7"),
         ]
     )
 
@@ -224,7 +222,6 @@ WRITERS: dict[str, tuple[Writer, Sequence[Stored]]] = {
             ("system", "message", "Do answer"),
             ("tool", "message", ""),
             ("tool", "message", ""),
-            (None, "message", ""),
             (None, "message", "Hear, hear"),
         ],
     ),
