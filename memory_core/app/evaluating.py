@@ -104,9 +104,8 @@ async def _others(invocation: Invocation, embedders: Sequence[str]) -> AsyncGene
 
 async def _why(owner: BoundMemory, missed: Found) -> str:
     """Why an expected memory is not among the first hits."""
-    (resolved,) = resolve([missed.question], await every_record(owner))
     lacking = next(
-        wanted for wanted, rank in zip(resolved.wanted, missed.ranks[OURS], strict=True) if rank is None or rank > LIMIT
+        wanted for wanted, rank in zip(missed.wanted, missed.ranks[OURS], strict=True) if rank is None or rank > LIMIT
     )
     found = await explained(owner, missed.question.text, min(lacking))
     if found is None:

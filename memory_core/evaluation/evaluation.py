@@ -27,6 +27,8 @@ class Found:
     """What was found for one question."""
 
     question: Question
+    wanted: Sequence[frozenset[str]]
+    """The ids of each expected memory: see `Resolved`."""
     ranks: Mapping[str, Sequence[int | None]]
     """By system: the best rank, from 1, of each expected memory among the first ten; `None` below."""
     in_block: Sequence[bool]
@@ -123,7 +125,7 @@ async def _found(handle: BoundMemory, resolved: Resolved, rankings: Mapping[str,
     ranks = {name: [_rank(wanted, ranking[:LIMIT]) for wanted in resolved.wanted] for name, ranking in rankings.items()}
     blocks = [await _recalled(handle, resolved.question.text, budget) for budget in BUDGETS] if resolved.wanted else []
     whole = [all(not wanted.isdisjoint(block) for wanted in resolved.wanted) for block in blocks]
-    return Found(resolved.question, ranks, whole, not rankings[OURS])
+    return Found(resolved.question, resolved.wanted, ranks, whole, not rankings[OURS])
 
 
 async def _ids(handle: BoundMemory, question: str) -> list[str]:
