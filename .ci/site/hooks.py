@@ -51,7 +51,7 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         place = target.relative_to(repository).as_posix()
         if target.is_dir():
             return f"{link['text']} (`{place}`)"
-        copy = f"source/{place}"
+        copy = f"source/{place}" + ".txt" * place.endswith(".md")  # mkdocs takes a Markdown file for a page
         if files.get_file_from_path(copy) is None:
             files.append(File.generated(config, copy, abs_src_path=str(target)))
         return f"[{link['text']}]({os.path.relpath(copy, here)})"

@@ -23,7 +23,7 @@ TRANSPORTS = ("stdio", "http")
 async def test_every_tool_resource_and_prompt_works_over_the_transport(transport: str, tmp_path: Path) -> None:
     async with connected(transport, tmp_path / "memory.db") as call:
         assert "long-term memory" in str(call.client.instructions)
-        assert len((await call.client.list_tools()).tools) == 10
+        assert len((await call.client.list_tools()).tools) == 13
         memory_id = await call.store("Ann's spare key is with Mrs Okafor", user="ann", importance=0.9)
         await call.ok("memory_store_many", memories=[{"content": "Ann rows", "metadata": {"type": "pattern"}}])
         assert (await call.found("Where is the spare key?", nResults=1))[0].endswith("Mrs Okafor")
