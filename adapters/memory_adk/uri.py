@@ -108,19 +108,19 @@ def _in_file(address: _Address) -> Memory:
     if path != ":memory:":
         _insist_on_folder(address, Path(path))
     read_only = address.options.get("mode") == "ro"
+    if path != ":memory:" and not read_only and not Path(path).exists():
+        logger.warning("a new memory begins in %s", Path(path).absolute())
     if address.options.get("embedder") == "none":
         return Memory(path, embedder=None, read_only=read_only)
     return Memory(path, read_only=read_only)
 
 
 def _insist_on_folder(address: _Address, path: Path) -> None:
-    """Refuse a path that is misspelt, and name a file that is new: `adk web` would start with an empty memory."""
+    """Refuse a path that is misspelt: `adk web` would start with an empty memory."""
     if not path.parent.is_dir():
         raise InvalidInputError(
             f"{address.shown!r} is in a folder that does not exist, {str(path.parent)!r}; create it"
         )
-    if not path.exists():
-        logger.warning("a new memory begins in %s", path.absolute())
 
 
 def _at_qdrant(address: _Address) -> Memory:

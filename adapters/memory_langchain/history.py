@@ -198,6 +198,7 @@ async def _remove(scope: CallScope, ids: Collection[str | None]) -> None:
     """Delete the messages with these ids from a conversation. They may be added again."""
     if REMOVE_ALL_MESSAGES in ids:
         await clear(scope)
+        return
     if not ids:
         return
     turns = _turns(scope, in_any_state=True)

@@ -16,7 +16,14 @@ from memory_langchain.scope import CallScope
 from memory_langchain.summaries import read_summarized, summary_message
 
 try:
-    from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage
+    from langchain_core.messages import (
+        AIMessage,
+        AIMessageChunk,
+        BaseMessage,
+        HumanMessage,
+        RemoveMessage,
+        SystemMessage,
+    )
     from langchain_core.prompt_values import PromptValue
     from pydantic import BaseModel
 except ImportError as error:
@@ -163,9 +170,13 @@ class Turn:
         return messages[len(self.sent) :] if _begins_with(messages, self.sent) else messages
 
     async def save(self, answer: Sequence[BaseMessage]) -> None:
-        """Append question and answer to the history in one transaction; of a resent conversation, only new messages."""
+        """Append question and answer to the history in one transaction; of a resent conversation, only new messages.
+
+        Removals in an answer shorten the chain's own state, and what was said stays; those of the person remove.
+        """
         self._saved = True
-        said = [*(message for message in self.question if not isinstance(message, SystemMessage)), *answer]
+        asked = [message for message in self.question if not isinstance(message, SystemMessage)]
+        said = [*asked, *(message for message in answer if not isinstance(message, RemoveMessage))]
         if _is_conversation(self.question):
             await capture(self.scope, said, thread=said)
         else:

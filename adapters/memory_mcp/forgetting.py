@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any
 
 from memory_core import BoundMemory, InvalidInputError, Where
@@ -67,7 +68,7 @@ async def forget(handle: BoundMemory, where: Where, *, expected: int | None, agr
     is_agreed = isinstance(agreed, AcceptedElicitation) and agreed.data.delete
     if not ids or not (is_agreed or expected == len(ids)):
         return ForgetAnswer(matching=len(ids), deleted=0, ids=[])
-    deleted = await handle.delete_where(Where(ids=ids, states=where.states))
+    deleted = await handle.delete_where(replace(where, ids=ids))
     return ForgetAnswer(matching=len(ids), deleted=deleted, ids=ids, filesClean=await scrubbed(handle.memory))
 
 

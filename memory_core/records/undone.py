@@ -19,8 +19,8 @@ UNDONE: Final = "undone"
 MAX_NOTED: Final = 1_000
 """Ids after which another note begins, because the size of a record's data is limited."""
 _SAME_AS: Final = {"alike": "duplicate", "contradiction": "correction"}
-"""Records that were kept apart stay apart, whether their texts look alike or are equal; and beside each other, whoever
-says that one replaces the other."""
+"""Records that were kept apart stay apart, whether their texts look alike or are equal; and they stay beside each
+other, no matter who says that one replaces the other."""
 
 
 @dataclass(frozen=True, slots=True)

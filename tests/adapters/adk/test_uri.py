@@ -33,6 +33,12 @@ async def test_a_new_file_is_named_once(tmp_path: Path, caplog: pytest.LogCaptur
     assert [record.getMessage() for record in caplog.records] == [f"a new memory begins in {tmp_path}/memory.db"]
 
 
+async def test_a_file_that_is_only_read_is_not_announced(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    service = memory_service(f"memorycore://{tmp_path}/memory.db?embedder=none&mode=ro")
+    await service.close()
+    assert not any("new memory" in record.getMessage() for record in caplog.records)
+
+
 async def test_relative_paths_start_at_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     service = memory_service("memorycore:notes.db?embedder=none")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage
-from langchain_core.runnables import ConfigurableFieldSpec
+from langchain_core.runnables import ConfigurableFieldSpec, RunnableLambda
 from langchain_core.runnables.history import RunnableWithMessageHistory
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
@@ -74,6 +74,19 @@ def test_a_message_that_a_chain_stored_is_removed(ann: BoundMemory, history: Mem
     history.add_messages([RemoveMessage(id="q2")])
     assert contents(history.messages) == ["Noted", "Noted"]
     assert run_sync(ann.search, "PIN", mode="substring") == []
+
+
+@pytest.mark.parametrize("removed", ["q1", REMOVE_ALL_MESSAGES])
+def test_what_a_chain_trims_of_its_messages_stays_as_it_was_said(
+    ann: BoundMemory, history: MemoryChatMessageHistory, removed: str
+) -> None:
+    """A person removes messages; a chain that answers with removals shortens its own state."""
+    trimming = RunnableLambda(lambda _: [RemoveMessage(id=removed), AIMessage("Noted", id="a1")])
+    chain = with_memory(trimming, ann, session_id="monday")
+    chain.invoke([HumanMessage("My boat is called Marigold", id="q1")])
+    chain.invoke([HumanMessage("Hello", id="q2")])
+    assert contents(history.messages)[:2] == ["My boat is called Marigold", "Noted"]
+    assert "Hello" in contents(history.messages)
 
 
 def test_what_a_chain_stored_of_a_conversation_is_not_stored_again(

@@ -153,6 +153,16 @@ async def test_a_client_that_cannot_ask_confirms_by_the_number(ann: BoundMemory)
         assert [record.text for record in (await ann.list()).records] == ["Ann rows"]
 
 
+async def test_what_is_no_longer_true_is_deleted_with_what_is_where_the_filter_finds_both(ann: BoundMemory) -> None:
+    old = await ann.add(Draft("Ann lives in Oslo", occurred_at=datetime(2020, 1, 1, tzinfo=UTC), tags=["home"]))
+    await ann.supersede(old.id, "Ann lives in Bergen")
+    then = {"filter": {"asOf": "2021-01-01T00:00:00Z", "tags": ["home"]}}
+    async with in_process(ann, skynet=False) as call:
+        answer = await call.ok("memory_forget", **then, expected=1)
+        assert (answer["matching"], answer["deleted"], answer["ids"]) == (1, 1, [old.id])
+    assert await ann.get(old.id) is None
+
+
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 @pytest.mark.parametrize(
     ("action", "content", "deleted"),
