@@ -81,8 +81,11 @@ def test_what_a_chain_trims_of_its_messages_stays_as_it_was_said(
     ann: BoundMemory, history: MemoryChatMessageHistory, removed: str
 ) -> None:
     """A person removes messages; a chain that answers with removals shortens its own state."""
-    trimming = RunnableLambda(lambda _: [RemoveMessage(id=removed), AIMessage("Noted", id="a1")])
-    chain = with_memory(trimming, ann, session_id="monday")
+
+    def trimming(_: object) -> list[BaseMessage]:
+        return [RemoveMessage(id=removed), AIMessage("Noted", id="a1")]
+
+    chain = with_memory(RunnableLambda(trimming), ann, session_id="monday")
     chain.invoke([HumanMessage("My boat is called Marigold", id="q1")])
     chain.invoke([HumanMessage("Hello", id="q2")])
     assert contents(history.messages)[:2] == ["My boat is called Marigold", "Noted"]
