@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import concurrent.futures
 import logging
 import os
@@ -14,6 +13,7 @@ from concurrent.futures import Future
 from functools import cache
 from typing import Any, Generic, Protocol, Self, TypeVar
 
+from memory_core.concurrency.at_exit import before_threads_end
 from memory_core.concurrency.loop import core_loop
 from memory_core.conversation import limits
 from memory_core.errors import MemoryCoreError, reason_for_log
@@ -119,11 +119,9 @@ class Writes(Generic[W]):
             return False
         return True
 
-    def finish(self) -> int:
-        """Wait a limited time without a loop; returns the number of conversations that are still being written."""
-        if self._pid != os.getpid():  # the writes belong to the parent of this forked process
-            return 0
-        return len(concurrent.futures.wait(list(self._running.values()), timeout=limits.EXIT_SECONDS).not_done)
+    def running(self) -> set[Future[None]]:
+        """What is being written; nothing in a forked process, whose parent does it."""
+        return set(self._running.values()) if self._pid == os.getpid() else set()
 
     def _start(self, write: W) -> None:
         conversation = write.conversation
@@ -182,11 +180,18 @@ _unfinished: weakref.WeakSet[Writes[Any]] = weakref.WeakSet()
 
 @cache
 def _finish_at_exit() -> None:
-    """Store what an exiting script has not flushed. Handlers run in reverse order, and the core's, which closes the
-    memories, is registered when it is imported; so this one, registered with the first writes, runs before it."""
-    atexit.register(_finish_forgotten)
+    """Store what an exiting script has not flushed, before the memories are closed by a handler of `atexit`. Those run
+    in reverse order, and that one is registered when the core is imported, so these writes are finished before it."""
+    before_threads_end(_finish_forgotten)
+
+
+_late: set[Future[None]] = set()
+"""Writes that an ending process has waited for in vain."""
 
 
 def _finish_forgotten() -> None:
-    if lost := sum(writes.finish() for writes in list(_unfinished)):
-        logger.warning("the last turns of %d conversations were not stored before the process ended", lost)
+    """Wait a limited time for the writes of this process, but not twice for the same ones."""
+    running = {future for writes in list(_unfinished) for future in writes.running()} - _late
+    if late := concurrent.futures.wait(running, timeout=limits.EXIT_SECONDS).not_done:
+        _late.update(late)
+        logger.warning("the last turns of %d conversations may be missing: the process ends", len(late))

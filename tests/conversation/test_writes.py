@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import subprocess
+import sys
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -118,3 +121,26 @@ def test_a_write_that_hangs_delays_a_close_by_its_limit_and_no_other_conversatio
 
     asyncio.run(talk())
     assert disk.stored == ["one", "two"]
+
+
+SLOW = """
+import asyncio, sys
+from pathlib import Path
+from memory_core.conversation.writes import Writes
+
+class Slow:
+    conversation = name = "monday"
+
+    async def run(self):
+        await asyncio.sleep(0.3)  # the main thread has ended by now
+        await asyncio.to_thread(Path(sys.argv[1]).write_text, "stored")
+
+asyncio.run(Writes().put(Slow()))
+"""
+
+
+def test_a_write_that_needs_a_thread_is_finished_although_the_script_has_ended(tmp_path: Path) -> None:
+    path = tmp_path / "disk"
+    done = subprocess.run([sys.executable, "-c", SLOW, path], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert path.read_text() == "stored"
