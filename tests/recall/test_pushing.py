@@ -59,6 +59,17 @@ async def test_a_question_is_understood_from_its_conversation(ann: BoundMemory) 
     assert not await ann.recall("Great, thanks!", PUSHED, conversation=said)
 
 
+async def test_a_short_question_that_is_near_small_talk_continues_its_conversation(ann: BoundMemory) -> None:
+    await ann.add("Dr. Lindqvist only sees patients on Tuesdays and Thursdays")
+    said = [("user", "I need an appointment with Dr. Lindqvist."), ("assistant", "Sure.")]
+    assert "Tuesdays" not in str(await ann.recall("Which days work?", PUSHED))
+    for _ in range(2):  # the second time the conversation itself is stored, too
+        assert "Tuesdays" in str(await ann.recall("Which days work?", PUSHED, conversation=said))
+        await ann.remember(said, session="now")
+    for small_talk in ("How do you spell accommodate?", "How many seconds are in a day?", "how's it going?"):
+        assert not await ann.recall(small_talk, PUSHED, conversation=said), small_talk
+
+
 async def test_a_full_question_is_not_misled_by_its_conversation(ann: BoundMemory) -> None:
     said = [("user", "The router in the cellar needs a restart."), ("assistant", "Shall I wait?")]
     assert "jasmine" in str(await ann.recall("Which tea does Ann drink in the morning?", PUSHED, conversation=said))
