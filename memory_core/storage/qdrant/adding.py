@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from memory_core.errors import DuplicateIdError
 from memory_core.models import STATES, MemoryRecord
 from memory_core.records.kinds import is_message
 from memory_core.storage.qdrant import superseding
@@ -20,7 +19,14 @@ from memory_core.storage.qdrant.owners import Owner
 from memory_core.storage.qdrant.points import OvertakenError
 from memory_core.storage.qdrant.where import keyed, ordered, owned, ranged
 from memory_core.storage.qdrant.writing import Changes
-from memory_core.storage.shared.merging import insist_on_reach, is_searched_differently, merged, replacing, updated
+from memory_core.storage.shared.merging import (
+    id_is_taken,
+    insist_on_reach,
+    is_searched_differently,
+    merged,
+    replacing,
+    updated,
+)
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.shared.stored_forms import micros, moment
 from memory_core.where.where import Where
@@ -156,22 +162,18 @@ def _plan(
         elif source is not None and planned is not None:
             plan[point] = item if is_put else merged(planned, item)
         elif known is not None or planned is not None:
-            raise _taken(item.record.id)
+            raise id_is_taken(item.record.id)
         elif is_put or point not in seen.forgotten:
             plan[point] = item
     named: set[str] = set()
     for new in (item.record.id for point, item in plan.items() if point not in seen.by_point):
         rival = seen.by_id.get(new)
         if new in named or (rival is not None and token not in rival.writes):
-            raise _taken(new)
+            raise id_is_taken(new)
         named.add(new)
     after = {point: known.record for point, known in seen.by_point.items()}
     after |= {point: item.record for point, item in plan.items()}
     return plan, [after.get(point) for point in places]
-
-
-def _taken(id: str) -> DuplicateIdError:  # noqa: A002
-    return DuplicateIdError(f"there is a record with id {id!r} already; update it, or leave the id out")
 
 
 async def _insist_on_own_ids(owner: Owner, new: Mapping[str, Prepared], now: datetime) -> None:

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from memory_core.errors import DuplicateIdError
 from memory_core.models import MemoryRecord, Scope
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.values.json_text import is_same_json
 
+_BOUNDS: Final = ("agent", "session", "collection")
+
+
+def owner_of(scope: Scope) -> Scope:
+    """The scope of the whole owner."""
+    return Scope(scope.app, scope.user)
+
+
+def reaches(scope: Scope, record: MemoryRecord) -> bool:
+    """Whether a record of the owner is in scope."""
+    return all(getattr(scope, name) in (None, getattr(record, name)) for name in _BOUNDS)
+
 
 def insist_on_reach(scope: Scope, record: MemoryRecord) -> None:
     """Refuse a record outside the scope; source keys are unique within the owner."""
-    for name in ("agent", "session", "collection"):
+    for name in _BOUNDS:
         bound = getattr(scope, name)
         if bound is not None and bound != getattr(record, name):
             raise DuplicateIdError(
                 f"source key {record.source_key!r} belongs to a record outside {name} {bound!r}; use another key"
             )
+
+
+def id_is_taken(id: str) -> DuplicateIdError:  # noqa: A002  (the record's own word)
+    """The error for a new record whose id another one has."""
+    return DuplicateIdError(f"there is a record of id {id!r} already; update it, or leave the id out")
 
 
 def merged(item: Prepared, later: Prepared) -> Prepared:

@@ -19,10 +19,11 @@ from memory_core.models import MemoryRecord, Quota, Scope
 from memory_core.protocols import Embedder
 from memory_core.storage.shared.embedding_batches import with_vectors
 from memory_core.storage.shared.prepared import Prepared
+from memory_core.storage.sqlite.adds import Adds
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owners import find
-from memory_core.storage.sqlite.writing import Adds, by_sources
+from memory_core.storage.sqlite.rows import by_source_key
 from memory_core.values.long_texts import is_long
 from memory_core.values.progress import ProgressCallback
 
@@ -183,6 +184,6 @@ async def _stored(reader: Connection, batches: Sequence[Batch]) -> set[str]:
 def _stored_of(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> set[str]:
     owner = find(db, scope)
     sources = [item.record.source_key for item in batch if item.record.source_key is not None]
-    known = by_sources(db, scope, owner.id, sources) if owner is not None and sources else {}
-    texts = {source: record.text for source, (_, record) in known.items()}
+    known = by_source_key(db, scope, owner.id, sources) if owner is not None and sources else {}
+    texts = {source: row.record.text for source, row in known.items()}
     return {item.record.id for item in batch if texts.get(item.record.source_key or "") == item.record.text}

@@ -24,12 +24,12 @@ from memory_core.storage.sqlite.connection import BUSY_MS
 from memory_core.storage.sqlite.damage import digest, has_whole_vector, piece_digest
 from memory_core.storage.sqlite.files import prepare_file
 from memory_core.storage.sqlite.meta import stored_fingerprint
-from memory_core.storage.sqlite.owners import SIZE, owner_names
+from memory_core.storage.sqlite.owners import SIZE, note_changes, owner_names
 from memory_core.storage.sqlite.problems import file_problems_explained, lenient
 from memory_core.storage.sqlite.reanalysis import progress
 from memory_core.storage.sqlite.schema import migrate
 from memory_core.storage.sqlite.transactions import transaction
-from memory_core.storage.sqlite.writing import rewrite
+from memory_core.storage.sqlite.writing import derive, underive
 
 MAX_FINDINGS: Final = 20
 """Most findings reported of one kind, since a file may be damaged throughout."""
@@ -211,7 +211,9 @@ def repair(path: Path) -> int:
             db.execute(statement)
         faulty = list(_faulty(db))
         for owner, key, record in faulty:
-            rewrite(db, owner, key, prepare(record, DEFAULT_CHUNKER))
+            underive(db, [key])
+            derive(db, [key], [prepare(record, DEFAULT_CHUNKER)])
+            note_changes(db, owner, [key])
         db.execute(_COUNT_AGAIN)
     return len(faulty)
 

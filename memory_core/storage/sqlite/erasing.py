@@ -9,8 +9,10 @@ from typing import Final, NamedTuple
 
 from memory_core.errors import reason_for_log
 from memory_core.models import STATES, Scope
-from memory_core.storage.sqlite import meta, writing
+from memory_core.storage.rules.deleting import remove as remove_records
+from memory_core.storage.sqlite import meta
 from memory_core.storage.sqlite.owners import find
+from memory_core.storage.sqlite.rows import SqliteRows
 from memory_core.storage.sqlite.transactions import transaction
 from memory_core.storage.sqlite.upkeep import log_is_kept, restart_log, rewrite_file, truncate_log
 from memory_core.storage.sqlite.where import conditions
@@ -42,7 +44,8 @@ def remove(db: sqlite3.Connection, scope: Scope) -> tuple[int, int, int | None]:
         found.parameters,
     ).fetchone()
     meta.put(db, meta.SLACK, 1)  # although nothing may be deleted: an earlier change leaves copies too
-    records = writing.delete(db, scope, owner.id, found, forget=True)
+    rows = SqliteRows(db, scope, owner)
+    records = remove_records(rows, rows.in_scope(scope), forget=True)
     if scope.agent is None and scope.session is None and scope.collection is None:
         db.execute("DELETE FROM outbox WHERE owner = ?", (owner.id,))
         db.execute("DELETE FROM owner WHERE id = ?", (owner.id,))

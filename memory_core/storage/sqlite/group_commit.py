@@ -18,11 +18,11 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from memory_core.concurrency.loop import answer
 from memory_core.errors import ClosedError, reason_for_log
+from memory_core.storage.sqlite.adds import Adds
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owners import lacks_vectors
 from memory_core.storage.sqlite.problems import file_problems_explained
 from memory_core.storage.sqlite.transactions import transaction
-from memory_core.storage.sqlite.writing import Adds
 
 logger = logging.getLogger(__name__)
 

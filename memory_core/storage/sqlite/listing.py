@@ -1,4 +1,4 @@
-"""Read without ranking: single records, earlier texts and counts."""
+"""Read without ranking: single records, earlier texts, names and counts."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from memory_core.storage.sqlite import revisions
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.owners import SIZE, Owner, find
+from memory_core.storage.sqlite.row_filter import RowFilter, narrow
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import Conditions, conditions, owner_range
 from memory_core.storage.sqlite.writing import overwrite_columns
@@ -47,6 +48,23 @@ def touch(
     read = tuple(replace(one, accessed_at=moment(now), access_count=one.access_count + 1) for one in records)
     overwrite_columns(db, zip(keys, read, strict=True), "accessed_at", "access_count")
     return read
+
+
+def collections(
+    db: sqlite3.Connection, scope: Scope, where: Where, now: int, row_filter: RowFilter | None
+) -> list[str]:
+    """See `KeyValue.collections`; `row_filter` was made for these conditions."""
+    with snapshot(db):
+        owner = find(db, scope)
+        if owner is None:
+            return []
+        found = conditions(owner.id, scope, where, now)
+        found.add("collection IS NOT NULL")
+        narrow(db, found, row_filter)
+        rows = db.execute(
+            f"SELECT DISTINCT collection FROM record WHERE {found.sql} ORDER BY collection", found.parameters
+        )
+        return [collection for (collection,) in rows]
 
 
 def pending(db: sqlite3.Connection, scope: Scope, now: int) -> int:

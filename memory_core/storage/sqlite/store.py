@@ -19,29 +19,20 @@ from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Q
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.records.draft_to_record import insist_on_version, is_long_patch, patched
 from memory_core.retrieval.question import parse
+from memory_core.storage.rules import changing, deleting, putting
 from memory_core.storage.shared.merging import is_searched_differently
 from memory_core.storage.shared.prepared import Prepared, prepare_all
 from memory_core.storage.shared.query_vector import query_vector
 from memory_core.storage.shared.stored_forms import micros
-from memory_core.storage.sqlite import (
-    backup,
-    checking,
-    erasing,
-    key_value,
-    listing,
-    owners,
-    paging,
-    searching,
-    upkeep,
-    writing,
-)
+from memory_core.storage.sqlite import backup, checking, erasing, listing, owners, paging, searching, upkeep
+from memory_core.storage.sqlite.adds import insert
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owner_index_cache import OwnerIndexes
 from memory_core.storage.sqlite.owners import find, within
 from memory_core.storage.sqlite.read_only import borrow_for_reading
 from memory_core.storage.sqlite.readers import Readers, is_brief_page, looks_long, rows_for_python
-from memory_core.storage.sqlite.row_filter import narrow
+from memory_core.storage.sqlite.rows import rows_of, rows_to_put
 from memory_core.storage.sqlite.shared_file import (
     SharedFile,
     Synchronous,
@@ -51,8 +42,6 @@ from memory_core.storage.sqlite.shared_file import (
     give_back,
 )
 from memory_core.storage.sqlite.transfer import SqlitePort
-from memory_core.storage.sqlite.updating import update
-from memory_core.storage.sqlite.where import conditions
 from memory_core.values.long_texts import is_long
 from memory_core.values.progress import ProgressCallback
 from memory_core.where.where import EVERYTHING, Where
@@ -186,7 +175,7 @@ class SqliteStore:
         batch = await prepare_all(self._prepare, records)
         if not embed_later:
             (batch,) = await self._shared.embedded([(scope, batch)], progress=progress)
-        return await self._writer.write(within(self._quota, scope, lambda db: writing.insert(db, scope, batch)))
+        return await self._writer.write(within(self._quota, scope, lambda db: insert(db, scope, batch)))
 
     def begin_add(
         self, scope: Scope, record: MemoryRecord, done: asyncio.Future[MemoryRecord | None], *, embed_later: bool
@@ -250,7 +239,10 @@ class SqliteStore:
         if is_searched_differently(known[2], item.record):
             await self._shared.claim()
             ((item,),) = await self._shared.embedded([(scope, [item])])
-        change = partial(update, scope=scope, patch=patch, item=item, now=now, expected_version=expected_version)
+
+        def change(db: sqlite3.Connection) -> MemoryRecord:
+            return changing.update(rows_of(db, scope), scope, patch, item, now, expected_version)
+
         return await self._writer.write(within(self._quota, scope, change))
 
     def _patched(self, record: MemoryRecord, patch: Patch, now: datetime) -> Prepared:
@@ -258,18 +250,12 @@ class SqliteStore:
 
     async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
         """See `Records.delete`."""
-        now = self._now()
-        row_filter = await rows_for_python(self._readers, scope, where, now)
+        now = self._clock()
+        row_filter = await rows_for_python(self._readers, scope, where, micros(now))
 
-        def work(db: sqlite3.Connection) -> int:
-            owner = find(db, scope)
-            if owner is None:
-                return 0
-            found = conditions(owner.id, scope, where, now)
-            narrow(db, found, row_filter)
-            return writing.delete(db, scope, owner.id, found, forget=forget)
-
-        return await self._writer.write(work)
+        return await self._writer.write(
+            lambda db: deleting.delete(rows_of(db, scope, row_filter), scope, where, now, forget=forget)
+        )
 
     async def put(
         self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
@@ -289,9 +275,9 @@ class SqliteStore:
         if not batch and not remove:
             return []
         await self._shared.claim()
-        now = self._now()
+        now = self._clock()
         return await self._writer.write(
-            within(self._quota, scope, lambda db: key_value.put(db, scope, batch, remove, now))
+            within(self._quota, scope, lambda db: putting.put(rows_to_put(db, scope), scope, batch, remove, now))
         )
 
     async def collections(self, scope: Scope, where: Where) -> Texts:
@@ -299,20 +285,20 @@ class SqliteStore:
         now = self._now()
         row_filter = await rows_for_python(self._readers, scope, where, now)
         return await self._readers.run(
-            lambda db: key_value.collections(db, scope, where, now, row_filter),
+            lambda db: listing.collections(db, scope, where, now, row_filter),
             unless=lambda db: looks_long(find(db, scope), where),
         )
 
     async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
         """See `KeyValue.postpone`."""
-        now = self._now()
+        now = self._clock()
         if expiries:
-            await self._writer.write(lambda db: key_value.postpone(db, scope, expiries, now))
+            await self._writer.write(lambda db: putting.postpone(rows_of(db, scope), scope, expiries, now))
 
     async def sweep(self, scope: Scope) -> int:
         """See `KeyValue.sweep`."""
-        now = self._now()
-        swept = await self._writer.write(lambda db: key_value.sweep(db, scope, now))
+        now = self._clock()
+        swept = await self._writer.write(lambda db: deleting.sweep(rows_of(db, scope), scope, now))
         logger.info("swept %d expired records", swept)
         return swept
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from memory_core.models import STATES, Fingerprint, MemoryRecord, Scope
+from memory_core.storage.rules.deleting import remove as remove_records
 from memory_core.storage.shared.prepared import Prepared, prepare_all, with_these_vectors
 from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombstones
 from memory_core.storage.sqlite import meta, owners, revisions, writing
@@ -15,13 +17,14 @@ from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.damage import damaged_record, has_whole_vector
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owners import find, find_or_add
+from memory_core.storage.sqlite.rows import SqliteRows
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
-from memory_core.storage.sqlite.where import conditions, owner_range
+from memory_core.storage.sqlite.where import owner_range
 from memory_core.values.json_text import encode_json
 from memory_core.where.where import Where
 
-_BEFORE_EVERYTHING = -(1 << 63)
+_BEFORE_EVERYTHING = datetime.min.replace(tzinfo=UTC)
 """Used as the current time, it makes expired records visible."""
 _SEQ = (1 << OWNER_BITS) - 1
 
@@ -169,8 +172,9 @@ def _restore(
 ) -> None:
     owner = find_or_add(db, scope)
     if remove:
-        gone = conditions(owner.id, scope, Where(states=STATES, ids=tuple(remove)), _BEFORE_EVERYTHING)
-        writing.delete(db, scope, owner.id, gone, forget=False)
+        rows = SqliteRows(db, scope, owner)
+        gone = rows.matching(scope, Where(states=STATES, ids=tuple(remove)), _BEFORE_EVERYTHING)
+        remove_records(rows, gone, forget=False)
     keys = writing.restore(db, owner, [item for _, item in batch])
     for key, (item, _) in zip(keys, batch, strict=True):
         revisions.replace(db, key, item.revisions)

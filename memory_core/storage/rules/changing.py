@@ -1,0 +1,49 @@
+"""Change one stored record."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from memory_core.errors import RecordNotFoundError
+from memory_core.models import MemoryRecord, Patch, Scope
+from memory_core.records.draft_to_record import insist_on_version, patched
+from memory_core.storage.rules.rows import Row, Rows
+from memory_core.storage.shared.merging import is_searched_differently, reaches
+from memory_core.storage.shared.prepared import Prepared
+
+
+def change(rows: Rows, row: Row, record: MemoryRecord, item: Prepared) -> Row:
+    """Write a newer version of a stored record, in the cheapest way; returns its row.
+
+    Args:
+        item: Prepared for this record or an older version of it.
+    """
+    if not is_searched_differently(row.record, record):
+        rows.overwrite([(row, record)])
+    elif record == item.record:
+        rows.rewrite(row, item)
+    else:
+        rows.rewrite(row, item.again(record))
+    return Row(row.key, record)
+
+
+def update(
+    rows: Rows, scope: Scope, patch: Patch, item: Prepared, now: datetime, expected_version: int | None
+) -> MemoryRecord:
+    """Apply a patch to the current record, which may be newer than the one that was prepared; see `Records.update`."""
+    row = find(rows, scope, item.record.id, now)
+    if row is None:
+        raise RecordNotFoundError(f"there is no memory {item.record.id!r}")
+    insist_on_version(row.record, expected_version)
+    record = patched(row.record, patch, now)
+    return record if record is row.record else change(rows, row, record, item).record
+
+
+def find(rows: Rows, scope: Scope, id: str, now: datetime) -> Row | None:  # noqa: A002  (the record's own word)
+    """The row of an id, if the record is in scope and has not expired."""
+    return next((row for row in rows.with_ids([id]) if is_visible(scope, row.record, now)), None)
+
+
+def is_visible(scope: Scope, record: MemoryRecord, now: datetime) -> bool:
+    """Whether a record of the owner is in scope and has not expired."""
+    return reaches(scope, record) and (record.expires_at is None or record.expires_at > now)

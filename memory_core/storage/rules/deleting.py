@@ -1,0 +1,38 @@
+"""Delete records: whether a source key is forgotten with them, and what becomes of links to them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from memory_core.models import MemoryRecord, Scope
+from memory_core.storage.rules.rows import Head, Rows
+from memory_core.where.where import Where
+
+
+def delete(rows: Rows, scope: Scope, where: Where, now: datetime, *, forget: bool) -> int:
+    """Delete the records that satisfy the conditions; see `Records.delete`."""
+    return remove(rows, rows.matching(scope, where, now), forget=forget)
+
+
+def sweep(rows: Rows, scope: Scope, now: datetime) -> int:
+    """Delete expired records, so that their ids and source keys can be used again; returns how many."""
+    return remove(rows, rows.expired(scope, now), forget=False)
+
+
+def remove(rows: Rows, gone: Sequence[Head], *, forget: bool) -> int:
+    """Delete these records, forget their source keys if wanted, and remove links to them from those that stay."""
+    if not gone:
+        return 0
+    if forget:
+        rows.forget([head.source_key for head in gone if head.source_key is not None])
+    rows.remove(gone)
+    ids = {head.id for head in gone}
+    rows.overwrite([(row, _without_links(row.record, ids)) for row in rows.linking_to(ids)])
+    return len(gone)
+
+
+def _without_links(record: MemoryRecord, gone: Collection[str]) -> MemoryRecord:
+    left = tuple(link for link in record.links if link.id not in gone)
+    return replace(record, links=left, version=record.version + 1)

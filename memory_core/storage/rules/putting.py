@@ -1,0 +1,53 @@
+"""The writes of a key-value store; see `protocols.KeyValue`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from memory_core.models import STATES, MemoryRecord, Scope
+from memory_core.storage.rules.changing import is_visible
+from memory_core.storage.rules.deleting import delete, sweep
+from memory_core.storage.rules.rows import Rows
+from memory_core.storage.rules.superseding import retire
+from memory_core.storage.shared.merging import insist_on_reach, owner_of, replacing
+from memory_core.storage.shared.prepared import Prepared
+from memory_core.where.where import Where
+
+
+def put(
+    rows: Rows, scope: Scope, items: Sequence[Prepared], remove: Collection[str], now: datetime
+) -> list[MemoryRecord]:
+    """See `KeyValue.put`."""
+    sweep(rows, owner_of(scope), now)
+    if remove:
+        delete(rows, scope, Where(states=STATES, source_keys=tuple(remove)), now, forget=False)
+    latest = {item.record.source_key or "": item for item in items}
+    known = rows.with_source_keys(list(latest)) if latest else {}
+    stored: dict[str, MemoryRecord] = {}
+    new: list[Prepared] = []
+    for source, item in latest.items():
+        row = known.get(source)
+        if row is None:
+            new.append(item)
+            stored[source] = item.record
+        else:
+            insist_on_reach(scope, row.record)
+            stored[source] = replacing(row.record, item.record)
+            rows.rewrite(row, item._replace(record=stored[source]))
+    if new:
+        rows.append(new)
+    retire(rows, scope, stored.values())
+    return [stored[item.record.source_key or ""] for item in items]
+
+
+def postpone(rows: Rows, scope: Scope, expiries: Mapping[str, datetime | None], now: datetime) -> None:
+    """See `KeyValue.postpone`."""
+    rows.overwrite(
+        [
+            (row, replace(row.record, expires_at=expiries[row.record.id], version=row.record.version + 1))
+            for row in rows.with_ids(list(expiries))
+            if is_visible(scope, row.record, now) and row.record.expires_at != expiries[row.record.id]
+        ]
+    )

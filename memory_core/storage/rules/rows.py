@@ -1,0 +1,94 @@
+"""The gateway below the rules of a write: the rows of one owner within one transaction.
+
+A database offers these ten functions, and decides nothing. What a write means (identity, forgotten source keys,
+superseding, links, expiry) stands above them in the other files of this folder. `Rows` are made for one transaction;
+if a rule raises, the transaction is rolled back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from memory_core.models import MemoryRecord, Scope
+from memory_core.storage.shared.prepared import Prepared
+from memory_core.where.where import Where
+
+
+class Row(NamedTuple):
+    """A stored record."""
+
+    key: int
+    """By which the database knows it; in order of arrival."""
+    record: MemoryRecord
+
+
+class Head(NamedTuple):
+    """What deleting needs of a stored record."""
+
+    key: int
+    id: str
+    source_key: str | None
+    size: int = 0
+    """Bytes of content, for a database that counts them."""
+
+
+class StoredRows(Protocol):
+    """The reads. They find records of every state, and expired ones until they are removed."""
+
+    def with_ids(self, ids: Sequence[str]) -> Sequence[Row]:
+        """The records of these ids that exist."""
+        ...
+
+    def with_source_keys(self, source_keys: Sequence[str]) -> Mapping[str, Row | None]:
+        """The record of each source key; `None` for a forgotten one without a record. Unknown keys are left out."""
+        ...
+
+    def linking_to(self, ids: Collection[str]) -> Sequence[Row]:
+        """The records with a link to one of these ids."""
+        ...
+
+    def matching(self, scope: Scope, where: Where, now: datetime) -> Sequence[Head]:
+        """The records in scope that satisfy the conditions (`memory_core.where.meaning.satisfies`)."""
+        ...
+
+    def expired(self, scope: Scope, now: datetime) -> Sequence[Head]:
+        """The records in scope whose `expires_at` is not after `now`."""
+        ...
+
+
+class ChangedRows(Protocol):
+    """The writes. They keep derived rows and counts up to date and check nothing but uniqueness."""
+
+    def append(self, new: Sequence[Prepared]) -> None:
+        """Write new records, in order of arrival.
+
+        Raises:
+            DuplicateIdError: An id or a source key is taken, or repeated among them.
+        """
+        ...
+
+    def rewrite(self, row: Row, item: Prepared) -> None:
+        """Write a changed record and everything derived from it in the place of a row.
+
+        A text that did not change keeps its stored vectors if the item has none; a text that changed becomes an earlier
+        version (`Versioned`).
+        """
+        ...
+
+    def overwrite(self, changed: Sequence[tuple[Row, MemoryRecord]]) -> None:
+        """Write records of which no searched field changed (`merging.is_searched_differently`)."""
+        ...
+
+    def remove(self, gone: Sequence[Head]) -> None:
+        """Delete records and everything derived from them; links to them stay."""
+        ...
+
+    def forget(self, source_keys: Sequence[str]) -> None:
+        """Remember that these keys are forgotten, also when nothing else is left of their owner."""
+        ...
+
+
+class Rows(StoredRows, ChangedRows, Protocol):
+    """The rows of one owner within one transaction."""

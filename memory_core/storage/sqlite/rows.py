@@ -1,0 +1,218 @@
+"""The gateway of `storage/rules`: the rows of one owner in the tables, within the writer's transaction."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from memory_core.models import STATES, MemoryRecord, Scope
+from memory_core.storage.rules.rows import Head, Row
+from memory_core.storage.shared.merging import owner_of
+from memory_core.storage.shared.prepared import Prepared
+from memory_core.storage.shared.stored_forms import micros
+from memory_core.storage.sqlite import meta, revisions
+from memory_core.storage.sqlite.codec import COLUMNS, NAMES, to_record, to_row
+from memory_core.storage.sqlite.damage import explaining, has_whole_vector
+from memory_core.storage.sqlite.owners import (
+    SIZE,
+    Owner,
+    Usage,
+    begin_append,
+    begin_write,
+    find,
+    find_or_add,
+    note_changes,
+    take_keys,
+    usage_of,
+)
+from memory_core.storage.sqlite.row_filter import RowFilter, narrow
+from memory_core.storage.sqlite.schema import OWNER_BITS
+from memory_core.storage.sqlite.tombstones import Tombstones
+from memory_core.storage.sqlite.where import Conditions, conditions
+from memory_core.storage.sqlite.writing import derive, underive, write_new
+from memory_core.values.json_text import encode_json
+from memory_core.where.where import Where
+
+_BEFORE_EVERYTHING: Final = -(1 << 63)
+"""Used as the current time, it makes expired records visible."""
+_NOBODY: Final = Owner(id=-1, next=0, version=0)
+_FEW: Final = 16
+"""So many ids are looked for in the text of the links; of more, all links are read."""
+
+
+class SqliteRows:
+    """`Rows` of one owner.
+
+    Args:
+        are_counted: The records to append are counted already, and have the keys from `owner.next` on.
+        has_expired: Whether a record of the owner has expired; `None` if that is not known.
+        row_filter: Made for the conditions of `matching`; see `row_filter.narrow`.
+    """
+
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        scope: Scope,
+        owner: Owner,
+        *,
+        are_counted: bool = False,
+        has_expired: bool | None = None,
+        row_filter: RowFilter | None = None,
+    ) -> None:
+        self._db = db
+        self._scope = owner_of(scope)
+        self._owner = owner
+        self._are_counted = are_counted
+        self._has_expired = has_expired
+        self._row_filter = row_filter
+
+    def with_ids(self, ids: Sequence[str]) -> list[Row]:
+        """See `StoredRows`."""
+        return self._rows("owner = ? AND id IN (SELECT value FROM json_each(?))", self._owner.id, encode_json(ids))
+
+    def with_source_keys(self, source_keys: Sequence[str]) -> dict[str, Row | None]:
+        """See `StoredRows`."""
+        found = by_source_key(self._db, self._scope, self._owner.id, source_keys)
+        unknown = [source for source in source_keys if source not in found]
+        return {**dict.fromkeys(Tombstones(self._db, self._scope).among(unknown)), **found}
+
+    def linking_to(self, ids: Collection[str]) -> list[Row]:
+        """See `StoredRows`."""
+        if len(ids) <= _FEW:
+            ends = [f":{encode_json(one)[1:]}" for one in ids]  # a link is stored as the text "relation:id"
+            named = " OR ".join(["instr(links, ?)"] * len(ends))
+            rows = self._rows(f"owner = ? AND links <> '[]' AND ({named})", self._owner.id, *ends)
+            return [row for row in rows if any(link.id in ids for link in row.record.links)]
+        linked = self._db.execute("SELECT key, links FROM record WHERE owner = ? AND links <> '[]'", (self._owner.id,))
+        with explaining("the links of a record"):
+            keys = [key for key, links in linked if any(link.partition(":")[2] in ids for link in json.loads(links))]
+        return self._rows("key IN (SELECT value FROM json_each(?))", encode_json(keys))
+
+    def matching(self, scope: Scope, where: Where, now: datetime) -> list[Head]:
+        """See `StoredRows`."""
+        found = conditions(self._owner.id, scope, where, micros(now))
+        narrow(self._db, found, self._row_filter)
+        return self._heads(found)
+
+    def expired(self, scope: Scope, now: datetime) -> list[Head]:
+        """See `StoredRows`."""
+        if self._has_expired is False:
+            return []
+        found = self._everything(scope)
+        found.add("expires_at <= ?", micros(now))
+        return self._heads(found)
+
+    def in_scope(self, scope: Scope) -> list[Head]:
+        """Everything in scope, expired records included."""
+        return self._heads(self._everything(scope))
+
+    def append(self, new: Sequence[Prepared]) -> None:
+        """See `ChangedRows`."""
+        owner = self._owner
+        if not self._are_counted:
+            take_keys(self._db, owner.id, usage_of(item.record for item in new))
+        first = owner.id << OWNER_BITS | owner.next
+        write_new(self._db, owner.id, range(first, first + len(new)), new)
+
+    def rewrite(self, row: Row, item: Prepared) -> None:
+        """See `ChangedRows`."""
+        if not item.vectors and row.record.text == item.record.text:
+            item = item._replace(vectors=self._vectors(row.key), made_by=None)
+        underive(self._db, [row.key])
+        grown = self._write([(row, item.record)])
+        derive(self._db, [row.key], [item])
+        note_changes(self._db, self._owner.id, [row.key], grown)
+
+    def overwrite(self, changed: Sequence[tuple[Row, MemoryRecord]]) -> None:
+        """See `ChangedRows`."""
+        grown = self._write(changed)
+        note_changes(self._db, self._owner.id, sorted(row.key for row, _ in changed), grown)
+
+    def remove(self, gone: Sequence[Head]) -> None:
+        """See `ChangedRows`."""
+        meta.put(self._db, meta.SLACK, 1)
+        keys = [head.key for head in gone]
+        underive(self._db, keys)
+        self._db.executemany("DELETE FROM record WHERE key = ?", [(key,) for key in keys])
+        note_changes(self._db, self._owner.id, keys, Usage(-len(keys), -sum(head.size for head in gone)))
+
+    def forget(self, source_keys: Sequence[str]) -> None:
+        """See `ChangedRows`."""
+        Tombstones(self._db, self._scope).add(source_keys)
+
+    def _rows(self, found: str, *parameters: object) -> list[Row]:
+        rows = self._db.execute(f"SELECT {COLUMNS}, key FROM record WHERE {found} ORDER BY key", parameters)
+        return list(_to_rows(rows, self._scope))
+
+    def _heads(self, found: Conditions) -> list[Head]:
+        rows = self._db.execute(f"SELECT key, id, source_key, {SIZE} FROM record WHERE {found.sql}", found.parameters)
+        return [Head(*row) for row in rows]
+
+    def _everything(self, scope: Scope) -> Conditions:
+        return conditions(self._owner.id, scope, Where(states=STATES), _BEFORE_EVERYTHING)
+
+    def _vectors(self, key: int) -> Sequence[bytes]:
+        """The vectors of a record, unless one is pending or damaged."""
+        rows = self._db.execute("SELECT vector, vector_digest FROM chunk WHERE record = ? ORDER BY n", (key,))
+        stored = rows.fetchall()
+        is_complete = all(vector and has_whole_vector(vector, digest) for vector, digest in stored)
+        return [vector for vector, _ in stored] if is_complete else ()
+
+    def _write(self, changed: Sequence[tuple[Row, MemoryRecord]]) -> Usage:
+        """Write the columns that changed, and keep texts that changed; returns the change in usage."""
+        values: dict[tuple[int, ...], list[tuple[object, ...]]] = {}
+        for row, after in changed:
+            if row.record.text != after.text:
+                revisions.keep(self._db, row.key, row.record.rev, row.record.text, after.updated_at)
+            now = to_row(after)
+            at = tuple(n for n, (old, new) in enumerate(zip(to_row(row.record), now, strict=True)) if _differ(old, new))
+            values.setdefault(at, []).append((*(now[n] for n in at), row.key))
+        for at, rows in values.items():
+            columns = ", ".join(f"{NAMES[n]} = ?" for n in at)
+            self._db.executemany(f"UPDATE record SET {columns} WHERE key = ?", rows)
+        before = usage_of(row.record for row, _ in changed)
+        return Usage(0, usage_of(after for _, after in changed).bytes - before.bytes)
+
+
+def rows_to_add(db: sqlite3.Connection, scope: Scope, items: Sequence[Prepared]) -> SqliteRows:
+    """The rows of an owner for `rules.adding.add`. Without source keys all records are new, and are counted at once."""
+    now = micros(items[0].record.created_at)
+    if any(item.record.source_key is not None for item in items):
+        owner, has_expired = begin_write(db, scope, now)
+        return SqliteRows(db, scope, owner, has_expired=has_expired)
+    owner, has_expired = begin_append(db, scope, now, usage_of(item.record for item in items))
+    return SqliteRows(db, scope, owner, are_counted=True, has_expired=has_expired)
+
+
+def rows_to_put(db: sqlite3.Connection, scope: Scope) -> SqliteRows:
+    """The rows of an owner, who is created if missing."""
+    return SqliteRows(db, scope, find_or_add(db, scope))
+
+
+def rows_of(db: sqlite3.Connection, scope: Scope, row_filter: RowFilter | None = None) -> SqliteRows:
+    """The rows of an owner; there are none before its first write."""
+    return SqliteRows(db, scope, find(db, scope) or _NOBODY, row_filter=row_filter)
+
+
+def by_source_key(db: sqlite3.Connection, scope: Scope, owner: int, source_keys: Sequence[str]) -> dict[str, Row]:
+    """The rows of those source keys that are stored."""
+    rows = db.execute(
+        f"SELECT {COLUMNS}, key FROM record WHERE owner = ? AND source_key IN (SELECT value FROM json_each(?))",
+        (owner, encode_json(source_keys)),
+    )
+    return {row.record.source_key or "": row for row in _to_rows(rows, scope)}
+
+
+def _to_rows(rows: Iterable[tuple[object, ...]], scope: Scope) -> Iterator[Row]:
+    for row in rows:
+        key = row[-1]
+        assert isinstance(key, int)  # noqa: S101  (an INTEGER PRIMARY KEY)
+        yield Row(key, to_record(row, scope.app, scope.user or ""))
+
+
+def _differ(old: object, new: object) -> bool:
+    """Whether two values are stored differently: 1, 1.0 and True are equal, and are not."""
+    return type(old) is not type(new) or old != new
