@@ -1,7 +1,7 @@
-"""The API for adapters, beyond the API for applications: tools, calls to the core loop, capture and file formats.
+"""The API for adapters and stores, beyond the API for applications: tools, the core loop, capture, formats, rules.
 
-An adapter imports from `memory_core` and from here, and from nowhere else in the core. Names that need SQLite or numpy
-are loaded when they are accessed.
+An adapter or a store imports from `memory_core` and from here, and from nowhere else in the core. Names that
+need SQLite or numpy are loaded when they are accessed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
 from memory_core.every_record import every_record
 from memory_core.handle import owned_by, scrubbed, settled
-from memory_core.models import Mode, Order
+from memory_core.models import STATES, Mode, Order
 from memory_core.profile import PINNED, PINNED_BY_MODEL, tags_of_pin, with_profile
-from memory_core.protocols import AgentMemory
+from memory_core.protocols import AgentMemory, Clock, ListRequest, SearchRequest
 from memory_core.recall.block import remembered_block
 from memory_core.recall.recalling import recall as recall_with
-from memory_core.records.draft_to_record import complete
+from memory_core.records.draft_to_record import complete, patched
 from memory_core.records.kinds import USER_QUERY
+from memory_core.records.superseding import retired
 from memory_core.retrieval.hits import covered
 from memory_core.spaces import PRIVATE
 from memory_core.storage.shared.transfer import Carried
@@ -59,9 +60,14 @@ from memory_core.values.json_checks import fits_data
 from memory_core.values.json_text import cut_to_bytes, json_bytes
 from memory_core.values.limits import MAX_DATA_BYTES, MAX_TEXT_CHARS
 from memory_core.values.query_text import cut_query
+from memory_core.where.meaning import satisfies
 
 if TYPE_CHECKING:
+    from memory_core.retrieval.ranking import rank
+    from memory_core.storage import rules
     from memory_core.storage.qdrant.points import ForeignPoint, foreign_points
+    from memory_core.storage.shared.prepared import Prepared, prepare
+    from memory_core.storage.shared.versions import versions_of
     from memory_core.storage.sqlite.files import file_header, prepare_file
     from memory_core.storage.sqlite.problems import file_problems_explained
     from memory_core.storage.sqlite.store import SqliteStore
@@ -69,17 +75,24 @@ if TYPE_CHECKING:
 
 _AT_FIRST_USE: Final = {
     "ForeignPoint": "memory_core.storage.qdrant.points",
+    "Prepared": "memory_core.storage.shared.prepared",
     "SqliteStore": "memory_core.storage.sqlite.store",
     "file_header": "memory_core.storage.sqlite.files",
     "file_problems_explained": "memory_core.storage.sqlite.problems",
     "foreign_points": "memory_core.storage.qdrant.points",
+    "prepare": "memory_core.storage.shared.prepared",
     "prepare_file": "memory_core.storage.sqlite.files",
+    "rank": "memory_core.retrieval.ranking",
+    "rules": "memory_core.storage",
+    "versions_of": "memory_core.storage.shared.versions",
 }
 
 
 def __getattr__(name: str) -> Any:  # typed by the imports above
     if name not in _AT_FIRST_USE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "rules":
+        return import_module("memory_core.storage.rules")
     return getattr(import_module(_AT_FIRST_USE[name]), name)
 
 
@@ -95,6 +108,7 @@ __all__ = [
     "PRIVATE",
     "REMEMBER_INTERACTION_INFO",
     "SEARCH_MEMORIES",
+    "STATES",
     "STORE_MEMORY",
     "UPDATE_MEMORY",
     "USER_QUERY",
@@ -103,6 +117,7 @@ __all__ = [
     "Arguments",
     "Asked",
     "Carried",
+    "Clock",
     "Deadline",
     "Detection",
     "Exporter",
@@ -110,9 +125,12 @@ __all__ = [
     "Found",
     "LastMessages",
     "LateError",
+    "ListRequest",
     "Mode",
     "Order",
+    "Prepared",
     "Refused",
+    "SearchRequest",
     "SqliteStore",
     "Thread",
     "Tool",
@@ -152,12 +170,18 @@ __all__ = [
     "new_id",
     "on_core",
     "owned_by",
+    "patched",
+    "prepare",
     "prepare_file",
+    "rank",
     "reason_for_log",
     "recall_with",
     "remember_drafts",
     "remembered_block",
+    "retired",
+    "rules",
     "said",
+    "satisfies",
     "scrubbed",
     "settled",
     "tags_of_pin",
@@ -166,6 +190,7 @@ __all__ = [
     "threaded",
     "time_of",
     "turn_drafts",
+    "versions_of",
     "with_context",
     "with_profile",
     "without_context",

@@ -39,6 +39,7 @@ SAYS = {
         " list --file .demo/ann.db --app demo --user ann",
     ],
     "memory_bank.py": ["18 steps, all readable", "found again: Step 2 - shell"],
+    "own_store.py": ["Ann drinks jasmine tea"],
     "qdrant_move.py": ["0 behind", "qdrant: Ann sold the boat in autumn"],
     "xaibo_agent.py": [
         "agent: Ann's spare key is with Mrs Okafor",

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 
@@ -37,10 +38,11 @@ from memory_core.adapting import (
     ToolContext,
 )
 from memory_core.operation import OPERATIONS
+from memory_core.protocols import Store
 from memory_core.storage.sqlite.store import SqliteStore
 from tests.corpora.loading import owners
-from tests.repository.dictionary_store import DictionaryStore
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 QUESTIONS = 25
 
@@ -302,13 +304,19 @@ async def test_wrong_grants_are_refused(memory: Memory, ann: BoundMemory, team: 
             SharedMemory(ann, {"billing": team}, writable=writable)
 
 
+def own_store() -> Store:
+    """That of the examples, which offers what every store has to."""
+    store: Store = run_path(str(EXAMPLES / "own_store.py"))["ShelfStore"]()
+    return store
+
+
 async def test_a_store_without_one_ranking_refuses_the_search_and_lists_all(tmp_path: Path) -> None:
-    async with Memory(DictionaryStore()) as memory:
+    async with Memory(own_store()) as memory:
         ann, team = memory.bind(app="office", user="ann"), memory.bind(app="office", user="team")
         await ann.add("mine")
         await team.add("ours")
         both = SharedMemory(ann, {"team": team})
-        with pytest.raises(UnsupportedError, match="DictionaryStore cannot rank several owners"):
+        with pytest.raises(UnsupportedError, match="ShelfStore cannot rank several owners"):
             await both.search("mine")
         assert {record.text for record in (await both.list()).records} == {"mine", "ours"}
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Final
 
 from memory_core.models import MemoryRecord, Scope
 from memory_core.storage.rules.rows import Head, Rows
 from memory_core.where.where import Where
+
+BEFORE_EVERYTHING: Final = datetime.min.replace(tzinfo=UTC)
+"""Given as the current time, it makes expired records visible."""
 
 
 def delete(rows: Rows, scope: Scope, where: Where, now: datetime, *, forget: bool) -> int:

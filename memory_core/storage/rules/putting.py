@@ -9,7 +9,7 @@ from datetime import datetime
 from memory_core.models import STATES, MemoryRecord, Scope
 from memory_core.storage.rules.changing import is_visible
 from memory_core.storage.rules.deleting import delete, sweep
-from memory_core.storage.rules.rows import Rows
+from memory_core.storage.rules.rows import Row, Rows
 from memory_core.storage.rules.superseding import retire
 from memory_core.storage.shared.merging import insist_on_reach, owner_of, replacing
 from memory_core.storage.shared.prepared import Prepared
@@ -24,7 +24,7 @@ def put(
     if remove:
         delete(rows, scope, Where(states=STATES, source_keys=tuple(remove)), now, forget=False)
     latest = {item.record.source_key or "": item for item in items}
-    known = rows.with_source_keys(list(latest)) if latest else {}
+    known: Mapping[str, Row | None] = rows.with_source_keys(list(latest)) if latest else {}
     stored: dict[str, MemoryRecord] = {}
     new: list[Prepared] = []
     for source, item in latest.items():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from memory_core.models import STATES, Fingerprint, MemoryRecord, Scope
+from memory_core.storage.rules.deleting import BEFORE_EVERYTHING
 from memory_core.storage.rules.deleting import remove as remove_records
 from memory_core.storage.shared.prepared import Prepared, prepare_all, with_these_vectors
 from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombstones
@@ -24,8 +24,6 @@ from memory_core.storage.sqlite.where import owner_range
 from memory_core.values.json_text import encode_json
 from memory_core.where.where import Where
 
-_BEFORE_EVERYTHING = datetime.min.replace(tzinfo=UTC)
-"""Used as the current time, it makes expired records visible."""
 _SEQ = (1 << OWNER_BITS) - 1
 
 
@@ -173,7 +171,7 @@ def _restore(
     owner = find_or_add(db, scope)
     if remove:
         rows = SqliteRows(db, scope, owner)
-        gone = rows.matching(scope, Where(states=STATES, ids=tuple(remove)), _BEFORE_EVERYTHING)
+        gone = rows.matching(scope, Where(states=STATES, ids=tuple(remove)), BEFORE_EVERYTHING)
         remove_records(rows, gone, forget=False)
     keys = writing.restore(db, owner, [item for _, item in batch])
     for key, (item, _) in zip(keys, batch, strict=True):

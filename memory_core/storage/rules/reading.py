@@ -1,0 +1,136 @@
+"""What a search and a page mean, for a store that reads all records of an owner: a beginning, and the oracle of a test.
+
+Both walk over every record of the owner, and a search analyses them again. A store of many records keeps the terms
+(`Prepared.features`), and lets its database decide conditions and order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+
+from memory_core.chunking import DEFAULT_CHUNKER, pieces_of
+from memory_core.errors import InvalidInputError
+from memory_core.models import Component, Hit, MemoryRecord, Order, Page, Scope
+from memory_core.protocols import ListRequest, SearchRequest
+from memory_core.records.kinds import is_message
+from memory_core.retrieval.features import features, role_flag
+from memory_core.retrieval.owner_index import Entry, OwnerIndex
+from memory_core.retrieval.passages import best_passage
+from memory_core.retrieval.question import parse
+from memory_core.retrieval.ranking import rank
+from memory_core.storage.rules.rows import Row
+from memory_core.storage.shared.cursors import decode_cursor, encode_cursor
+from memory_core.storage.shared.merging import reaches
+from memory_core.storage.shared.stored_forms import micros
+from memory_core.where.meaning import folded, satisfies
+from memory_core.where.where import Where
+
+_PLACES: Final[Mapping[Order, Callable[[MemoryRecord], float]]] = {
+    "newest": lambda record: micros(record.occurred_at),
+    "oldest": lambda record: micros(record.occurred_at),
+    "importance": lambda record: record.importance,
+    "accessed": lambda record: micros(record.accessed_at or record.created_at),
+}
+
+
+def matching(rows: Sequence[Row], scope: Scope, where: Where, now: datetime) -> list[Row]:
+    """Those of an owner's rows that are in scope and satisfy the conditions, in the order given."""
+    return [row for row in rows if reaches(scope, row.record) and satisfies(row.record, where, now)]
+
+
+def page(rows: Sequence[Row], scope: Scope, request: ListRequest, now: datetime) -> Page:
+    """See `Records.list`; counting the read is left to the store.
+
+    Args:
+        rows: All of the owner's, in any order.
+    """
+    place, ascending = _PLACES[request.order], request.order == "oldest"
+    after = None if request.cursor is None else decode_cursor(request.cursor, request.order, (float, int))
+    found = [(place(row.record), row.key, row.record) for row in matching(rows, scope, request.where, now)]
+    found.sort(key=lambda each: each[:2], reverse=not ascending)
+    rest = [each for each in found if after is None or (each[:2] > after if ascending else each[:2] < after)]
+    shown = rest[: request.limit]
+    cursor = encode_cursor(request.order, *shown[-1][:2]) if len(rest) > len(shown) else None
+    return Page(tuple(record for *_, record in shown), cursor)
+
+
+def search(rows: Sequence[Row], scope: Scope, request: SearchRequest, now: datetime) -> list[Hit]:
+    """See `Records.search`; by words alone, without vectors.
+
+    Args:
+        rows: All of the owner's, in order of arrival.
+
+    Raises:
+        InvalidInputError: The mode is `vector`.
+    """
+    if request.mode == "vector":
+        raise InvalidInputError(
+            "this store always has embedder=None, so it has no vectors for mode='vector' to compare; search with "
+            "mode='lexical' or 'hybrid'"
+        )
+    if not request.text.strip():
+        return []
+    found = matching(rows, scope, request.where, now)
+    if request.mode == "substring":
+        return _containing(found, request)
+    return _ranked(rows, {row.key for row in found}, request, now)
+
+
+def _containing(found: Sequence[Row], request: SearchRequest) -> list[Hit]:
+    needle = folded(request.text)
+    holding = [row for row in found if needle in folded(row.record.text)]
+    holding.sort(key=lambda row: (row.record.occurred_at, row.key), reverse=True)
+    reason = {"substring": Component(1.0, 1.0)} if request.explain else None
+    return [_hit(row.record, 1.0, reason, [needle], reach=len(needle) - 1) for row in holding[: request.limit]]
+
+
+def _ranked(rows: Sequence[Row], allowed: set[int], request: SearchRequest, now: datetime) -> list[Hit]:
+    index, query = OwnerIndex(None), parse(request.text)
+    index.extend([entry(place, row.record) for place, row in enumerate(rows)], [])
+    ranking = rank(
+        index,
+        query,
+        None,
+        request,
+        now=micros(now),
+        allowed=np.array([place for place, row in enumerate(rows) if row.key in allowed], np.int64),
+        importances=np.array([row.record.importance for row in rows], np.float32),
+    )
+    places: list[int] = ranking.rows.tolist()
+    reasons: Sequence[Mapping[str, Component] | None] = ranking.components or [None] * len(places)
+    return [
+        _hit(rows[place].record, float(score), reason, query.terms)
+        for place, score, reason in zip(places, ranking.scores, reasons, strict=True)
+    ]
+
+
+def _hit(
+    record: MemoryRecord,
+    score: float,
+    reason: Mapping[str, Component] | None,
+    needles: Sequence[str],
+    *,
+    reach: int = 0,
+) -> Hit:
+    part = best_passage(record.text, pieces_of(record.text, DEFAULT_CHUNKER), needles, None, reach=reach)
+    return Hit(record, score, None, reason, part)
+
+
+def entry(key: int, record: MemoryRecord) -> Entry:
+    """What the ranking reads of a record."""
+    found = features(record)
+    return Entry(
+        key=key,
+        terms=found.packed,
+        flags=found.flags | role_flag(record.role),
+        words=found.words,
+        session=record.session if is_message(record.kind) else None,
+        author=record.author,
+        occurred_at=micros(record.occurred_at),
+        expires_at=None if record.expires_at is None else micros(record.expires_at),
+        active=record.state == "active",
+    )
