@@ -1,11 +1,12 @@
-"""Import LangGraph's SqliteStore through `memory-core import --format langgraph`; `MemoryStore` finds the items."""
+"""Import LangGraph's SqliteStore through `memory-core move --format langgraph`; `MemoryStore` finds the items."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Final
 
 try:
     from langgraph.store.base import InvalidNamespaceError, PutOp
@@ -13,9 +14,12 @@ except ImportError as error:
     raise ImportError("`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'") from error
 
 from memory_core import Draft, InvalidInputError
-from memory_core.adapting import Found, Refused, database, fields_of, file_at, time_of
+from memory_core.adapting import Found, Refused, database, fields_of, file_at, time_of, word
 from memory_langchain.indexing import WHOLE_VALUE
 from memory_langchain.items import address_of, draft_of
+
+_SAID: Final = ("text", "content", "memory", "data", "fact")
+"""Fields in which items say something, as LangMem and LangGraph's templates name them."""
 
 
 async def langgraph(source: str) -> AsyncIterator[Found | Refused]:
@@ -30,7 +34,8 @@ async def langgraph(source: str) -> AsyncIterator[Found | Refused]:
             if expires is not None and expires <= datetime.now(UTC):
                 continue
             try:
-                yield Found(place, _draft(row["prefix"], row["key"], row["value"], time_of(row["created_at"]), expires))
+                draft = _draft(row["prefix"], row["key"], row["value"], time_of(row["created_at"]), expires)
+                yield Found(place, draft, given=_labels(row["prefix"]))
             except (InvalidInputError, InvalidNamespaceError) as error:
                 yield Refused(place, str(error))
 
@@ -49,4 +54,20 @@ def _draft(
         raise InvalidInputError("its value is not a JSON object")
     namespace = tuple(prefix.split("."))  # a label contains no period
     draft = draft_of(address_of(namespace, key), PutOp(namespace, key, value), WHOLE_VALUE, datetime.now(UTC))
-    return replace(draft, occurred_at=created, expires_at=expires)
+    return replace(draft, text=_readable(value), passages=(), occurred_at=created, expires_at=expires)
+
+
+def _readable(value: Mapping[str, object]) -> str:
+    """An item as text: what it says, or a line for each field; the item itself is in `data`."""
+    said = next((text for name in _SAID if (text := word(value.get(name))) is not None), None)
+    rest = [f"{name}: {_plain(each)}" for name, each in value.items() if each != said or said is None]
+    return "\n".join([said, *rest] if said is not None else rest)
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _labels(prefix: str) -> dict[str, str]:
+    """The labels of a namespace, for options such as `--user-from namespace.1`."""
+    return {f"namespace.{place}": label for place, label in enumerate(prefix.split("."))}

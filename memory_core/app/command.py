@@ -118,8 +118,17 @@ class Invocation:
         if memory is not None:
             await memory.close()
 
-    def confirm(self, question: str, *, yes: bool) -> None:
+    def confirm(
+        self,
+        question: str,
+        *,
+        yes: bool,
+        unasked: str = "this cannot be undone, and nobody is there to ask; confirm it with --yes",
+    ) -> None:
         """Ask before something that cannot be undone.
+
+        Args:
+            unasked: The error if nobody is there to ask.
 
         Raises:
             InvalidInputError: Nobody is there to ask.
@@ -128,7 +137,7 @@ class Invocation:
         if yes:
             return
         if not sys.stdin.isatty():
-            raise InvalidInputError("this cannot be undone, and nobody is there to ask; confirm it with --yes")
+            raise InvalidInputError(unasked)
         with _interruptible():
             typer.confirm(showing.line(question, 1_000), abort=True, err=True)
 

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation, Yes
-from memory_core.app.importing import EXPORTERS, LOSSLESS, entry_of, targets
+from memory_core.app.formats import EXPORTERS, LOSSLESS, entry_of, targets
 from memory_core.app.settings import NONE, WAYS, embedder_of
 from memory_core.errors import InvalidInputError
 from memory_core.memory import Memory

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, Final, cast
+
+_SECONDS: Final = 1e11
+"""Larger numbers are milliseconds: as seconds they would be after the year 5138."""
 
 
 def time_of(value: object) -> datetime | None:
-    """A time as others write it: seconds since 1970, or ISO 8601, in UTC if it has no offset; else `None`."""
+    """A time as others write it: seconds or milliseconds since 1970, or ISO 8601, in UTC if it has no offset; else
+    `None`."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value, UTC)
+            return datetime.fromtimestamp(value / 1_000 if abs(value) > _SECONDS else value, UTC)
         if isinstance(value, str):
             moment = datetime.fromisoformat(value)
             return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -8,10 +8,11 @@ An exporter is registered in the group `memory_core.exporters`; the first line o
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from memory_core.models import Draft
 from memory_core.storage.shared.transfer import Carried
@@ -29,6 +30,8 @@ class Found:
     """The user that the source names; otherwise the user of the command."""
     app: str | None = None
     """The app that the source names; otherwise the app of the command."""
+    given: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Fields of the source that are not in the draft's `data`, for options such as `--time-from`."""
 
 
 @dataclass(frozen=True, slots=True)

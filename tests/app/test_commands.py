@@ -61,6 +61,7 @@ def invocations(folder: Path, id: str, other: str) -> dict[str, list[str]]:  # n
         "ingest": ["ingest", "talk.jsonl"],
         "export": ["export", "all.jsonl", "--overwrite"],
         "import": ["import", "all.jsonl"],
+        "move": ["move", "talk.jsonl", "--yes"],
         "formats": ["formats"],
         "backup": ["backup", "copy.db", "--overwrite"],
         "restore": ["restore", "copy.db", "--file", "restored.db", "--overwrite", "--yes"],
@@ -277,7 +278,7 @@ def test_an_owner_without_memories_is_told_who_has_some(run: Run) -> None:
         (["add", "tea", "--importance", "7"], "importance must be a number from 0 to 1"),
         (["add", " "], "nothing to remember"),
         (["import", "talk.txt", "--file", "new.db"], "line 1 is not JSON"),
-        (["import", "talk.txt", "--format", "nope"], "there is no importer for 'nope'; the formats are adk"),
+        (["move", "talk.txt", "--yes", "--format", "nope"], "there is no importer for 'nope'; the formats are adk"),
         (["import", "nowhere.jsonl"], "No such file"),
         (["reembed", "nope"], "there is no embedder 'nope' (No module named 'nope'); give one of minilm"),
         (["reembed", "json:dumps"], "there is no embedder 'json:dumps'"),
@@ -479,7 +480,7 @@ def test_bash_completes_commands_options_and_formats(completed: Callable[[str], 
         function=$(complete -p memory-core | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
         COMP_WORDS=(memory-core se); COMP_CWORD=1; $function memory-core; echo "${{COMPREPLY[@]}}"
         COMP_WORDS=(memory-core search --exp); COMP_CWORD=2; $function memory-core; echo "${{COMPREPLY[@]}}"
-        COMP_WORDS=(memory-core import x --format ch); COMP_CWORD=4; $function memory-core; echo "${{COMPREPLY[@]}}"
+        COMP_WORDS=(memory-core move x --format ch); COMP_CWORD=4; $function memory-core; echo "${{COMPREPLY[@]}}"
     """
     said = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
     assert said.stdout.splitlines() == ["search serve", "--explain", "chatgpt chroma"]

@@ -59,7 +59,7 @@ def listed(run: Run, user: str) -> list[dict[str, Any]]:
 
 
 def importing(*more: str) -> list[str]:
-    return ["import", "chroma.sqlite3", "--format", "chroma", "--words-only", "--user", "shared", *more]
+    return ["move", "chroma.sqlite3", "--yes", "--format", "chroma", "--words-only", "--user", "shared", *more]
 
 
 @pytest.mark.usefixtures("chroma")
@@ -75,13 +75,13 @@ def test_each_user_id_of_chroma_is_an_owner_and_the_report_names_them(run: Run) 
 
 @pytest.mark.usefixtures("chroma")
 def test_another_metadata_key_may_name_the_user(run: Run) -> None:
-    run(*importing("--user-key", "team"))
+    run(*importing("--user-from", "team"))
     assert {user: len(found) for user, found in texts(run).items()} == {"red": 2, "blue": 2}
 
 
 @pytest.mark.usefixtures("chroma")
 def test_what_has_no_such_metadata_is_refused_by_name(run: Run) -> None:
-    done = run(*importing("--user-key", "user", "--json"), code=1).value
+    done = run(*importing("--user-from", "user", "--json"), code=1).value
     assert (done["new"], len(done["refused"])) == (1, 3)
     assert done["refused"][0]["place"] == "memories, m1"
     assert "its metadata 'user' is None, not the name of a user" in done["refused"][0]["reason"]
@@ -103,12 +103,6 @@ def test_what_cannot_be_the_name_of_a_user_is_refused(run: Run, tmp_path: Path) 
     assert (done["read"], len(done["refused"])) == (0, len(names))
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["chroma.sqlite3", "--format", "chroma", "--user-key", "team", "--one-user"], "give only one of them"),
-        (["all.jsonl", "--one-user"], "an export names the owner of each memory"),
-    ],
-)
-def test_options_that_contradict_each_other_are_refused(run: Run, options: list[str], said: str) -> None:
-    assert said in run("import", *options, "--words-only", code=2).err
+@pytest.mark.usefixtures("chroma")
+def test_options_that_contradict_each_other_are_refused(run: Run) -> None:
+    assert "give only one of them" in run(*importing("--user-from", "team", "--one-user"), code=2).err

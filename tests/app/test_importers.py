@@ -22,7 +22,7 @@ from qdrant_client import models
 from spade_llm.memory import AgentBaseMemory, AgentInteractionMemory
 
 from memory_core import Memory, run_sync
-from memory_core.app.importing import IMPORTERS, entry_of
+from memory_core.app.formats import IMPORTERS, entry_of
 from memory_core.app.sources.document import PART_CHARS
 from tests.app.conftest import Run, damaged, import_twice
 from tests.storage.qdrant.loopback import Loopback
@@ -47,7 +47,7 @@ def test_a_source_of_something_else_is_one_sentence(
         path.write_bytes(content)
     if format_ == "document" and content in {b"", b"[" * 50_000}:
         pytest.skip("a text")
-    failed = run("import", str(path), "--format", format_, "--words-only", code=2)
+    failed = run("move", str(path), "--yes", "--format", format_, "--words-only", code=2)
     assert sum(line.startswith("memory-core: ") for line in failed.err.splitlines()) == 1
 
 
@@ -111,7 +111,7 @@ def test_the_memory_of_adk(run: Run, tmp_path: Path) -> None:
         "tom sails",
     ]
     damaged(path, "memory_events", "content_json")
-    refused = run("import", str(path), "--format", "adk", "--words-only", "--json", code=1).value["refused"]
+    refused = run("move", str(path), "--yes", "--format", "adk", "--words-only", "--json", code=1).value["refused"]
     assert refused[0]["place"] == "event 'e1'"
 
 
@@ -133,11 +133,14 @@ def test_files_of_spade_llm(run: Run, tmp_path: Path) -> None:
     assert {record["user"] for record in records} == {"bot@localhost"}
     (half,) = folder.glob("*_interactions.json")
     half.write_bytes(half.read_bytes()[:-9])
-    assert "is not JSON, or was cut" in run("import", str(half), "--format", "spade-llm", "--words-only", code=2).err
+    assert (
+        "is not JSON, or was cut"
+        in run("move", str(half), "--yes", "--format", "spade-llm", "--words-only", code=2).err
+    )
     half.write_text('{"agent_id": "\\ud800", "interactions": {"s": [{"content": "tea"}]}}')
-    assert "agent_id contains" in run("import", str(half), "--format", "spade-llm", "--words-only", code=2).err
+    assert "agent_id contains" in run("move", str(half), "--yes", "--format", "spade-llm", "--words-only", code=2).err
     (tmp_path / "empty").mkdir()
-    assert "no file of spade_llm" in run("import", "empty", "--format", "spade-llm", "--words-only", code=2).err
+    assert "no file of spade_llm" in run("move", "empty", "--yes", "--format", "spade-llm", "--words-only", code=2).err
 
 
 @pytest.fixture
@@ -161,7 +164,7 @@ def test_a_collection_of_radbot(run: Run, loopback: Loopback) -> None:
     loopback.on_loop(make)
     (record,) = import_twice(run, loopback.url, "radbot", refused=1)
     assert (record["text"], record["user"], record["kind"]) == ("the gate has code 4711", "ann", "fact")
-    assert "is not the address" in run("import", "nowhere", "--format", "radbot", "--words-only", code=2).err
+    assert "is not the address" in run("move", "nowhere", "--yes", "--format", "radbot", "--words-only", code=2).err
 
 
 def conversation_of_chatgpt() -> dict[str, Any]:
@@ -214,7 +217,9 @@ def test_an_export_of_chatgpt(run: Run, tmp_path: Path, kind: str) -> None:
     assert {(record["session"], record["data"]["title"]) for record in records} == {("c1", "Capitals")}
     half = tmp_path / "half.json"
     half.write_bytes(path.read_bytes()[:-5])
-    assert "is not JSON, or was cut" in run("import", str(half), "--format", "chatgpt", "--words-only", code=2).err
+    assert (
+        "is not JSON, or was cut" in run("move", str(half), "--yes", "--format", "chatgpt", "--words-only", code=2).err
+    )
 
 
 def test_documents_keep_the_place_of_every_part(run: Run, tmp_path: Path) -> None:
@@ -269,7 +274,7 @@ def test_pages_of_a_pdf(run: Run, tmp_path: Path) -> None:
 
 def test_an_importer_that_needs_a_missing_package_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "memory_langchain.importer", None)
-    assert "cannot be loaded" in run("import", "x", "--format", "langgraph", "--words-only", code=2).err
+    assert "cannot be loaded" in run("move", "x", "--yes", "--format", "langgraph", "--words-only", code=2).err
     assert "cannot be loaded" in " ".join(run("formats").out.split())
     assert callable(entry_of(IMPORTERS, "chatgpt"))
 

@@ -1,4 +1,4 @@
-"""Import RadBot's collections through `memory-core import --format radbot`."""
+"""Import RadBot's collections through `memory-core move --format radbot`."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ async def chroma(source: str) -> AsyncIterator[Found | Refused]:
         for (collection, id_), rows in groupby(db.execute(_ROWS), key=lambda row: (row["collection"], row["id"])):
             place, values = f"{collection}, {id_}", dict(_values(rows))
             try:
-                yield Found(place, _draft(collection, id_, values), user=_owner(values.get("user_id")))
+                yield Found(place, _draft(collection, id_, values), user=_owner(values.get("user_id")), given=values)
             except InvalidInputError as error:
                 yield Refused(place, str(error))
 
@@ -75,13 +75,7 @@ def _draft(collection: str, id_: str, values: Mapping[str, Any]) -> Draft:
         emotion=word(values.get("emotion")),
         tags=[tag.strip() for tag in tags.split(",") if tag.strip()] if isinstance(tags, str) else (),
         collection=collection,
-        occurred_at=_moment(values.get("timestamp")),
+        occurred_at=time_of(values.get("timestamp")),
         data={name: value for name, value in values.items() if name not in _KNOWN},
         source_key=f"chroma:{collection}:{id_}",
     )
-
-
-def _moment(value: object) -> Any:  # a datetime, if it is a time
-    """Skynet writes ISO texts; its document speaks of milliseconds."""
-    is_millis = isinstance(value, int | float) and value > 1e11
-    return time_of(value / 1000 if is_millis and isinstance(value, int | float) else value)

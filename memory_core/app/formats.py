@@ -1,0 +1,115 @@
+"""The formats of other programs, by entry points, and which of them a source is."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Final
+
+from memory_core.errors import InvalidInputError
+from memory_core.transfer.foreign_files import database, lines_of
+from memory_core.transfer.foreign_values import fields_of
+
+IMPORTERS: Final = "memory_core.importers"
+EXPORTERS: Final = "memory_core.exporters"
+LOSSLESS: Final = "jsonl"
+"""The format of `export` that loses nothing, which is no entry point."""
+_TABLES: Final[Mapping[str, frozenset[str]]] = {
+    "chroma": frozenset({"embeddings", "embedding_metadata"}),
+    "langgraph": frozenset({"store"}),
+    "adk": frozenset({"sessions", "events"}),
+    "spade-llm": frozenset({"agent_memories"}),
+    "mem0": frozenset({"history"}),
+}
+"""Tables that a SQLite file of a format has."""
+
+
+def names(group: str) -> list[str]:
+    """The names of the formats of a group."""
+    return sorted(point.name for point in entry_points(group=group))
+
+
+def sources() -> list[str]:
+    """The formats of `move`."""
+    return names(IMPORTERS)
+
+
+def targets() -> list[str]:
+    """The formats of `export`."""
+    return sorted({LOSSLESS, *names(EXPORTERS)})
+
+
+def entry_of(group: str, name: str) -> Any:  # an Importer or an Exporter
+    """The importer or exporter of a format.
+
+    Raises:
+        InvalidInputError: The entry is missing, or needs a package that is not installed.
+    """
+    found = next(iter(entry_points(group=group, name=name)), None)
+    noun = group.rpartition(".")[2].removesuffix("s")
+    if found is None:
+        known = sources() if group == IMPORTERS else targets()
+        raise InvalidInputError(f"there is no {noun} for {name!r}; the formats are {', '.join(known)}")
+    try:
+        return found.load()
+    except ImportError as error:
+        raise InvalidInputError(f"the {noun} for {name!r} cannot be loaded: {error}") from error
+
+
+def format_of(source: str) -> str:
+    """The format of a source, from what is there.
+
+    Raises:
+        InvalidInputError: It is an export of this package, or could be anything.
+    """
+    path = Path(source).expanduser()
+    if not path.exists():
+        raise InvalidInputError(f"there is no {source!r}")
+    found = next((name for name, fits in _SIGNS.items() if fits(path)), None)
+    if found == LOSSLESS and _is_export(path):
+        raise InvalidInputError(f"{source!r} is an export of memory-core: memory-core import {source}")
+    if found is None:
+        raise InvalidInputError(f"what {source!r} is cannot be seen; name it with --format: {', '.join(sources())}")
+    return found
+
+
+def _is_export(path: Path) -> bool:
+    _, first = next(lines_of(str(path)), ("", b""))
+    try:
+        return "format" in fields_of(json.loads(first))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _has_tables(name: str) -> Callable[[Path], bool]:
+    def fits(path: Path) -> bool:
+        path = path / "chroma.sqlite3" if path.is_dir() and name == "chroma" else path
+        if not path.is_file():
+            return False
+        try:
+            with database(path, f"a file of {name}") as db:
+                found = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        except (InvalidInputError, sqlite3.Error):
+            return False
+        return _TABLES[name] <= found
+
+    return fits
+
+
+def _is_mem0_folder(path: Path) -> bool:
+    folder = path / "qdrant" if (path / "qdrant").is_dir() else path
+    return (folder / "meta.json").is_file() and (folder / "collection").is_dir()
+
+
+_SIGNS: Final[Mapping[str, Callable[[Path], bool]]] = {
+    "chatgpt": lambda path: (
+        path.suffix.lower() == ".zip" or (path / "conversations.json").is_file() or path.name == "conversations.json"
+    ),
+    "mem0": lambda path: _is_mem0_folder(path) or _has_tables("mem0")(path),
+    **{name: _has_tables(name) for name in _TABLES if name != "mem0"},
+    LOSSLESS: lambda path: path.is_file() and path.suffix.lower() in {".jsonl", ".ndjson"},
+    "markdown": lambda path: (path.is_dir() and any(path.rglob("*.md"))) or path.suffix.lower() in {".md", ".markdown"},
+}

@@ -1,0 +1,151 @@
+"""Store what importers find, in batches of one owner, with a report."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict, dataclass, field
+from typing import Final
+
+from rich.text import Text
+
+from memory_core.app import showing
+from memory_core.app.command import Answer, Invocation
+from memory_core.app.mapping import Ownership
+from memory_core.errors import InvalidInputError
+from memory_core.handle import BoundMemory
+from memory_core.models import STATES, Draft, MemoryRecord, Scope
+from memory_core.records.draft_to_record import check_draft
+from memory_core.transfer.formats import Found, Importer, Refused
+from memory_core.transfer.migrate import exists
+from memory_core.values.progress import Progress
+from memory_core.where.where import Where
+
+BATCH: Final = 256
+"""Memories of an owner in one transaction."""
+MAX_SHOWN: Final = 10
+"""Refusals that are printed; `--json` has all of them."""
+LINES: Final = "lines"
+EXAMPLE: Final = (
+    '{"at": "2026-03-02T09:12:00+01:00", "session": "monday", "author": "Ann", "text": "The tide turns at noon"}'
+)
+
+
+@dataclass(slots=True)
+class Report:
+    """What became of everything in a source."""
+
+    read: int = 0
+    new: int = 0
+    known: int = 0
+    """Imported before; changed if their text, author, data or tags differ."""
+    forgotten: int = 0
+    """Deleted here since, and not imported again."""
+    refused: list[Refused] = field(default_factory=list[Refused])
+
+
+async def carry(
+    invocation: Invocation,
+    sources: list[tuple[str, Importer]],
+    owners: Ownership,
+    *,
+    dry_run: bool,
+    noun: str = "memories",
+    total: int = 0,
+) -> Answer:
+    """Import from sources.
+
+    Args:
+        total: How many memories they have, for a bar; 0 if that is not known.
+    """
+    intake = Intake(invocation, owners, dry_run=dry_run)
+    with invocation.progress("moving") as tell:
+        for source, importer in sources:
+            await intake.take(importer(source), lambda done: tell(Progress(done, max(done, total) if total else 0)))
+        tell(Progress(intake.read, intake.read))
+    report = intake.report
+    for refused in report.refused[:MAX_SHOWN]:
+        showing.note(f"{refused.place}: {refused.reason}")
+    if len(report.refused) > MAX_SHOWN:
+        showing.note(f"… and {len(report.refused) - MAX_SHOWN} more")
+    if report.refused and noun == LINES:
+        showing.note(f"a line is such as {EXAMPLE}")
+    if intake.others:
+        names = ", ".join(f"{app}/{user}" for app, user in sorted(intake.others)[:MAX_SHOWN])
+        more = f" and {len(intake.others) - MAX_SHOWN} more" if len(intake.others) > MAX_SHOWN else ""
+        showing.note(f"the source names their owners: {names}{more} (choose with --app and --user)")
+    if report.refused:
+        showing.note(f"{len(report.refused)} of {report.read + len(report.refused)} {noun} could not be used")
+    new = "would be new" if dry_run else "of them new"
+    forgotten = f", {report.forgotten} forgotten here before" if report.forgotten else ""
+    view = Text(f"{report.read} {noun} read, {report.new} {new}, {report.known} known{forgotten}")
+    return Answer({**asdict(report), "dry_run": dry_run}, view, 1 if report.refused else 0)
+
+
+class Intake:
+    """Stores what importers yield, in batches of one owner, and counts."""
+
+    def __init__(self, invocation: Invocation, owners: Ownership, *, dry_run: bool) -> None:
+        self._invocation = invocation
+        self._owners = owners
+        self._dry_run = dry_run
+        self.others: set[tuple[str, str]] = set()
+        """Other owners than the one of the command."""
+        self._waiting: dict[Scope, list[Draft]] = {}
+        self._seen: set[tuple[Scope, str]] = set()
+        """Source keys of a dry run, which stores none of them."""
+        self.report = Report()
+
+    @property
+    def read(self) -> int:
+        """What importers have yielded so far."""
+        return self.report.read + len(self.report.refused)
+
+    async def take(self, found: AsyncIterator[Found | Refused], tell: Callable[[int], None]) -> None:
+        """Store everything that an importer yields, and tell how much that is so far."""
+        async for item in found:
+            try:
+                self._accept(item)
+            except InvalidInputError as error:
+                self.report.refused.append(Refused(item.place, str(error)))
+            for owner in [owner for owner, drafts in self._waiting.items() if len(drafts) == BATCH]:
+                await self._put(owner)
+            tell(self.read)
+        for owner in list(self._waiting):
+            await self._put(owner)
+
+    def _accept(self, item: Found | Refused) -> None:
+        if isinstance(item, Refused):
+            self.report.refused.append(item)
+            return
+        owner, draft = self._owners.of(item)
+        self._waiting.setdefault(owner, []).append(check_draft(draft))
+        self.report.read += 1
+        if owner != self._owners.default:
+            self.others.add((owner.app, owner.user or ""))
+
+    async def _put(self, owner: Scope) -> None:
+        drafts = self._waiting.pop(owner)
+        known = await self._known(owner, {draft.source_key for draft in drafts if draft.source_key is not None})
+        stored: list[MemoryRecord | None] = []
+        if not self._dry_run:
+            stored = await (await self._handle(owner)).add_many(drafts)
+        keys = [draft.source_key for draft in drafts]
+        again = sum(key in known or key in keys[:place] for place, key in enumerate(keys) if key is not None)
+        self.report.forgotten += stored.count(None)
+        self.report.known += again
+        self.report.new += len(drafts) - again - stored.count(None)
+
+    async def _known(self, owner: Scope, keys: set[str]) -> set[str]:
+        """The source keys that the owner has already."""
+        before = {key for key in keys if (owner, key) in self._seen}
+        if self._dry_run:
+            self._seen.update((owner, key) for key in keys)
+            if not exists(self._invocation.settings.file):
+                return before
+        where = Where(source_keys=tuple(keys), states=STATES)
+        page = await (await self._handle(owner)).list(where=where, limit=BATCH)
+        return before | {record.source_key for record in page.records if record.source_key is not None}
+
+    async def _handle(self, owner: Scope) -> BoundMemory:
+        memory = await self._invocation.memory(create=not self._dry_run)
+        return memory.bind(app=owner.app, user=owner.user)

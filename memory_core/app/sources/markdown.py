@@ -1,0 +1,146 @@
+"""Markdown: a file, or a folder of them, with a memory for each section under a heading.
+
+Front matter (`---` at the top, then `name: value` lines) says when, by whom and of what kind; other names are metadata.
+Only texts and lists are read from it, not all of YAML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from memory_core.errors import InvalidInputError
+from memory_core.models import Draft, Json
+from memory_core.transfer.foreign_files import bytes_of
+from memory_core.transfer.foreign_values import time_of
+from memory_core.transfer.formats import Found, Refused
+
+SUFFIXES: Final = frozenset({".md", ".markdown"})
+_FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})")
+_HEADING: Final = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*$")
+_FIELD: Final = re.compile(r"^([A-Za-z][\w -]*):[ \t]*(.*)$")
+_ITEM: Final = re.compile(r"^[ \t]*-[ \t]+(.*)$")
+_TIMES: Final = ("date", "created", "created_at", "updated")
+_KINDS: Final = ("kind", "type")
+_AUTHORS: Final = ("author", "by")
+_Fields = dict[str, str | list[str]]
+
+
+class _Section(NamedTuple):
+    headings: tuple[str, ...]
+    """From the outermost to its own."""
+    text: str
+    """Its heading and what stands below it."""
+
+
+async def markdown(source: str) -> AsyncIterator[Found | Refused]:
+    """A Markdown file or a folder of them (notes, Obsidian): a memory for each section, with front matter."""
+    for path, name in _files(source):
+        try:
+            for found in _memories(path, name):
+                yield found
+        except (InvalidInputError, OSError, UnicodeDecodeError) as error:
+            yield Refused(name, f"it cannot be read: {error}")
+
+
+def _files(source: str) -> list[tuple[Path, str]]:
+    """The files, each with its path in the folder."""
+    root = Path(source).expanduser()
+    if root.is_file():
+        return [(root, root.name)]
+    if not root.is_dir():
+        raise InvalidInputError(f"there is no {source!r}")
+    found = sorted(path for path in root.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+    if not found:
+        raise InvalidInputError(f"{source!r} has no Markdown files")
+    return [(path, path.relative_to(root).as_posix()) for path in found]
+
+
+def _memories(path: Path, name: str) -> Iterator[Found | Refused]:
+    text = bytes_of(path).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    if "\0" in text:
+        raise InvalidInputError("it contains NUL characters, so it is not text")
+    fields, body = _front_matter(text)
+    seen: Counter[tuple[str, ...]] = Counter()
+    empty = True
+    for section in _sections(body):
+        empty = False
+        seen[section.headings] += 1
+        place = " > ".join([name, *section.headings])
+        key = f"markdown:{place}:{seen[section.headings]}"
+        yield Found(place, _draft(path, name, fields, section, key), given=fields)
+    if empty:
+        yield Refused(name, "it has no text")
+
+
+def _draft(path: Path, name: str, fields: _Fields, section: _Section, key: str) -> Draft:
+    def first(names: tuple[str, ...]) -> str | None:
+        found = next((fields[each] for each in names if fields.get(each)), None)
+        return found if isinstance(found, str) else None
+
+    tags = fields.get("tags", [])
+    used = {*_TIMES, *_KINDS, *_AUTHORS, "tags"}
+    data: dict[str, Json] = {"file": name, "headings": list(section.headings)}
+    return Draft(
+        section.text,
+        kind=first(_KINDS) or "note",
+        author=first(_AUTHORS),
+        tags=tags if isinstance(tags, list) else [tag.strip() for tag in tags.split(",") if tag.strip()],
+        occurred_at=time_of(first(_TIMES)) or datetime.fromtimestamp(path.stat().st_mtime, UTC),
+        data=data | {each: value for each, value in fields.items() if each not in used},
+        source_key=key,
+    )
+
+
+def _front_matter(text: str) -> tuple[_Fields, str]:
+    """The fields at the top, and the rest."""
+    first, _, rest = text.partition("\n")
+    head, end, body = rest.partition("\n---")
+    if first.strip() != "---" or not end:
+        return {}, text
+    fields: _Fields = {}
+    name = ""
+    for line in head.split("\n"):
+        if (item := _ITEM.match(line)) and name:
+            before = fields[name]
+            fields[name] = [*(before if isinstance(before, list) else []), _unquoted(item[1])]
+        elif found := _FIELD.match(line):
+            name = found[1].strip()
+            value = found[2].strip()
+            fields[name] = _listed(value) if value.startswith("[") and value.endswith("]") else _unquoted(value)
+    return fields, body.partition("\n")[2]
+
+
+def _listed(value: str) -> list[str]:
+    return [_unquoted(one) for one in value[1:-1].split(",") if one.strip()]
+
+
+def _unquoted(value: str) -> str:
+    value = value.strip()
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
+
+
+def _sections(body: str) -> Iterator[_Section]:
+    """The text before the first heading, then each heading with what stands below it, if anything does."""
+    headings: list[tuple[int, str]] = []
+    lines: list[str] = []
+    fence = ""
+    for line in [*body.split("\n"), None]:
+        heading = None if line is None or fence else _HEADING.match(line)
+        if line is None or heading is not None:
+            text = "\n".join(lines).strip()
+            if text and (not headings or "\n" in text or not _HEADING.match(text)):
+                yield _Section(tuple(title for _, title in headings), text)
+            lines = []
+        if line is None:
+            return
+        if heading is not None:
+            depth = len(heading[1])
+            headings = [*(outer for outer in headings if outer[0] < depth), (depth, heading[2])]
+        elif mark := _FENCE.match(line):
+            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
+        lines.append(line)

@@ -1,0 +1,215 @@
+"""`move`: what memories of other programs become, shown before anything is written, and the same after kills."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_core import Memory, Where
+from tests.app.conftest import Run
+from tests.app.test_import_owners import write_chroma
+
+PEOPLE = ("Ann", "Ben", "Cem", "Dora", "Ege", "Fay", "Gil", "Hana", "Ivo", "Jun")
+START = datetime(2026, 1, 5, 8, tzinfo=UTC)
+
+
+def lines(path: Path, found: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in found))
+    return path
+
+
+def diary(count: int) -> list[dict[str, Any]]:
+    """Facts of ten people, with the fields of no program in particular."""
+    return [
+        {
+            "id": f"m{number}",
+            "text": f"{PEOPLE[number % 10]} keeps item {number} in drawer {number % 7}",
+            "user_id": PEOPLE[number % 10].lower(),
+            "thread_id": f"talk {number % 30}",
+            "created_at": (START + timedelta(minutes=number)).isoformat(),
+            "role": "user",
+            "mood": "calm",
+        }
+        for number in range(count)
+    ]
+
+
+def stored(run: Run, file: str = "memory.db") -> dict[str, list[dict[str, Any]]]:
+    """The records of each user, oldest first."""
+    users = [each["user"] for each in run("stats", "--all", "--file", file, "--words-only", "--json").value]
+    found: dict[str, list[dict[str, Any]]] = {}
+    for user in users:
+        with Memory(file, embedder=None) as memory:
+            page = memory.bind(user=user).sync.list(order="oldest", limit=1_000, where=Where())
+            found[user] = [record.to_dict() for record in page.records]
+    return found
+
+
+def test_people_times_and_sessions_of_json_lines_are_kept_and_twice_adds_nothing(run: Run, tmp_path: Path) -> None:
+    given = diary(500)
+    lines(tmp_path / "theirs.jsonl", given)
+    done = run("move", "theirs.jsonl", "--yes", "--words-only", "--json").value
+    assert (done["read"], done["new"], done["refused"], len(done["owners"])) == (500, 500, [], 10)
+    found = stored(run)
+    assert {user: len(records) for user, records in found.items()} == {name.lower(): 50 for name in PEOPLE}
+    for user, records in found.items():
+        theirs = [each for each in given if each["user_id"] == user]
+        assert [each["text"] for each in records] == [each["text"] for each in theirs]
+        assert [each["session"] for each in records] == [each["thread_id"] for each in theirs]
+        assert [datetime.fromisoformat(each["occurred_at"]) for each in records] == [
+            datetime.fromisoformat(each["created_at"]) for each in theirs
+        ]
+        assert {(each["role"], each["kind"]) for each in records} == {("user", "message")}
+        assert all(each["data"] == {"mood": "calm"} for each in records)
+    again = run("move", "theirs.jsonl", "--yes", "--words-only", "--json").value
+    assert (again["new"], again["known"]) == (0, 500)
+    assert stored(run) == found
+
+
+def test_nothing_is_written_before_somebody_has_agreed(run: Run, tmp_path: Path) -> None:
+    lines(tmp_path / "theirs.jsonl", diary(20))
+    refused = run("move", "theirs.jsonl", "--words-only", code=2)
+    assert "nothing is moved yet" in refused.err
+    assert all(name.lower() in refused.err for name in PEOPLE)  # what would happen was shown
+    shown = run("move", "theirs.jsonl", "--words-only", "--dry-run").out
+    assert all(name.lower() in shown for name in PEOPLE)
+    assert "20 memories read, 20 would be new" in shown
+    assert not Path("memory.db").exists()
+
+
+def test_several_people_never_become_one_without_a_word(run: Run, tmp_path: Path) -> None:
+    documents: list[Any] = [("Ann sails", {"user": "Ann"}), ("Ben rows", {"user": "Ben"})]
+    write_chroma(tmp_path / "chroma.sqlite3", documents)
+    refused = run("move", "chroma.sqlite3", "--yes", "--words-only", code=2).err
+    assert "the field 'user' names 2 people (Ann, Ben), who would all become default/ann" in refused
+    assert "--user-from user" in refused
+    assert not Path("memory.db").exists()
+    run("move", "chroma.sqlite3", "--yes", "--words-only", "--user-from", "user")
+    assert {user: [each["text"] for each in found] for user, found in stored(run).items()} == {
+        "Ann": ["Ann sails"],
+        "Ben": ["Ben rows"],
+    }
+    run("move", "chroma.sqlite3", "--yes", "--words-only", "--one-user", "--file", "one.db")
+    assert list(stored(run, "one.db")) == ["ann"]
+
+
+def test_the_command_may_say_which_field_is_what(run: Run, tmp_path: Path) -> None:
+    given = {
+        "text": "The tide turns",
+        "customer": 7,
+        "topic": "sea",
+        "room": "blue",
+        "when": 1767603600000,
+        "who": "Ann",
+    }
+    lines(tmp_path / "theirs.jsonl", [given, {"text": "No customer"}])
+    fields = ["--user-from", "customer", "--kind-from", "topic", "--session-from", "room", "--time-from", "when"]
+    done = run("move", "theirs.jsonl", "--yes", "--words-only", "--json", *fields, "--author-from", "who", code=1).value
+    assert [each["place"] for each in done["refused"]] == ["theirs.jsonl, line 2"]
+    assert "its metadata 'room' is None" in done["refused"][0]["reason"]
+    ((user, (record,)),) = stored(run).items()
+    assert (user, record["kind"], record["session"], record["author"]) == ("7", "sea", "blue", "Ann")
+    assert datetime.fromisoformat(record["occurred_at"]) == datetime(2026, 1, 5, 9, tzinfo=UTC)
+
+
+def test_a_folder_of_notes_becomes_a_memory_for_each_section(run: Run, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    (notes / "house").mkdir(parents=True)
+    (notes / "house" / "keys.md").write_text(
+        "---\ntitle: Keys\ndate: 2026-03-02\nauthor: Ann\ntags: [home, keys]\n---\nAll keys are blue.\n\n"
+        "# Spare key\nWith Mrs Okafor.\n\n## Second\n\n```\n# no heading\n```\n# Empty\n"
+    )
+    (notes / "plain.md").write_text("Just a line.")
+    (notes / "broken.md").write_bytes(b"\xff\xfe\x00")
+    done = run("move", "notes", "--yes", "--words-only", "--json", code=1).value
+    assert [each["place"] for each in done["refused"]] == ["broken.md"]
+    records = {each["text"]: each for each in stored(run)["ann"]}
+    assert set(records) == {
+        "All keys are blue.",
+        "# Spare key\nWith Mrs Okafor.",
+        "## Second\n\n```\n# no heading\n```",
+        "Just a line.",
+    }
+    spare = records["# Spare key\nWith Mrs Okafor."]
+    assert (spare["author"], spare["tags"], spare["kind"]) == ("Ann", ["home", "keys"], "note")
+    assert spare["data"] == {"file": "house/keys.md", "headings": ["Spare key"], "title": "Keys"}
+    assert spare["occurred_at"].startswith("2026-03-02T00:00")
+    (notes / "house" / "keys.md").write_text("# Spare key\nWith Mr Finch now.\n")
+    assert run("move", "notes", "--yes", "--words-only", "--json", code=1).value["known"] == 2
+    assert "# Spare key\nWith Mr Finch now." in {each["text"] for each in stored(run)["ann"]}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b'{"text": "x"', "not JSON"),
+        (b"[1]", "not a JSON object but list"),
+        (b'{"n": 1}', "it has no text under any of"),
+        (b"[" * 100_000, "not JSON"),
+        (b"\x00\xff", "not JSON"),
+    ],
+    ids=["cut", "list", "no text", "deep", "no UTF-8"],
+)
+def test_a_line_that_cannot_be_used_is_named_with_its_place(run: Run, tmp_path: Path, line: bytes, said: str) -> None:
+    (tmp_path / "theirs.jsonl").write_bytes(line + b'\n{"text": "The tide turns"}\n')
+    done = run("move", "theirs.jsonl", "--yes", "--words-only", "--json", code=1).value
+    assert done["new"] == 1
+    assert done["refused"][0]["place"] == "theirs.jsonl, line 1"
+    assert said in done["refused"][0]["reason"]
+
+
+def test_items_of_langgraph_become_readable_texts_and_labels_may_name_owners(run: Run, tmp_path: Path) -> None:
+    peer = pytest.importorskip("langgraph.store.sqlite", reason="langgraph-checkpoint-sqlite is not installed")
+    with peer.SqliteStore.from_conn_string(str(tmp_path / "graph.db")) as store:
+        store.setup()
+        store.put(("users", "ann"), "home", {"text": "Ann lives in Rome", "since": 2020})
+        store.put(("users", "ben"), "pet", {"animal": "dog", "name": "Rex"})
+    run("move", "graph.db", "--yes", "--words-only", "--user-from", "namespace.1")
+    found = {user: (records[0]["text"], records[0]["data"]["value"]) for user, records in stored(run).items()}
+    assert found == {
+        "ann": ("Ann lives in Rome\nsince: 2020", {"text": "Ann lives in Rome", "since": 2020}),
+        "ben": ("animal: dog\nname: Rex", {"animal": "dog", "name": "Rex"}),
+    }
+
+
+def test_what_a_source_is_can_be_seen_or_is_asked_for(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "data.bin").write_bytes(b"\x01\x02")
+    assert "name it with --format" in run("move", "data.bin", "--yes", code=2).err
+    assert "there is no 'nowhere'" in run("move", "nowhere", "--yes", code=2).err
+    run("add", "The tide turns", "--words-only")
+    run("export", "all.jsonl", "--words-only")
+    assert "is an export of memory-core" in run("move", "all.jsonl", "--yes", code=2).err
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_a_move_that_is_killed_ten_times_is_the_same_at_the_end(run: Run, tmp_path: Path) -> None:
+    lines(tmp_path / "theirs.jsonl", diary(5_000))
+    command = [sys.executable, "-m", "memory_core", "move", "theirs.jsonl", "--yes", "--words-only", "--file"]
+    pauses = random.Random(7)
+    began = time.monotonic()
+    subprocess.run([*command, "whole.db"], check=True, capture_output=True)
+    whole = time.monotonic() - began
+    for _ in range(10):
+        process = subprocess.Popen([*command, "killed.db"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(pauses.uniform(0.2, 1) * whole)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    subprocess.run([*command, "killed.db"], check=True, capture_output=True)
+    seen = ("text", "session", "occurred_at", "source_key", "role", "data")
+
+    def told(file: str) -> dict[str, list[list[Any]]]:
+        return {user: [[each[name] for name in seen] for each in found] for user, found in stored(run, file).items()}
+
+    assert told("killed.db") == told("whole.db")
+    assert sum(map(len, told("killed.db").values())) == 5_000
