@@ -66,6 +66,7 @@ def invocations(folder: Path, id: str, other: str) -> dict[str, list[str]]:  # n
         "backup": ["backup", "copy.db", "--overwrite"],
         "restore": ["restore", "copy.db", "--file", "restored.db", "--overwrite", "--yes"],
         "migrate": ["migrate", "moved.db"],
+        "rename-app": ["rename-app", "before", "default"],
         "reembed": ["reembed", "hashing"],
         "check": ["check"],
         "doctor": ["doctor"],
