@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 from memory_core import BoundMemory, SharedMemory, __version__
+from memory_mcp.logs import LoggingServer
 from memory_mcp.owners import Served, own, owner_of_calls
 from memory_mcp.resources import MemoryResources
 from memory_mcp.skynet import COLLECTION
@@ -57,10 +58,8 @@ def memory_server(
     """Create a server for the memories of one handle; `run()` serves over stdio, `http_app(server)` over HTTP.
 
     ```python
-    memory_server(Memory("memory.db").bind(app="desktop", user="ann")).run()
+    memory_server(Memory("memory.db").bind(app="desktop", user="ann")).run()  # the caller closes the memory
     ```
-
-    The caller remains responsible for closing the memory.
 
     Args:
         memory: A handle that is bound to a user, or that leaves the user to `tokens`. With a `SharedMemory`, tools
@@ -79,7 +78,7 @@ def memory_server(
     """
     owner = owner_of_calls(memory, has_tokens=tokens is not None)
     default = _collection(memory, collection, COLLECTION if skynet else EVERY_COLLECTION)
-    server = MCPServer(
+    server = LoggingServer(
         name="memory",
         title="Long-term memory",
         description="Stores what an agent learns and finds it again, in this conversation and in later ones.",
@@ -94,6 +93,7 @@ def memory_server(
         resource_security=_NAMES_ARE_NO_PATHS,
     )
     MemoryResources(owner).register(server)
+    server.offer_logs()
     return server
 
 
