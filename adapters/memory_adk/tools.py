@@ -11,7 +11,7 @@ except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
@@ -31,11 +31,22 @@ from memory_core import (
     SharedMemory,
     Where,
 )
-from memory_core.adapting import PRIVATE, AgentMemory, Arguments, Tool, ToolContext, ToolResult, reason_for_log
+from memory_core.adapting import (
+    PRIVATE,
+    AgentMemory,
+    Arguments,
+    Tool,
+    ToolContext,
+    ToolResult,
+    owned_by,
+    reason_for_log,
+)
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_RESULTS: Final = 5
+MemoryOf = Callable[[str, str, str], BoundMemory | SharedMemory]
+"""The memory for an app, a user and an agent."""
 
 _SEARCHES: Final = (
     "Search what was said in past conversations with this user, and what was stored about them. "
@@ -55,9 +66,10 @@ _SEARCH_ARGUMENTS: Final[Mapping[str, Json]] = {
 class MemoryTool(BaseTool):
     """A tool on the memory of the current user."""
 
-    def __init__(self, service: MemoryService | None, tool: Tool) -> None:
+    def __init__(self, service: MemoryService | None, tool: Tool, memory_of: MemoryOf | None = None) -> None:
         super().__init__(name=tool.name, description=tool.description)
         self._service = service
+        self._chosen = memory_of
         self._tool = tool
 
     def _get_declaration(self) -> types.FunctionDeclaration:
@@ -114,7 +126,14 @@ class MemoryTool(BaseTool):
         )
 
     def _memory_of(self, service: MemoryService, context: AdkToolContext) -> BoundMemory | SharedMemory:
-        return service.memory_of(context.session.app_name, context.user_id)
+        app, user = context.session.app_name, context.user_id
+        if self._chosen is None:
+            return service.memory_of(app, user)
+        memory = self._chosen(app, user, context.agent_name)
+        if isinstance(memory, SharedMemory):
+            owned_by(memory.own, user)  # raises if it is somebody else's
+            return memory
+        return owned_by(memory, user)
 
 
 def search_past_conversations(options: RecallOptions) -> Tool:

@@ -19,7 +19,13 @@ from typing import ClassVar
 
 from memory_adk.recall import as_results, for_search
 from memory_adk.service import MAX_CHARS, MemoryService, check_service
-from memory_adk.tools import DEFAULT_RESULTS, STORE_IMPORTANT_INFORMATION, MemoryTool, search_past_conversations
+from memory_adk.tools import (
+    DEFAULT_RESULTS,
+    STORE_IMPORTANT_INFORMATION,
+    MemoryOf,
+    MemoryTool,
+    search_past_conversations,
+)
 from memory_core import RecallOptions
 from memory_core.adapting import FORGET_MEMORY, MEMORY_PIN, UPDATE_MEMORY
 
@@ -33,6 +39,9 @@ class MemoryToolset(BaseToolset):
     Args:
         service: The memory service; by default that of the runner. Needed for an agent that runs as an `AgentTool` or
             over A2A, because ADK gives such an agent an empty memory.
+        memory_of: Chooses the memory for each call, from the app, the user and the name of the agent: for an agent that
+            has a memory of its own among several. A handle without a user gets the user of the call, and one that is
+            bound to another user is refused. The default is the memory that the service has for the app and the user.
         recall: Recall options: budget, conditions (kinds, tags, session, …), least score, mode, floor and so on. The
             model may ask for another number of results and for a shorter time window.
         neighbors: Find a message also by what was said just before and after it, not only if it matches by itself.
@@ -46,6 +55,7 @@ class MemoryToolset(BaseToolset):
         self,
         service: MemoryService | None = None,
         *,
+        memory_of: MemoryOf | None = None,
         recall: RecallOptions | None = None,
         neighbors: bool = False,
         tool_filter: ToolPredicate | list[str] | None = None,
@@ -56,7 +66,7 @@ class MemoryToolset(BaseToolset):
         options = recall or for_search(DEFAULT_RESULTS, MAX_CHARS)
         search = search_past_conversations(as_results(options, neighbors))
         tools = (search, STORE_IMPORTANT_INFORMATION, UPDATE_MEMORY, FORGET_MEMORY, MEMORY_PIN)
-        self._tools = [self._tool_class(service, tool) for tool in tools]
+        self._tools = [self._tool_class(service, tool, memory_of) for tool in tools]
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         """Return the tools that pass the filter."""

@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 from google.adk.agents import LlmAgent
+from google.adk.apps import App
+from google.adk.events.event import Event
+from google.adk.runners import Runner
+from google.adk.sessions import InMemorySessionService
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.load_memory_tool import load_memory_tool
 
 from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, ask, prompt
-from memory_core import Draft, Memory, RecallOptions, Where
+from memory_core import BoundMemory, Draft, Memory, RecallOptions, Where
 from tests.adapters.adk.agents import ANN, APP, START, entry_of, runner_of, said_event, session_of, session_with
 
 NAMES = ["search_past_conversations", "store_important_information", "update_memory", "forget_memory", "memory_pin"]
@@ -163,3 +167,48 @@ async def test_the_tools_do_not_find_the_message_that_is_being_answered(service:
         assert read.count("The jasmine tea is in the tin") == len(model.requests[1 : model.requests.index(request) + 1])
         assert read.count("somewhere in my kitchen") == 1
         assert "Nobody drinks" not in read
+
+
+async def test_a_function_chooses_the_memory_by_app_user_and_agent(service: MemoryService, memory: Memory) -> None:
+    asked: list[tuple[str, str, str]] = []
+
+    def memory_of(app_name: str, user_id: str, agent_name: str) -> BoundMemory:
+        asked.append((app_name, user_id, agent_name))
+        return memory.bind(app=f"{app_name}/{agent_name}")  # without a user: the user of the call
+
+    toolset = MemoryToolset(memory_of=memory_of)
+    scripts = {
+        "billing": ("store_important_information", {"information": "Ann pays by invoice"}),
+        "support": ("search_past_conversations", {"query": "How does Ann pay?"}),
+    }
+    events: list[Event] = []
+    for name, tool_call in scripts.items():
+        agent = LlmAgent(name=name, model=ScriptedLlm(script=[tool_call, "done"]), tools=[toolset])
+        async with Runner(
+            app=App(name=APP, root_agent=agent),
+            session_service=InMemorySessionService(),
+            memory_service=service,
+            auto_create_session=True,
+        ) as runner:
+            await ask(runner, "go", user_id=ANN, session_id="s")
+            events += (await session_of(runner, ANN, "s")).events
+    answers = [response.response or {} for event in events for response in event.get_function_responses()]
+    assert [answer["status"] for answer in answers] == ["success", "success"]
+    assert answers[1]["results_count"] == 0
+    assert {(APP, ANN, "billing"), (APP, ANN, "support")} == set(asked)
+    (kept,) = (await memory.bind(app=f"{APP}/billing", user=ANN).list()).records
+    assert kept.text == "Ann pays by invoice"
+
+
+async def test_a_function_that_chooses_the_memory_of_another_user_is_refused(
+    service: MemoryService, memory: Memory
+) -> None:
+    await memory.bind(app=APP, user="bob").add("Bob's secret is 4711")
+    toolset = MemoryToolset(memory_of=lambda app, user, agent: memory.bind(app=app, user="bob"))
+    model = ScriptedLlm(script=[("search_past_conversations", {"query": "secret"}), "done"])
+    async with runner_of(service, model, toolset) as runner:
+        await ask(runner, "go", user_id=ANN, session_id="now")
+        events = (await session_of(runner, ANN, "now")).events
+    (answer,) = [response.response or {} for event in events for response in event.get_function_responses()]
+    assert answer["status"] == "error"
+    assert "4711" not in str(answer)
