@@ -275,10 +275,18 @@ def own_container() -> Iterator[None]:
     """SPADE keeps the agents of a process in a singleton that belongs to the loop it was made in."""
     policy = asyncio.get_event_loop_policy()
     singleton: Any = Container()
-    singleton.reset()
+    _empty(singleton)
     yield
-    singleton.reset()
+    _empty(singleton)
     asyncio.set_event_loop_policy(policy)
+
+
+def _empty(container: Any) -> None:
+    """Empty a container; it makes a loop each time, and closes none."""
+    before = container.loop
+    container.reset()
+    if not before.is_running():
+        before.close()
 
 
 @asynccontextmanager

@@ -224,6 +224,22 @@ def test_whoever_reads_a_damaged_record_hears_which_one_it_is(whole: Path, tmp_p
         assert "record" in finding
 
 
+@pytest.mark.parametrize("left", ["chunk VALUES ({key}, 0, 0, 1, 0, NULL, NULL)", "lexical VALUES ({key}, X'', 0, 0)"])
+def test_what_is_left_of_a_lost_record_refuses_a_new_one_in_words(tmp_path: Path, left: str) -> None:
+    """A disk that reports a write that it did not do can lose the row of a record and keep what is derived from it."""
+    path = tmp_path / "memory.db"
+    with Memory(path, embedder=None) as memory:
+        run_sync(memory.bind(user="ann").add, "tea")
+    with closing(sqlite3.connect(path)) as db, db:
+        ((owner, following),) = db.execute("SELECT id, next FROM owner")
+        db.execute(f"INSERT INTO {left.format(key=owner << 32 | following)}")
+    with (
+        Memory(path, embedder=None) as memory,
+        pytest.raises(DamagedStoreError, match="what was derived from a record"),
+    ):
+        run_sync(memory.bind(user="ann").add, "cake")
+
+
 def test_a_damaged_record_stays_known_as_damaged_when_others_change(whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     path.write_bytes(whole.read_bytes())

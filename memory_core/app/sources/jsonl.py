@@ -91,11 +91,12 @@ def _identity(id_: str | None, user: str | None, line: bytes, seen: Counter[str]
 
 def _object(line: bytes) -> dict[str, Any]:
     try:
-        found: Any = json.loads(line)
+        found: object = json.loads(line)
     except RecursionError as error:
         raise InvalidInputError("not JSON that can be read: it has too many levels") from error
     except ValueError as error:
         raise InvalidInputError(f"not JSON: {error}") from error
-    if not isinstance(found, dict):
+    fields = fields_of(found)
+    if found != fields:
         raise InvalidInputError(f"not a JSON object but {type(found).__name__}")
-    return fields_of(found)
+    return fields

@@ -105,10 +105,13 @@ def _taken_source(db: sqlite3.Connection, owner: int, sources: Sequence[str | No
 
 
 def derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepared]) -> None:
-    """Insert the terms and pieces of records, and their vectors if they are of the file's embedder."""
+    """Insert the terms and pieces of records, and their vectors if they are of the file's embedder.
+
+    Raises:
+        DamagedStoreError: There are some already.
+    """
     pairs = list(zip(keys, items, strict=True))
     lexical = [(key, item.features.packed, item.features.flags, item.features.words) for key, item in pairs]
-    insert_rows(db, "lexical", lexical)
     embedders = {item.made_by for item in items}
     current = {made_by for made_by in embedders if made_by is None or _is_stored(db, made_by)}
     chunks: list[tuple[object, ...]] = []
@@ -117,7 +120,11 @@ def derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepared
         for n, (start, stop) in enumerate(item.chunks):
             vector = (vectors[n], crc32(vectors[n])) if vectors else (None, None)
             chunks.append((key, n, start, stop, piece_digest(key, n, start, stop), *vector))
-    insert_rows(db, "chunk", chunks)
+    try:
+        insert_rows(db, "lexical", lexical)
+        insert_rows(db, "chunk", chunks)
+    except sqlite3.IntegrityError as error:
+        raise damaged("what was derived from a record") from error
 
 
 def _is_stored(db: sqlite3.Connection, made_by: Fingerprint) -> bool:
