@@ -43,12 +43,19 @@ def main(
         day.asked_at_four(path)
         day.asked_at_six(path)
         day.next_morning(path)
+        if questions is not None:
+            for question in filter(None, map(str.strip, questions.read_text(encoding="utf-8").splitlines())):
+                transcript.scene(question, "your question, to what the agents have stored")
+                memory_core(["search", "--limit", "3", *_owner(path), "--", question])
         transcript.commands(path, app="demo", user="ann")
     else:
         file = store or FOLDER / f"{input.stem}.db"
         asked = [] if questions is None else ["--questions", str(questions)]
-        owner = ["--file", str(file), "--app", "demo", "--user", "ann"]
-        raise typer.Exit(memory_core(["ingest", *owner, *asked, "--", str(input)]))
+        raise typer.Exit(memory_core(["ingest", *_owner(file), *asked, "--", str(input)]))
+
+
+def _owner(file: Path) -> list[str]:
+    return ["--file", str(file), "--app", "demo", "--user", "ann"]
 
 
 if __name__ == "__main__":

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Group
+from rich.filesize import decimal
 from rich.text import Text
 
 from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation
 from memory_core.app.why import NOTHING_IN_COMMON, explained
-from memory_core.errors import RecordNotFoundError
+from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.models import STATES, Mode, Order
 from memory_core.operator import Operator
 from memory_core.recall.values import DEFAULT_CHARS, Considered
 from memory_core.transfer.foreign_values import fields_of
+from memory_core.values.checks import shown
 from memory_core.values.limits import MAX_LIMIT
+from memory_core.where.checks import check_where
 from memory_core.where.where import Where
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a memory, as the other commands print it.")]
@@ -27,14 +31,37 @@ Kinds = Annotated[list[str] | None, typer.Option("--kind", help="Only this kind;
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only with one of these tags; can be repeated.")]
 Session = Annotated[str | None, typer.Option("--session", help="Only this session.")]
 Collection = Annotated[str | None, typer.Option("--collection", help="Only this collection.")]
+Conditions = Annotated[
+    str | None,
+    typer.Option("--where", metavar="JSON", help='More conditions, such as {"since": "2026-03-01T00:00:00+00:00"}.'),
+]
 AllStates = Annotated[bool, typer.Option("--all-states", help="Archived and compacted ones, too.")]
 
 
 def _where(
-    kinds: list[str] | None, tags: list[str] | None, session: str | None, collection: str | None, *, all_states: bool
+    kinds: list[str] | None,
+    tags: list[str] | None,
+    session: str | None,
+    collection: str | None,
+    *,
+    conditions: str | None,
+    all_states: bool,
 ) -> Where:
-    where = Where(kinds=kinds or (), tags_any=tags or (), session=session, collection=collection)
+    where = _conditions(conditions)
+    where = replace(where, kinds=kinds or where.kinds, tags_any=tags or where.tags_any)
+    where = replace(where, session=session or where.session, collection=collection or where.collection)
     return replace(where, states=STATES) if all_states else where
+
+
+def _conditions(given: str | None) -> Where:
+    """The conditions of `--where`."""
+    try:
+        found: object = {} if given is None else json.loads(given)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(f"--where must be a JSON object of conditions, not {shown(given)}") from error
+    if found != fields_of(found):
+        raise InvalidInputError(f"--where must be a JSON object of conditions, not {shown(given)}")
+    return check_where(Where.from_dict(fields_of(found)))
 
 
 async def search(  # noqa: PLR0913  (an option each)
@@ -47,13 +74,14 @@ async def search(  # noqa: PLR0913  (an option each)
     tags: Tags = None,
     session: Session = None,
     collection: Collection = None,
+    where: Conditions = None,
     all_states: AllStates = False,
     explain: Annotated[bool, typer.Option("--explain", help="Draw the parts of each score.")] = False,
 ) -> Answer:
     """Find memories by meaning and words, best first."""
     owner = await invocation.owner()
-    where = _where(kinds, tags, session, collection, all_states=all_states)
-    found = await owner.search(query, limit=limit, where=where, mode=mode, explain=explain)
+    wanted = _where(kinds, tags, session, collection, conditions=where, all_states=all_states)
+    found = await owner.search(query, limit=limit, where=wanted, mode=mode, explain=explain)
     if not found and (said := await invocation.other_owners()):
         showing.note(said)
     return Answer([hit.to_dict() for hit in found], showing.hits(found, explain=explain))
@@ -120,13 +148,14 @@ async def list_(  # noqa: PLR0913  (an option each)
     tags: Tags = None,
     session: Session = None,
     collection: Collection = None,
+    where: Conditions = None,
     all_states: AllStates = False,
     cursor: Annotated[str | None, typer.Option("--cursor", help="Continue after the page that printed it.")] = None,
 ) -> Answer:
     """List memories, without ranking them."""
     owner = await invocation.owner()
-    where = _where(kinds, tags, session, collection, all_states=all_states)
-    page = await owner.list(where=where, order=order, limit=limit, cursor=cursor)
+    wanted = _where(kinds, tags, session, collection, conditions=where, all_states=all_states)
+    page = await owner.list(where=wanted, order=order, limit=limit, cursor=cursor)
     if not page.records and (said := await invocation.other_owners()):
         showing.note(said)
     more = Text("" if page.cursor is None else f"more: --cursor {showing.line(page.cursor)}", "dim")
@@ -173,12 +202,19 @@ async def stats(
     found = await owner.stats()
     if not found.records and not watch and (said := await invocation.other_owners()):
         showing.note(said)
-    named = {name: value for name, value in found.to_dict().items() if value is not None}
-    rows_ = [(name.replace("_", " "), _counts(value)) for name, value in named.items()]
+    named = {name: getattr(found, name) for name, value in found.to_dict().items() if value is not None}
+    rows_ = [
+        ("size of texts" if name == "bytes" else name.replace("_", " "), _counts(name, value))
+        for name, value in named.items()
+    ]
+    if invocation.path.is_file():
+        rows_.append(("size of the file", decimal(invocation.path.stat().st_size)))
     return Answer(found.to_dict(), showing.table(("", f"{owner.scope.app}/{owner.scope.user}"), rows_), every=again)
 
 
-def _counts(value: object) -> object:
+def _counts(name: str, value: object) -> object:
+    if name == "bytes" and isinstance(value, int):
+        return decimal(value)
     counts = fields_of(value)
     return ", ".join(f"{count} {name}" for name, count in counts.items()) if counts or value == {} else value
 

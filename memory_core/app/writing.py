@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from dataclasses import fields, replace
@@ -15,6 +16,7 @@ from rich.text import Text
 
 from memory_core.app import showing
 from memory_core.app.command import Answer, DryRun, Invocation, Yes
+from memory_core.app.editor import edited
 from memory_core.app.reading import Id
 from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.lifecycle import MaintainPolicy, Maintenance, Step, maintain, undo_maintenance
@@ -88,6 +90,20 @@ async def update(  # noqa: PLR0913  (an option each)
     if all(getattr(patch, each.name) is UNSET for each in fields(patch)):
         raise InvalidInputError("nothing to change: give --text, --kind, --author, --tag, --importance or --state")
     record = await (await invocation.owner()).update(id, patch)
+    return Answer(record.to_dict(), showing.records([record]))
+
+
+async def edit(invocation: Invocation, id: Id) -> Answer:  # noqa: A002
+    """Correct the text of a memory in your editor. Earlier texts are in `history`."""
+    owner = await invocation.owner()
+    record = await owner.get(id)
+    if record is None:
+        raise RecordNotFoundError(f"there is no memory {id!r}, or it has expired")
+    text = await asyncio.to_thread(edited, record.text)
+    if not text.strip():
+        raise InvalidInputError("the text is empty, so nothing was changed; `forget` deletes a memory")
+    if text != record.text:
+        record = await owner.update(id, Patch(text=text), expected_version=record.version)
     return Answer(record.to_dict(), showing.records([record]))
 
 
@@ -188,6 +204,7 @@ def _maintenance(path: Path) -> Maintenance:
 COMMANDS: Final = {
     "add": add,
     "update": update,
+    "edit": edit,
     "supersede": supersede,
     "forget": forget,
     "erase": erase,

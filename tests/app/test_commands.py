@@ -53,6 +53,7 @@ def invocations(folder: Path, id: str, other: str) -> dict[str, list[str]]:  # n
         "list": ["list", "--limit", "1"],
         "show": ["show", id],
         "update": ["update", id, "--text", "The spare key is with Mrs Okafor, second floor"],
+        "edit": ["edit", id],
         "supersede": ["supersede", other, "Ann lives in Rome"],
         "history": ["history", id],
         "stats": ["stats", "--all"],
@@ -77,7 +78,71 @@ def invocations(folder: Path, id: str, other: str) -> dict[str, list[str]]:  # n
     }
 
 
+@pytest.fixture
+def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An editor that appends a word."""
+    script = tmp_path / "editor"
+    script.write_text('#!/bin/sh\nprintf " edited" >> "$1"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(script))
+
+
+@pytest.mark.usefixtures("words_only", "editor")
+def test_a_text_is_corrected_in_an_editor(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (key,) = remember(run, "The spare key is with Mrs Okafor")
+    assert run("edit", key, "--json").value["text"].split() == [
+        "The",
+        "spare",
+        "key",
+        "is",
+        "with",
+        "Mrs",
+        "Okafor",
+        "edited",
+    ]
+    assert len(run("history", key, "--json").value) == 2
+    empty = tmp_path / "empty"
+    empty.write_text('#!/bin/sh\n: > "$1"\n')
+    empty.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(empty))
+    assert "nothing was changed" in run("edit", key, code=2).err
+    assert "there is no memory 'nobody'" in run("edit", "nobody", code=2).err
+
+
 @pytest.mark.usefixtures("words_only")
+def test_conditions_of_the_library_bound_a_search_and_a_list(run: Run) -> None:
+    run("add", "Old tea", "--at", "2020-01-01T00:00:00+00:00")
+    run("add", "New tea", "--at", "2026-01-01T00:00:00+00:00")
+    since = ["--where", '{"since": "2025-01-01T00:00:00+00:00"}']
+    assert [each["record"]["text"] for each in run("search", "tea", "--json", *since).value] == ["New tea"]
+    assert [each["text"] for each in run("list", "--json", *since).value["records"]] == ["New tea"]
+    for wrong in ("[1]", "{", '{"sinse": 1}'):
+        assert run("search", "tea", "--where", wrong, code=2).err.startswith("memory-core: ")
+
+
+@pytest.mark.usefixtures("words_only")
+def test_stats_have_sizes_with_units_and_times_to_the_minute(run: Run) -> None:
+    run("add", "tea", "--at", "2026-01-01T00:00:12+00:00")
+    said = run("stats").out
+    assert "size of the file" in said
+    assert re.search(r"size of texts +\d+ bytes", said)
+    assert re.search(r"oldest +2026-01-01 00:00 *$", said, re.MULTILINE)
+
+
+@pytest.mark.usefixtures("words_only")
+def test_messages_as_chat_apis_take_them_are_a_conversation(run: Run, tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "The key is blue"}, {"role": "assistant", "content": "Noted."}]
+    wrong = [{"role": "robot", "content": "x"}, {"role": "user", "content": 7}]
+    (tmp_path / "monday.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in [*said, *wrong]))
+    assert len(run("ingest", "monday.jsonl", "--json", code=1).value["refused"]) == 2
+    found = run("list", "--order", "oldest", "--json").value["records"]
+    assert [(each["role"], each["text"], each["session"]) for each in found] == [
+        ("user", "The key is blue", "monday"),
+        ("assistant", "Noted.", "monday"),
+    ]
+
+
+@pytest.mark.usefixtures("words_only", "editor")
 def test_every_command_prints_a_table_and_json_as_the_schema_says(run: Run, tmp_path: Path) -> None:
     key, home = remember(run, "The spare key is with Mrs Okafor", "Ann lives in Oslo")
     calls = invocations(tmp_path, key, home)
@@ -90,7 +155,7 @@ def test_every_command_prints_a_table_and_json_as_the_schema_says(run: Run, tmp_
             assert run(*arguments, *shown).out.strip()
 
 
-@pytest.mark.usefixtures("words_only")
+@pytest.mark.usefixtures("words_only", "editor")
 def test_every_command_works_in_a_terminal_which_a_hostile_memory_does_not_drive(run: Run, tmp_path: Path) -> None:
     hostile = "The spare key is with \x1b[2J\x1b]0;owned\x07Mrs Okafor [red]\u202e"
     key, home = remember(run, hostile, "Ann lives in Oslo")

@@ -1,20 +1,23 @@
-"""Conversations as JSON Lines: one object a line with `at`, `session`, `author` and `text`."""
+"""Conversations as JSON Lines: one object a line with `at`, `session`, `author` and `text`, or as chat APIs take them:
+with `role` and `content`, in one session that is named like the file."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final, cast
 
 from memory_core.errors import InvalidInputError
-from memory_core.models import Draft
+from memory_core.models import Draft, Role
 from memory_core.transfer.foreign_files import lines_of
 from memory_core.transfer.formats import Found, Refused
 
 FIELDS: Final = ("at", "session", "author", "text")
+_ROLES: Final[Mapping[str, Role]] = {"user": "user", "assistant": "assistant", "system": "system", "tool": "tool"}
 
 
 async def conversation(source: str) -> AsyncIterator[Found | Refused]:
@@ -23,7 +26,9 @@ async def conversation(source: str) -> AsyncIterator[Found | Refused]:
     for place, line in lines_of(source):
         if line.strip():
             try:
-                yield Found(place, _draft(_turn(line), seen))
+                given = _object(line)
+                turn = _message(given, Path(source).stem) if "role" in given and "text" not in given else _turn(given)
+                yield Found(place, _draft(turn, seen))
             except InvalidInputError as error:
                 yield Refused(place, str(error))
 
@@ -34,14 +39,15 @@ def _draft(turn: dict[str, str], seen: Counter[str]) -> Draft:
     return Draft(
         turn["text"],
         kind="message",
-        author=turn["author"],
+        author=turn.get("author"),
+        role=_ROLES.get(turn.get("role", "")),
         session=turn["session"],
-        occurred_at=datetime.fromisoformat(turn["at"]),
+        occurred_at=datetime.fromisoformat(turn["at"]) if "at" in turn else None,
         source_key=f"{digest}:{seen[digest]}",
     )
 
 
-def _turn(line: bytes) -> dict[str, str]:
+def _object(line: bytes) -> dict[str, Any]:
     try:
         found: Any = json.loads(line)
     except RecursionError as error:
@@ -50,13 +56,25 @@ def _turn(line: bytes) -> dict[str, str]:
         raise InvalidInputError(f"not JSON: {error}") from error
     if not isinstance(found, dict):
         raise InvalidInputError(f"not a JSON object but {type(found).__name__}")
-    turn = {name: _field(cast("dict[str, Any]", found), name) for name in FIELDS}
+    return cast("dict[str, Any]", found)
+
+
+def _turn(given: dict[str, Any]) -> dict[str, str]:
+    turn = {name: _field(given, name) for name in FIELDS}
     try:
         moment = datetime.fromisoformat(turn["at"])
     except ValueError as error:
         raise InvalidInputError(f"bad time {turn['at']!r}: {error}") from error
     if moment.tzinfo is None:
         raise InvalidInputError(f"the time {turn['at']!r} has no offset from UTC, such as +00:00")
+    return turn
+
+
+def _message(given: dict[str, Any], session: str) -> dict[str, str]:
+    """A message of a chat API as a turn."""
+    turn = {"role": _field(given, "role"), "text": _field(given, "content"), "session": session}
+    if turn["role"] not in _ROLES:
+        raise InvalidInputError(f"the role {turn['role']!r:.80} is none of {', '.join(_ROLES)}")
     return turn
 
 
