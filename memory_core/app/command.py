@@ -26,6 +26,7 @@ from memory_core.errors import InvalidInputError, StoreUnavailableError
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
 from memory_core.operator import Operator
+from memory_core.protocols import Reranker
 from memory_core.transfer.migrate import exists, is_server, memory_at
 from memory_core.values.progress import ProgressCallback, progress_bar
 
@@ -83,13 +84,18 @@ class Invocation:
                 raise StoreUnavailableError(
                     f"there is no memory file {self.settings.file!r}; `memory-core add` creates it"
                 )
-            embedder = None if words_only else embedder_of(self.settings.embedder)
-            if self._is_only_readable() or (read_only and not is_server(self.settings.file)):
-                self._memory = Memory(self.path, embedder=embedder, read_only=True)
-            else:
-                self._memory = memory_at(self.settings.file, embedder)
+            self._memory = self.unopened(words_only=words_only, read_only=read_only)
             await self._memory.open()
         return self._memory
+
+    def unopened(
+        self, *, words_only: bool = False, read_only: bool = False, reranker: Reranker | None = None
+    ) -> Memory:
+        """The memory, which the caller opens and closes; a file that this user cannot write is only read."""
+        embedder = None if words_only else embedder_of(self.settings.embedder)
+        if self._is_only_readable() or (read_only and not is_server(self.settings.file)):
+            return Memory(self.path, embedder=embedder, read_only=True, reranker=reranker)
+        return memory_at(self.settings.file, embedder, reranker)
 
     def _is_only_readable(self) -> bool:
         """Whether it is a file that cannot be written, or one in a folder where SQLite cannot write beside it."""

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation
-from memory_core.app.settings import NONE, embedder_of
+from memory_core.app.settings import NONE, embedder_of, reranker_of
 from memory_core.app.why import NOTHING_IN_COMMON, explained
 from memory_core.errors import InvalidInputError
 from memory_core.evaluation.evaluation import BUDGETS, KS, LIMIT, OURS, Evaluation, Found, evaluate
@@ -39,6 +39,12 @@ async def eval_(
         list[str] | None,
         typer.Option("--beside", metavar="EMBEDDER", help="Also with another model of vectors; can be repeated."),
     ] = None,
+    rerankers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reranker", metavar="MODULE:ATTRIBUTE", help="Also in a reranker's order; can be repeated."
+        ),
+    ] = None,
 ) -> Answer:
     """Measure how well the memory answers questions of your own.
 
@@ -50,7 +56,7 @@ async def eval_(
         return await _made(owner, Path(questions), make)
     asked = read_questions(_lines(questions))
     resolve(asked, await every_record(owner))  # before a model is loaded or anything is copied
-    async with _others(invocation, beside or ()) as others:
+    async with _others(invocation, beside or (), rerankers or ()) as others:
         with invocation.progress("asking") as tell:
             done = await evaluate(
                 owner,
@@ -88,8 +94,10 @@ async def _made(owner: BoundMemory, file: Path, count: int) -> Answer:
 
 
 @asynccontextmanager
-async def _others(invocation: Invocation, embedders: Sequence[str]) -> AsyncGenerator[dict[str, BoundMemory]]:
-    """The same memories with other models of vectors."""
+async def _others(
+    invocation: Invocation, embedders: Sequence[str], rerankers: Sequence[str]
+) -> AsyncGenerator[dict[str, BoundMemory]]:
+    """The same memories with other models of vectors, and in the order of rerankers."""
     async with AsyncExitStack() as stack:
         others: dict[str, BoundMemory] = {}
         for name in embedders:
@@ -99,6 +107,9 @@ async def _others(invocation: Invocation, embedders: Sequence[str]) -> AsyncGene
             others[f"with {name}"] = copy.bind(app=invocation.settings.app, user=invocation.settings.user)
             if name != NONE:
                 await settled(others[f"with {name}"])
+        for name in rerankers:
+            judged = await stack.enter_async_context(invocation.unopened(read_only=True, reranker=reranker_of(name)))
+            others[f"by {name}"] = judged.bind(app=invocation.settings.app, user=invocation.settings.user)
         yield others
 
 

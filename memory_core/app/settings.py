@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memory_core.errors import InvalidInputError
-from memory_core.protocols import Embedder
+from memory_core.protocols import Embedder, Reranker
 from memory_core.values.checks import shown
 
 KEYS: Final[Mapping[str, type]] = {"file": str, "app": str, "user": str, "embedder": str}
@@ -115,16 +115,8 @@ def embedder_of(name: str) -> Embedder | None:
     if name == NONE:
         return None
     kind, _, model = name.partition(":")
-    place = NAMES.get(kind, name)
-    if place is name:
-        sys.path.insert(0, os.getcwd())  # noqa: PTH109  (a module of the user's, as for `python -m`)
-        model = ""
-    module, _, attribute = place.partition(":")
     try:
-        found: Any = getattr(import_module(module), attribute)
-        made: Any = (
-            found if hasattr(found, "embed_query") and not isinstance(found, type) else found(*filter(None, [model]))
-        )
+        made = _made(NAMES[kind], "embed_query", model) if kind in NAMES else _own(name, "embed_query")
     except ImportError as error:
         said = str(error) if kind in NAMES else f"there is no embedder {name!r} ({error}); give {WAYS}"
         raise InvalidInputError(said) from error
@@ -134,3 +126,31 @@ def embedder_of(name: str) -> Embedder | None:
         raise InvalidInputError(f"{name!r} is no embedder but {type(made).__name__}; give {WAYS}")
     embedder: Embedder = made
     return embedder
+
+
+def reranker_of(name: str) -> Reranker:
+    """The reranker of `module:attribute`, which is one, or a function or class that makes one.
+
+    Raises:
+        InvalidInputError: There is none.
+    """
+    try:
+        made = _own(name, "rerank")
+    except (ImportError, AttributeError, TypeError, ValueError) as error:  # what an unusable name leads to
+        raise InvalidInputError(f"there is no reranker {name!r} ({error}); give module:attribute") from error
+    if not hasattr(made, "rerank"):
+        raise InvalidInputError(f"{name!r} is no reranker but {type(made).__name__}; give module:attribute")
+    reranker: Reranker = made
+    return reranker
+
+
+def _own(place: str, method: str) -> Any:
+    """What a module of the user's has or makes; it may be in the current folder, as for `python -m`."""
+    sys.path.insert(0, os.getcwd())  # noqa: PTH109
+    return _made(place, method)
+
+
+def _made(place: str, method: str, model: str = "") -> Any:
+    module, _, attribute = place.partition(":")
+    found: Any = getattr(import_module(module), attribute)
+    return found if hasattr(found, method) and not isinstance(found, type) else found(*filter(None, [model]))

@@ -19,7 +19,7 @@ from memory_core.concurrency.loop import on_core
 from memory_core.errors import InvalidInputError, StoreUnavailableError
 from memory_core.memory import Memory
 from memory_core.models import Scope
-from memory_core.protocols import Embedder
+from memory_core.protocols import Embedder, Reranker
 from memory_core.settings import DEFAULT_EMBEDDER, Default, made
 from memory_core.storage.shared.transfer import Copyable, Entry, checksum
 from memory_core.values.progress import Progress, ProgressCallback
@@ -230,10 +230,13 @@ def insist_on_existing(address: str) -> None:
         raise StoreUnavailableError(f"there is no memory file {address!r}; nothing was created")
 
 
-def memory_at(address: str, embedder: Embedder | Default | None = DEFAULT_EMBEDDER) -> Memory:
+def memory_at(
+    address: str, embedder: Embedder | Default | None = DEFAULT_EMBEDDER, reranker: Reranker | None = None
+) -> Memory:
     """The memory at an address."""
     if not is_server(address):
-        return Memory(address, embedder=embedder)
+        return Memory(address, embedder=embedder, reranker=reranker)
     from memory_core.storage.qdrant.store import QdrantStore  # noqa: PLC0415  (an extra)
 
-    return Memory(QdrantStore.from_uri(address, embedder=None if embedder is None else made(embedder)))
+    store = QdrantStore.from_uri(address, embedder=None if embedder is None else made(embedder))
+    return Memory(store, reranker=reranker)

@@ -134,6 +134,20 @@ def test_models_stand_side_by_side_with_the_error_of_the_difference(run: Run, fi
     assert list(words["found"]) == ["memory-core", "BM25"]
 
 
+def test_rerankers_stand_beside_our_own_order(run: Run, file: Path, tmp_path: Path) -> None:
+    (tmp_path / "judges.py").write_text(
+        "class Shortest:\n    async def rerank(self, query, texts):\n        return [-len(text) for text in texts]\n"
+    )
+    asked = [{"question": "Who can let me in?", "expect": KEY}]
+    found = run("eval", lines(tmp_path, *asked), "--reranker", "judges:Shortest", "--json").value
+    assert list(found["found"])[:2] == ["memory-core", "by judges:Shortest"]
+    assert found["found"]["memory-core"]["1"] == 1
+    assert found["found"]["by judges:Shortest"]["1"] == 0  # the key's text is the longest
+    for wrong in ("judges:Nobody", "nowhere:Shortest", "json:dumps", "judges"):
+        said = run("eval", lines(tmp_path, *asked), "--reranker", wrong, code=2).err
+        assert "reranker" in said
+
+
 def test_templates_are_for_a_person_to_edit(run: Run, file: Path, tmp_path: Path) -> None:
     made = tmp_path / "made.jsonl"
     assert run("eval", "--make", "5", str(made), "--json").value == {"file": str(made), "questions": 5}
