@@ -41,9 +41,7 @@ async def eval_(
     ] = None,
     rerankers: Annotated[
         list[str] | None,
-        typer.Option(
-            "--reranker", metavar="MODULE:ATTRIBUTE", help="Also in a reranker's order; can be repeated."
-        ),
+        typer.Option("--reranker", metavar="MODULE:ATTRIBUTE", help="Also in a reranker's order; can be repeated."),
     ] = None,
 ) -> Answer:
     """Measure how well the memory answers questions of your own.

@@ -104,6 +104,8 @@ class _Move:
 
     async def carry(self, name: str, progress: ProgressCallback | None) -> None:
         """Move until nothing is left that can be moved; what comes too often meanwhile is left to the next call."""
+        if not self._dry_run:
+            await self._there.sweep()  # what has expired may have the same source keys
         forgotten = await self._port.tombstones()
         for _ in range(1 if self._dry_run else PASSES):
             ids = [entry.id for entry in await self._port.manifest(self._source) if entry.id not in self.left]

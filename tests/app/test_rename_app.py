@@ -72,6 +72,17 @@ def carried(memory: Memory, app: str, user: str) -> list[object]:
     return run_sync(lambda: on_core(read))
 
 
+def test_what_has_expired_under_the_new_name_is_not_in_the_way(memory: Memory, clock: Ticks) -> None:
+    run_sync(
+        memory.bind(app="café", user="ann").add,
+        Draft("gone", source_key="s:1", expires_at=clock.now + timedelta(minutes=1)),
+    )
+    clock.advance(minutes=2)
+    before = carried(memory, "tea", "ann")
+    assert renamed(memory).left == 0
+    assert carried(memory, "café", "ann") == before
+
+
 def test_nothing_of_a_memory_changes_but_the_app(memory: Memory) -> None:
     before = {user: carried(memory, "tea", user) for user in ("ann", "bob")}
     others = carried(memory, "other", "ann")
