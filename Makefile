@@ -27,17 +27,17 @@ install: $(VENV)/.dev  ## make the environment of the checks, which they do by t
 
 test: $(VENV)/.dev  ## format, lint, types, imports, and the tests in one process with the coverage gate; some minutes
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync static
-	$(PY) -m pytest -m "not process" -n 2 --dist worksteal -rs --cov --cov-report=term $(PYTEST_ARGS)
+	$(PY) -m pytest -m "not process" -n 2 --dist worksteal -rfEs --cov --cov-report=term $(PYTEST_ARGS)
 
 test-processes: $(VENV)/.dev  ## the other tests: servers, kills, forks, programs, examples, fresh installs; some minutes
-	$(PY) -m pytest -m process -n 2 --dist worksteal -rs $(PYTEST_ARGS)
+	$(PY) -m pytest -m process -n 2 --dist worksteal -rfEs $(PYTEST_ARGS)
 
 check-fast: $(VENV)/.dev  ## `make test` without slow tests and coverage
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync static
 	$(PY) -m pytest -m "not process and not slow" $(PYTEST_ARGS)
 
 torture: $(VENV)/.dev  ## crashes, forks, shared and dropped memories by the hundred, and the table of faults; takes some minutes
-	TORTURE=1 $(PY) -m pytest -m torture -n 2 --dist worksteal -rs $(PYTEST_ARGS)
+	TORTURE=1 $(PY) -m pytest -m torture -n 2 --dist worksteal -rfEs $(PYTEST_ARGS)
 	$(PY) -m tests.storage.faults.matrix
 
 # The two type checkers take a core each, and a while.

@@ -12,6 +12,7 @@ from typing import Any, Final
 from memory_core.errors import InvalidInputError
 from memory_core.transfer.foreign_files import database, lines_of
 from memory_core.transfer.foreign_values import fields_of
+from memory_core.transfer.jsonl import FORMAT
 
 IMPORTERS: Final = "memory_core.importers"
 EXPORTERS: Final = "memory_core.exporters"
@@ -79,7 +80,7 @@ def format_of(source: str) -> str:
 def _is_export(path: Path) -> bool:
     _, first = next(lines_of(str(path)), ("", b""))
     try:
-        return "format" in fields_of(json.loads(first))
+        return fields_of(json.loads(first)).get("format") == FORMAT
     except (ValueError, RecursionError):
         return False
 

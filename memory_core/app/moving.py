@@ -79,7 +79,7 @@ class _Share:
     sessions: set[str] = field(default_factory=set[str])
     kinds: Counter[str] = field(default_factory=Counter[str])
     speakers: Counter[str] = field(default_factory=Counter[str])
-    """Roles, or authors where there are none."""
+    """Roles; authors of memories without a role."""
     first: datetime | None = None
     last: datetime | None = None
     sample: str = ""

@@ -132,7 +132,7 @@ def reranker_of(name: str) -> Reranker:
     """The reranker of `module:attribute`, which is one, or a function or class that makes one.
 
     Raises:
-        InvalidInputError: There is none.
+        InvalidInputError: There is no such reranker.
     """
     try:
         made = _own(name, "rerank")

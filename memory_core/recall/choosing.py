@@ -128,19 +128,20 @@ def _good_enough(lines: Sequence[Line], share: float, outcomes: Outcomes) -> lis
     return kept
 
 
-def linked(lines: Sequence[Line], records: Mapping[str, MemoryRecord], longest: int) -> list[Line]:
-    """The lines, each followed by the record that it links to, unless that is present or repeats another line.
+def linked(lines: Sequence[Line], records: Mapping[str, Sequence[MemoryRecord]], longest: int) -> list[Line]:
+    """The lines, each followed by the records that it links to, unless they are present or repeat another line.
 
     Args:
-        records: By the id of the record that links to it.
+        records: Those that a record links to, by its id.
         longest: Most characters shown of one memory.
     """
     order: list[Line] = []
     present, forms = {each.record.id for each in lines}, {each.form for each in lines}
     for each in lines:
         order.append(each)
-        record = records.get(each.record.id)
-        if record is not None and record.id not in present and record.text.strip():
+        for record in records.get(each.record.id, ()):
+            if record.id in present or not record.text.strip():
+                continue
             hit = replace(each.hit, record=record, passage=None, components=None, relevance=None)
             added = replace(line(hit, frozenset(), longest), worth=each.worth)
             if added.form not in forms:

@@ -186,7 +186,10 @@ async def _with_links(handle: Searching, lines: Sequence[Line], options: RecallO
         return list(lines)
     ids = tuple(wanted) if where.ids is None else tuple(set(wanted) & set(where.ids))
     page = await handle.list(where=replace(where, ids=ids), limit=_MOST_HITS)
-    more = {wanted[record.id]: record for record in page.records if not options.without(record)}
+    more: dict[str, list[MemoryRecord]] = {}
+    for record in page.records:
+        if not options.without(record):
+            more.setdefault(wanted[record.id], []).append(record)
     return linked(lines, more, longest_text(options.max_chars, options.max_tokens))
 
 

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from memory_core.errors import InvalidInputError
 
@@ -47,6 +47,23 @@ def lines_of(source: str) -> Iterator[tuple[str, bytes]]:
     with path.open("rb") as file:
         for number, line in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES), b""), 1):
             yield f"{path.name}, line {number}", line
+
+
+def object_in(line: bytes) -> dict[str, Any]:
+    """The JSON object of a line.
+
+    Raises:
+        InvalidInputError: It is something else, as the rest of a sentence.
+    """
+    try:
+        found: object = json.loads(line)
+    except RecursionError as error:
+        raise InvalidInputError("not JSON that can be read: it has too many levels") from error
+    except ValueError as error:
+        raise InvalidInputError(f"not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise InvalidInputError(f"not a JSON object but {type(found).__name__}")
+    return cast("dict[str, Any]", found)
 
 
 def bytes_of(path: Path) -> bytes:

@@ -76,13 +76,17 @@ def test_people_times_and_sessions_of_json_lines_are_kept_and_twice_adds_nothing
     assert stored(run) == found
 
 
-def test_nothing_is_written_before_somebody_has_agreed(run: Run, tmp_path: Path) -> None:
+def test_nothing_is_written_before_somebody_has_agreed(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     lines(tmp_path / "theirs.jsonl", diary(20))
     refused = run("move", "theirs.jsonl", "--words-only", code=2)
     assert "nothing is moved yet" in refused.err
-    assert all(name.lower() in refused.err for name in PEOPLE)  # what would happen was shown
+    assert all(f"default/{name.lower()} " in refused.err for name in PEOPLE)  # what would happen was shown
     shown = run("move", "theirs.jsonl", "--words-only", "--dry-run").out
-    assert all(name.lower() in shown for name in PEOPLE)
+    assert all(f"default/{name.lower()} " in shown for name in PEOPLE)
+    assert "Ann keeps item 0 in drawer 0" in shown
     assert "20 memories read, 20 would be new" in shown
     assert not Path("memory.db").exists()
 
@@ -189,6 +193,8 @@ def test_what_a_source_is_can_be_seen_or_is_asked_for(run: Run, tmp_path: Path) 
     run("add", "The tide turns", "--words-only")
     run("export", "all.jsonl", "--words-only")
     assert "is an export of memory-core" in run("move", "all.jsonl", "--yes", code=2).err
+    lines(tmp_path / "books.jsonl", [{"text": "Ann reads on the train", "format": "paperback"}])
+    assert run("move", "books.jsonl", "--yes", "--words-only", "--json").value["new"] == 1
 
 
 @pytest.mark.process

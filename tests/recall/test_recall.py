@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -215,6 +216,15 @@ async def test_links_are_followed_one_hop(ann: BoundMemory) -> None:
         "What does Ann own?", RecallOptions(links=["derived_from"], where=where, max_chars=1_000)
     )
     assert [record.text for record in recalled.records] == ["Ann owns a kettle", source.text]
+
+
+async def test_every_link_of_a_line_is_followed(ann: BoundMemory) -> None:
+    sources = [await ann.add(f"The kettle was bought at the {place}") for place in ("market", "station", "harbour")]
+    await ann.add(Draft("Ann owns a kettle", links=[Link("derived_from", source.id) for source in sources]))
+    where = Where(keywords=["owns", "bought"])
+    options = RecallOptions(links=["derived_from"], where=where, limit=10, max_chars=1_000)
+    recalled = await ann.recall("Ann owns", replace(options, mode="lexical"))
+    assert {record.text for record in recalled.records} == {"Ann owns a kettle", *(source.text for source in sources)}
 
 
 async def test_conditions_kinds_roles_and_without_bound_what_is_shown(ann: BoundMemory) -> None:

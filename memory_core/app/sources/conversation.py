@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft, Role
-from memory_core.transfer.foreign_files import lines_of
+from memory_core.transfer.foreign_files import lines_of, object_in
 from memory_core.transfer.formats import Found, Refused
 
 FIELDS: Final = ("at", "session", "author", "text")
@@ -26,7 +26,7 @@ async def conversation(source: str) -> AsyncIterator[Found | Refused]:
     for place, line in lines_of(source):
         if line.strip():
             try:
-                given = _object(line)
+                given = object_in(line)
                 turn = _message(given, Path(source).stem) if "role" in given and "text" not in given else _turn(given)
                 yield Found(place, _draft(turn, seen))
             except InvalidInputError as error:
@@ -47,18 +47,6 @@ def _draft(turn: dict[str, str], seen: Counter[str]) -> Draft:
     )
 
 
-def _object(line: bytes) -> dict[str, Any]:
-    try:
-        found: Any = json.loads(line)
-    except RecursionError as error:
-        raise InvalidInputError("not a turn: JSON in too many levels") from error
-    except ValueError as error:
-        raise InvalidInputError(f"not JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise InvalidInputError(f"not a JSON object but {type(found).__name__}")
-    return cast("dict[str, Any]", found)
-
-
 def _turn(given: dict[str, Any]) -> dict[str, str]:
     turn = {name: _field(given, name) for name in FIELDS}
     try:
@@ -74,7 +62,7 @@ def _message(given: dict[str, Any], session: str) -> dict[str, str]:
     """A message of a chat API as a turn."""
     turn = {"role": _field(given, "role"), "text": _field(given, "content"), "session": session}
     if turn["role"] not in _ROLES:
-        raise InvalidInputError(f"the role {turn['role']!r:.80} is none of {', '.join(_ROLES)}")
+        raise InvalidInputError(f"the role {turn['role']!r:.80} is not one of {', '.join(_ROLES)}")
     return turn
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft, Role
-from memory_core.transfer.foreign_files import lines_of
+from memory_core.transfer.foreign_files import lines_of, object_in
 from memory_core.transfer.foreign_values import fields_of, items_of, name_of, time_of, word
 from memory_core.transfer.formats import Found, Refused
 
@@ -44,7 +44,7 @@ async def jsonl(source: str) -> AsyncIterator[Found | Refused]:
 
 
 def _found(place: str, line: bytes, seen: Counter[str]) -> Found:
-    given = _object(line)
+    given = object_in(line)
     fields = {**fields_of(given.get("metadata")), **{name: given[name] for name in given if name != "metadata"}}
     used: set[str] = {"metadata"}
 
@@ -87,16 +87,3 @@ def _identity(id_: str | None, user: str | None, line: bytes, seen: Counter[str]
     digest = hashlib.sha256(line.strip()).hexdigest()
     seen[digest] += 1
     return f"{digest}:{seen[digest]}"
-
-
-def _object(line: bytes) -> dict[str, Any]:
-    try:
-        found: object = json.loads(line)
-    except RecursionError as error:
-        raise InvalidInputError("not JSON that can be read: it has too many levels") from error
-    except ValueError as error:
-        raise InvalidInputError(f"not JSON: {error}") from error
-    fields = fields_of(found)
-    if found != fields:
-        raise InvalidInputError(f"not a JSON object but {type(found).__name__}")
-    return fields

@@ -72,8 +72,8 @@ class ChangedRows(Protocol):
     def rewrite(self, row: Row, item: Prepared) -> None:
         """Write a changed record and everything derived from it in the place of a row.
 
-        A text that did not change keeps its stored vectors if the item has none; a text that changed becomes an earlier
-        version (`Versioned`).
+        A text that did not change keeps its stored vectors if the item has none and the pieces are the same; a text
+        that changed becomes an earlier version (`Versioned`).
         """
         ...
 

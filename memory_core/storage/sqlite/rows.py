@@ -120,7 +120,7 @@ class SqliteRows:
     def rewrite(self, row: Row, item: Prepared) -> None:
         """See `ChangedRows`."""
         if not item.vectors and row.record.text == item.record.text:
-            item = item._replace(vectors=self._vectors(row.key), made_by=None)
+            item = item._replace(vectors=self._vectors(row.key, item.chunks), made_by=None)
         underive(self._db, [row.key])
         grown = self._write([(row, item.record)])
         derive(self._db, [row.key], [item])
@@ -154,12 +154,15 @@ class SqliteRows:
     def _everything(self, scope: Scope) -> Conditions:
         return conditions(self._owner.id, scope, Where(states=STATES), _BEFORE_EVERYTHING)
 
-    def _vectors(self, key: int) -> Sequence[bytes]:
-        """The vectors of a record, unless one is pending or damaged."""
-        rows = self._db.execute("SELECT vector, vector_digest FROM chunk WHERE record = ? ORDER BY n", (key,))
+    def _vectors(self, key: int, pieces: Sequence[tuple[int, int]]) -> Sequence[bytes]:
+        """The vectors of a record, unless one is pending or damaged, or they are of other pieces of its text."""
+        rows = self._db.execute(
+            "SELECT start, stop, vector, vector_digest FROM chunk WHERE record = ? ORDER BY n", (key,)
+        )
         stored = rows.fetchall()
-        is_complete = all(vector and has_whole_vector(vector, digest) for vector, digest in stored)
-        return [vector for vector, _ in stored] if is_complete else ()
+        is_complete = all(vector and has_whole_vector(vector, digest) for _, _, vector, digest in stored)
+        is_same = [(start, stop) for start, stop, _, _ in stored] == list(pieces)
+        return [vector for _, _, vector, _ in stored] if is_complete and is_same else ()
 
     def _write(self, changed: Sequence[tuple[Row, MemoryRecord]]) -> Usage:
         """Write the columns that changed, and keep texts that changed; returns the change in usage."""

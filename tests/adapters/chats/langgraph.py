@@ -50,9 +50,7 @@ class LangGraph:
             return
         if what == "at_once":
             await asyncio.gather(*(each.ainvoke(None, config) for each in self._agents))
-            if not states or not states[0].next:
-                return
-            # Both have answered, and LangGraph keeps the answer of the later one; the next turn follows what it shows.
+            return
         if what == "edit" and messages:
             edited = messages[place % len(messages)].model_copy(update={"content": text})
             await agent.aupdate_state(config, {"messages": [edited]})
