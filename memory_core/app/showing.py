@@ -36,7 +36,7 @@ REASONS: Final[Mapping[Reason, str]] = {
     "duplicate": "another memory in the block says the same",
     "author": "its author has a third of the lines already",
     "copy": "it copies the question",
-    "small talk": "the message is about nothing that is remembered",
+    "small talk": "it says no more about the message than small talk does",
     "adds nothing": "it says nothing that matters",
     "superseded": "it is no longer true",
     "excluded": "the prompt shows it already",

@@ -10,6 +10,7 @@ from typing import Final
 from memory_core.capture.message_to_draft import read_messages
 from memory_core.models import Hit, Mode
 from memory_core.protocols import Searching
+from memory_core.recall.keys import Key, key_of
 from memory_core.recall.pushing import adds
 from memory_core.retrieval.analysis import analyse, asks
 from memory_core.retrieval.dense import chance
@@ -46,8 +47,8 @@ class Found:
 
     hits: list[Hit]
     """Best first."""
-    surplus: dict[str, float]
-    """By the id of a hit, how far its relevance exceeds chance and small talk, for the question or what it is about;
+    surplus: dict[Key, float]
+    """By the key of a hit, how far its relevance exceeds chance and small talk, for the question or what it is about;
     without hits that were not compared."""
 
 
@@ -115,12 +116,12 @@ def _together(alone: Sequence[Hit], about: Sequence[Hit], *, keeps_alone: bool) 
     Args:
         keeps_alone: Keep the hits that were found for the question only.
     """
-    hits = {hit.record.id: hit for hit in (*about, *(alone if keeps_alone else ()))}
+    hits = {key_of(hit.record): hit for hit in (*about, *(alone if keeps_alone else ()))}
     scores, surplus = dict.fromkeys(hits, 0.0), _surplus(about)
     for key, above in _surplus(alone).items():
         surplus[key] = max(above, surplus.get(key, above))
     for found in (alone, about):
-        own = {hit.record.id: hit.score for hit in found}
+        own = {key_of(hit.record): hit.score for hit in found}
         for key in hits:
             scores[key] += own.get(key, min(own.values(), default=0.0))
     order = sorted(hits, key=lambda key: -scores[key])
@@ -132,5 +133,5 @@ def _may_answer(hit: Hit) -> bool:
     return hit.relevance is None or hit.relevance.surplus > 0
 
 
-def _surplus(hits: Sequence[Hit]) -> dict[str, float]:
-    return {hit.record.id: hit.relevance.surplus for hit in hits if hit.relevance is not None}
+def _surplus(hits: Sequence[Hit]) -> dict[Key, float]:
+    return {key_of(hit.record): hit.relevance.surplus for hit in hits if hit.relevance is not None}

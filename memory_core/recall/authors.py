@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from memory_core.models import MemoryRecord
+from memory_core.recall.keys import Key
 from memory_core.recall.line import Line
 
 FEWEST_AUTHORS: Final = 3
@@ -22,7 +23,7 @@ def is_shared(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bool])
     return len(authors) >= FEWEST_AUTHORS and not all(is_trusted(each.record) for each in lines)
 
 
-def in_fair_order(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bool]) -> tuple[list[Line], set[str]]:
+def in_fair_order(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bool]) -> tuple[list[Line], set[Key]]:
     """The same lines in an order in which an author has at most a third of every first few lines.
 
     A line stays where it is if its author is trusted, or if no line of somebody else is comparable.
@@ -31,16 +32,16 @@ def in_fair_order(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bo
         lines: Best first.
 
     Returns:
-        All lines, best first, and the ids of those that gave way.
+        All lines, best first, and the keys of those that gave way.
     """
-    rest, order, gave_way = list(lines), list[Line](), set[str]()
+    rest, order, gave_way = list(lines), list[Line](), set[Key]()
     held = Counter[str]()
     while rest:
         full = {author for author, count in held.items() if count >= math.ceil((len(order) + 1) / FEWEST_AUTHORS)}
         place = next((n for n, each in enumerate(rest) if is_trusted(each.record) or _author(each) not in full), 0)
         if place and rest[place].worth < COMPARABLE * rest[0].worth:
             place = 0
-        gave_way.update(each.record.id for each in rest[:place])
+        gave_way.update(each.key for each in rest[:place])
         chosen = rest.pop(place)
         order.append(chosen)
         held[_author(chosen)] += 1

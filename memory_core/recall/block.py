@@ -23,8 +23,6 @@ BLOCK_END: Final = "</memories>"
 
 SHARE_OF_BUDGET: Final = 3
 """A memory takes at most this fraction of the budget (a third), so that a long one does not crowd out the others."""
-_CHARS_PER_TOKEN: Final = 4
-"""Approximate value for English, used only to cut a text to a share of a budget in tokens."""
 _FEWEST_CHARS: Final = 80
 """Minimum number of characters to which a text is cut, since a shorter rest says little."""
 
@@ -32,22 +30,20 @@ _PLAIN_NAME: Final = re.compile(r"\w(?:[\w ./@'+-]*\w)?")
 _MAX_NAME_CHARS: Final = 60
 
 
-def longest_text(max_chars: int | None, max_tokens: int | None) -> int:
+def longest_text(options: RecallOptions) -> int:
     """Maximum number of characters of one memory in a block."""
-    budgets = [max_chars, None if max_tokens is None else max_tokens * _CHARS_PER_TOKEN]
-    least = min(budget for budget in budgets if budget is not None)
-    return min(MAX_LINE_CHARS, max(_FEWEST_CHARS, least // SHARE_OF_BUDGET))
+    return min(MAX_LINE_CHARS, max(_FEWEST_CHARS, options.about_chars() // SHARE_OF_BUDGET))
 
 
 def line_of(turns: Sequence[Line], longest: int, options: RecallOptions) -> str:
     """Format a memory as a line, with the question before it or the answer after it; or several turns, oldest first."""
-    first, form = turns[0].record, options.format
-    parts = [part for turn in turns for part in _parts(turn, longest, form)]
+    form = options.format
     if form is not None:
-        return f"- {' / '.join(parts)}"
-    label = None if options.label is None else options.label(first)
+        return f"- {' / '.join(part for turn in turns for part in _parts(turn, longest, form))}"
+    label = None if options.label is None else options.label(turns[0].record)
     space = [] if label is None else [f"[{_plain(label)}]"]
-    return " ".join(["-", *_validity(first), *space, *parts])
+    said = [part for turn in turns for part in (*_validity(turn.record), *_parts(turn, longest, None))]
+    return " ".join(["-", *space, *said])
 
 
 def day_of(record: MemoryRecord, options: RecallOptions) -> str:
@@ -57,15 +53,22 @@ def day_of(record: MemoryRecord, options: RecallOptions) -> str:
 
 def _parts(turn: Line, longest: int, form: Format | None) -> Iterator[str]:
     if turn.before is not None:  # it asks in its last sentence
-        yield _said(turn.before, _end_of(turn.before.text, longest // 2), longest // 2, form)
+        most = _longest_before(longest)
+        yield _said(turn.before, _end_of(turn.before.text, most), most, form)
     yield _said(turn.record, turn.text, longest, form)
     if turn.after is not None:
         yield _said(turn.after, turn.after.text, longest, form)
 
 
-def neighbor_fits_whole(record: MemoryRecord, longest: int) -> bool:
-    """Whether `line_of` shows the whole text of a record beside another, whether before or after it."""
-    return len(record.text) <= longest // 2
+def whole_neighbors(turn: Line, longest: int) -> list[MemoryRecord]:
+    """The turns beside a line of which `line_of` shows the whole text."""
+    beside = ((turn.before, _longest_before(longest)), (turn.after, longest))
+    return [record for record, most in beside if record is not None and len(record.text) <= most]
+
+
+def _longest_before(longest: int) -> int:
+    """Maximum number of characters of a question before a reply, which is shown from its end."""
+    return longest // 2
 
 
 def block_of(lines: Sequence[str]) -> str:
@@ -118,7 +121,7 @@ def remembered_block(notes: Sequence[str], memories: Sequence[str]) -> str:
     """
     room = MAX_BLOCK_CHARS - len(BLOCK_START) - len(BLOCK_END) - 100
     newest_first = _fitting(reversed(notes), room)
-    best_first = _fitting(memories, room - sum(map(len, newest_first)))
+    best_first = _fitting(memories, room - sum(len(line) + 1 for line in newest_first))
     if not newest_first and not best_first:
         return ""
     parts = [BLOCK_START]

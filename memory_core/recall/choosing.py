@@ -1,7 +1,8 @@
 """Choose the hits of a search that may get a line in a block, and the order in which they do: pure functions.
 
-A hit is left out only if the question and another line say all of it. What is merely less useful comes later, and gets
-its line if there is room.
+A hit is left out if it may not stand in the block (`fitness`), only asks what is asked, repeats another line, or is
+less relevant than the options ask for; a pushed block also leaves out what adds nothing (`pushing`). What is merely
+less useful comes later, and gets its line if there is room.
 """
 
 from __future__ import annotations
@@ -10,18 +11,20 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from memory_core.models import Hit, MemoryRecord
+from memory_core.models import MemoryRecord
 from memory_core.recall.asking import Found, InContext
 from memory_core.recall.authors import in_fair_order, is_shared
-from memory_core.recall.copies import Question, asks_again, asks_nothing_else, is_copy, is_the_same, question
+from memory_core.recall.copies import Question, asks_again, asks_nothing_else, is_copy, is_the_same, question_of
+from memory_core.recall.fitness import unfit
+from memory_core.recall.keys import Key, key_of
 from memory_core.recall.line import Line, line
 from memory_core.recall.neighbors import is_short, needs_neighbor
 from memory_core.recall.pushing import worth_pushing
 from memory_core.recall.values import Reason, RecallOptions
 from memory_core.retrieval.diversity import diversified
 
-Outcomes = dict[str, tuple[Reason, str | None]]
-"""For the id of a memory, whether it is shown or why not, and the id of the memory that says the same."""
+Outcomes = dict[Key, tuple[Reason, str | None]]
+"""For the key of a memory, whether it is shown or why not, and the id of the memory that says the same."""
 
 
 @dataclass(slots=True)
@@ -34,7 +37,7 @@ class Choice:
     later: Outcomes = field(default_factory=Outcomes)
     """Why lines come later than their score says: the reason if there is no room for them."""
     doubtful: int = 0
-    """How many lines ask about the same, are copies of the question by strangers, or stand in a session with them."""
+    """Number of lines that ask about the same, copy the question as strangers, or are of a session with such copies."""
 
 
 def choose(
@@ -53,24 +56,22 @@ def choose(
         now: Memories that were valid until an earlier time count as superseded.
         is_trusted: Whether the author of a record may have more than a share of the lines.
     """
-    hits, asks = found.hits, question(asked.question)
+    hits, question = found.hits, question_of(asked.question)
     choice = Choice()
-    unfit: dict[str, Reason | None] = {hit.record.id: _unfit(hit, asks, options, asked.said, now) for hit in hits}
+    left_out: dict[Key, Reason | None] = {
+        key_of(hit.record): _left_out(hit.record, question, asked.said, options, now) for hit in hits
+    }
     if options.pushed:
-        fit = [hit for hit in hits if unfit[hit.record.id] is None]
-        unfit |= worth_pushing(asks, fit, found.surplus)
-    for key, reason in unfit.items():
+        fit = [hit for hit in hits if left_out[key_of(hit.record)] is None]
+        left_out |= worth_pushing(question, fit, found.surplus)
+    for key, reason in left_out.items():
         if reason is not None:
             choice.outcomes[key] = reason, None
-    lines = [line(hit, asks.terms, longest) for hit in hits if unfit[hit.record.id] is None]
+    lines = [line(hit, question.terms, longest) for hit in hits if left_out[key_of(hit.record)] is None]
     if is_shared(lines, is_trusted):
-        lines = _without_what_copies_lend(lines, asks, is_trusted, choice)
+        lines = _without_what_copies_lend(lines, question, is_trusted, choice)
     lines = _once(sorted(lines, key=lambda each: -each.worth), choice.outcomes)
-    lines = _questions_last(lines, asks, choice, options.min_score)
-    if options.diversity:
-        by_id = {each.record.id: each for each in lines}
-        varied = diversified([each.hit for each in lines], len(lines), options.diversity)
-        lines = [by_id[hit.record.id] for hit in varied]
+    lines = _questions_last(lines, question, choice, options)
     if is_shared(lines, is_trusted):
         lines, gave_way = in_fair_order(lines, is_trusted)
         choice.later |= dict.fromkeys(gave_way, ("author", None))
@@ -78,35 +79,45 @@ def choose(
     return choice
 
 
-def _questions_last(lines: Sequence[Line], asked: Question, choice: Choice, least: float) -> list[Line]:
-    """The lines that are good enough: the best one, what may answer the question, and then earlier questions like it.
-
-    Args:
-        least: The share of the worth of the best line that may answer which a line needs.
-    """
-    again = {each.record.id for each in lines[1:] if asks_again(each.record, asked)}
-    answers = [each for each in lines if each.record.id not in again]
+def _questions_last(lines: Sequence[Line], question: Question, choice: Choice, options: RecallOptions) -> list[Line]:
+    """The lines that are good enough: the best, what may answer the question, and then earlier questions like it."""
+    again = {each.key for each in lines if asks_again(each.record, question)}
+    best = max((each.worth for each in lines if each.key not in again), default=0.0)
+    again -= {each.key for each in lines[:1]}
     choice.later = dict.fromkeys(again, ("question", None)) | choice.later
     choice.doubtful += len(again)
-    kept = _good_enough(answers, least, choice.outcomes)
-    return kept + _good_enough([each for each in lines if each.record.id in again], least, choice.outcomes)
+    enough = [each for each in lines if each.worth >= options.min_score * best]
+    choice.outcomes |= {each.key: ("score", None) for each in lines if each.worth < options.min_score * best}
+    return [
+        *_varied([each for each in enough if each.key not in again], options.diversity),
+        *_varied([each for each in enough if each.key in again], options.diversity),
+    ]
+
+
+def _varied(lines: Sequence[Line], diversity: float) -> list[Line]:
+    """The lines, best first, each as different from those before it as the options ask for."""
+    if not diversity:
+        return list(lines)
+    by_key = {each.key: each for each in lines}
+    weighed = [replace(each.hit, score=each.worth) for each in lines]
+    return [by_key[key_of(hit.record)] for hit in diversified(weighed, len(weighed), diversity)]
 
 
 def _without_what_copies_lend(
-    lines: Sequence[Line], asked: Question, is_trusted: Callable[[MemoryRecord], bool], choice: Choice
+    lines: Sequence[Line], question: Question, is_trusted: Callable[[MemoryRecord], bool], choice: Choice
 ) -> list[Line]:
     """The lines; copies of the question by strangers are worth nothing, nor is what they lend to their sessions."""
     copies = {
-        each.record.id: each.record.session
+        each.key: each.record.session
         for each in lines
-        if not is_trusted(each.record) and is_copy(each.record.text, asked)
+        if not is_trusted(each.record) and is_copy(each.record.text, question)
     }
     choice.later |= dict.fromkeys(copies, ("copy", None))
     sessions = set(copies.values()) - {None}
-    choice.doubtful = sum(each.record.id in copies or each.record.session in sessions for each in lines)
+    choice.doubtful = sum(each.key in copies or each.record.session in sessions for each in lines)
     return [
         replace(each, worth=0.0)
-        if each.record.id in copies
+        if each.key in copies
         else replace(each, worth=min(each.worth, _own_worth(each)))
         if each.record.session in sessions
         else each
@@ -119,28 +130,19 @@ def _own_worth(each: Line) -> float:
     return each.worth if each.hit.relevance is None else each.hit.relevance.strength
 
 
-def _good_enough(lines: Sequence[Line], share: float, outcomes: Outcomes) -> list[Line]:
-    """The lines with at least a share of the best one's worth."""
-    if not lines or not share:
-        return list(lines)
-    kept = [each for each in lines if each.worth >= share * lines[0].worth]
-    outcomes |= {each.record.id: ("score", None) for each in lines[len(kept) :]}
-    return kept
-
-
-def linked(lines: Sequence[Line], records: Mapping[str, Sequence[MemoryRecord]], longest: int) -> list[Line]:
+def linked(lines: Sequence[Line], records: Mapping[Key, Sequence[MemoryRecord]], longest: int) -> list[Line]:
     """The lines, each followed by the records that it links to, unless they are present or repeat another line.
 
     Args:
-        records: Those that a record links to, by its id.
+        records: Those that a record links to, by its key.
         longest: Most characters shown of one memory.
     """
     order: list[Line] = []
-    present, forms = {each.record.id for each in lines}, {each.form for each in lines}
+    present, forms = {each.key for each in lines}, {each.form for each in lines}
     for each in lines:
         order.append(each)
-        for record in records.get(each.record.id, ()):
-            if record.id in present or not record.text.strip():
+        for record in records.get(each.key, ()):
+            if key_of(record) in present:
                 continue
             hit = replace(each.hit, record=record, passage=None, components=None, relevance=None)
             added = replace(line(hit, frozenset(), longest), worth=each.worth)
@@ -149,16 +151,12 @@ def linked(lines: Sequence[Line], records: Mapping[str, Sequence[MemoryRecord]],
     return order
 
 
-def _unfit(hit: Hit, asked: Question, options: RecallOptions, said: Collection[str], now: datetime) -> Reason | None:
-    record = hit.record
-    if not record.text.strip():
-        return "no text"
-    if (options.shows_query and is_the_same(record, asked)) or asks_nothing_else(record, asked):
-        return "question"
-    shows_the_past = options.where.as_of is not None or "archived" in options.where.states
-    if not shows_the_past and record.valid_to is not None and record.valid_to <= now:
-        return "superseded"
-    return "excluded" if record.text in said or options.without(record) else None
+def _left_out(
+    record: MemoryRecord, question: Question, said: Collection[str], options: RecallOptions, now: datetime
+) -> Reason | None:
+    if asks_nothing_else(record, question) or (options.shows_query and is_the_same(record, question)):
+        return "question" if record.text.strip() else "no text"
+    return unfit(record, said, options, now)
 
 
 def _once(lines: Sequence[Line], outcomes: Outcomes) -> list[Line]:
@@ -188,8 +186,8 @@ def _later(kept: Line, repetition: Line, outcomes: Outcomes) -> Line:
     """The one of two repetitions to keep: a person's rather than the model's, otherwise the later one."""
     newer = repetition.record.occurred_at > kept.record.occurred_at and repetition.record.role == kept.record.role
     if not newer and (kept.record.role != "assistant" or repetition.record.role == "assistant"):
-        outcomes[repetition.record.id] = "duplicate", kept.record.id
+        outcomes[repetition.key] = "duplicate", kept.record.id
         return kept
-    outcomes[kept.record.id] = "duplicate", repetition.record.id
+    outcomes[kept.key] = "duplicate", repetition.record.id
     hit = replace(repetition.hit, score=kept.hit.score, similarity=kept.hit.similarity)
     return replace(repetition, hit=hit, worth=kept.worth)

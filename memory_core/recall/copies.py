@@ -26,8 +26,6 @@ _OPENING: Final = frozenset(
 """First words of English questions that are written without a question mark."""
 _MAX_CHARS: Final = 200
 """Longer questions also give reasons, which are worth remembering."""
-_NAME: Final = re.compile(r"\w\W+((?!I\b)[A-Z]\w*|\w*\d\w*)")
-"""A word after the first one that is written with a capital letter or has a digit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,46 +39,56 @@ class Question:
     """The form that equal texts share, without question marks at the end."""
 
 
-def question(text: str) -> Question:
+def question_of(text: str) -> Question:
     """Analyse a question."""
     return Question(text, frozenset(analyse(text)), _words(text), equal_form(text).rstrip("?"))
 
 
-def is_the_same(record: MemoryRecord, asked: Question) -> bool:
+def is_the_same(record: MemoryRecord, question: Question) -> bool:
     """Whether a user's message is the question but for how it is written."""
     text = record.text
     return (
-        record.role == "user" and len(text) <= _MARKS * len(asked.text) and equal_form(text).rstrip("?") == asked.form
+        record.role == "user"
+        and len(text) <= _MARKS * len(question.text)
+        and equal_form(text).rstrip("?") == question.form
     )
 
 
-def asks_nothing_else(record: MemoryRecord, asked: Question) -> bool:
+def asks_nothing_else(record: MemoryRecord, question: Question) -> bool:
     """Whether a text asks, and without a term that the question lacks."""
     text = record.text
-    return record.role in ("user", None) and _is_question(text) and asked.terms.issuperset(analyse(text))
+    return record.role in ("user", None) and _is_asking(text) and question.terms.issuperset(analyse(text))
 
 
-def asks_again(record: MemoryRecord, asked: Question) -> bool:
+def asks_again(record: MemoryRecord, question: Question) -> bool:
     """Whether a message asks about what the question is about, and names nothing that the question does not name.
 
     Who asks again and again must find the answer before the earlier questions.
     """
     text = record.text
-    if record.role not in ("user", None) or len(text) > _MAX_CHARS or not _is_question(text):
+    if record.role not in ("user", None) or len(text) > _MAX_CHARS or not _is_asking(text):
         return False
     terms = frozenset(analyse(text))
-    names = {found[1].casefold() for found in _NAME.finditer(text)} - asked.words
-    return not names and len(terms & asked.terms) * 3 >= len(terms) > 0
+    return names(text) <= question.words and len(terms & question.terms) * 3 >= len(terms) > 0
 
 
-def _is_question(text: str) -> bool:
+def names(text: str) -> frozenset[str]:
+    """The words after the first one that begin with a capital letter or have a digit, folded; without "I"."""
+    words = _WORD.findall(text)[1:]
+    return frozenset(
+        word.casefold() for word in words if word != "I" and (word[0].isupper() or any(map(str.isdigit, word)))
+    )
+
+
+def _is_asking(text: str) -> bool:
+    """Whether a text ends in a question mark, of whatever script, or begins as English questions do."""
     first = _WORD.search(text)
     return asks(text[-1:]) or (first is not None and first[0].casefold() in _OPENING)
 
 
-def is_copy(text: str, asked: Question) -> bool:
+def is_copy(text: str, question: Question) -> bool:
     """Whether a text has nearly all the words of the question, question words included."""
-    return len(asked.words) >= _FEWEST_WORDS and len(asked.words & _words(text)) >= COPIED * len(asked.words)
+    return len(question.words) >= _FEWEST_WORDS and len(question.words & _words(text)) >= COPIED * len(question.words)
 
 
 def _words(text: str) -> frozenset[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from memory_core.models import Hit, MemoryRecord
+from memory_core.recall.keys import Key, key_of
 from memory_core.retrieval.analysis import analyse
 from memory_core.retrieval.equal_texts import equal_form
 
@@ -30,6 +31,11 @@ class Line:
     """The text to show in the form that equal texts share."""
 
     @property
+    def key(self) -> Key:
+        """The key of its record."""
+        return key_of(self.hit.record)
+
+    @property
     def record(self) -> MemoryRecord:
         """The record of the hit."""
         return self.hit.record
@@ -48,11 +54,11 @@ def line(hit: Hit, wanted: frozenset[str], longest: int) -> Line:
         longest: Most characters shown of it.
     """
     whole = hit.passage.text if hit.passage else hit.record.text
-    text = excerpt(whole, wanted, longest)
+    text = best_part(whole, wanted, longest)
     return Line(hit, hit.score, text, form=equal_form(text))
 
 
-def excerpt(text: str, wanted: frozenset[str], longest: int) -> str:
+def best_part(text: str, wanted: frozenset[str], longest: int) -> str:
     """The part of a text that shares most terms with the query, in whole sentences if they fit; all of a short text.
 
     Args:

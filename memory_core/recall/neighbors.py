@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
 from memory_core.models import MemoryRecord
 from memory_core.protocols import Searching
+from memory_core.recall.keys import key_of
 from memory_core.recall.line import Line
 from memory_core.retrieval.analysis import asks, words
 from memory_core.retrieval.equal_texts import equal_form
@@ -30,36 +31,46 @@ WITHIN: Final = timedelta(hours=1)
 _MOST_TURNS: Final = 1_000
 """Maximum number of turns read."""
 
+_Session = tuple[str, str, str | None]
+"""The app, the user and the session of a turn."""
 
-async def with_neighbors(handle: Searching, lines: Sequence[Line], where: Where, most: int) -> list[Line]:
+
+async def with_neighbors(
+    handle: Searching, lines: Sequence[Line], where: Where, most: int, may_show: Callable[[MemoryRecord], bool]
+) -> list[Line]:
     """The lines, with the question before short replies and the answer after questions. One read, or none.
 
     Args:
+        where: The conditions of the recall. Those on state and validity hold for every turn that is read. The others
+            do not, because a turn that is not shown still stands between two others.
         most: Neighbors are read for this many of the first lines.
+        may_show: Whether a turn may stand beside a line.
     """
     turns = [line.record for line in lines[:most] if needs_neighbor(line.record)]
     if not turns:
         return list(lines)
     around = [_around(record) for record in turns]
     page = await handle.list(
-        where=replace(where, matching=(*where.matching, AnyOf(around))), order="oldest", limit=_MOST_TURNS
+        where=Where(as_of=where.as_of, states=where.states, matching=(AnyOf(around),)),
+        order="oldest",
+        limit=_MOST_TURNS,
     )
-    sessions: defaultdict[str | None, list[MemoryRecord]] = defaultdict(list)
+    sessions: defaultdict[_Session, list[MemoryRecord]] = defaultdict(list)
     for record in page.records:
         if record.text.strip():
-            sessions[record.session].append(record)
-    wanted = {record.id for record in turns}
-    return [_beside(line, sessions) if line.record.id in wanted else line for line in lines]
+            sessions[_session_of(record)].append(record)
+    wanted = {key_of(record) for record in turns}
+    return [_beside(line, sessions, may_show) if line.key in wanted else line for line in lines]
 
 
 def needs_neighbor(record: MemoryRecord) -> bool:
     """Whether a turn may need the one before it to be understood or, if it asks, the one after it."""
     if record.session is None or (record.role is None and record.kind != "message"):
         return False
-    return is_question(record) or is_short(record.text, REPLY_WORDS)
+    return is_short_question(record) or is_short(record.text, REPLY_WORDS)
 
 
-def is_question(record: MemoryRecord) -> bool:
+def is_short_question(record: MemoryRecord) -> bool:
     """Whether a person's short turn ends in a question mark, of whatever script. What a model asks back is a reply."""
     text = record.text
     return record.role != "assistant" and is_short(text, QUESTION_WORDS) and _ends_asking(text)
@@ -86,19 +97,25 @@ def _around(record: MemoryRecord) -> AllOf:
     )
 
 
-def _beside(line: Line, sessions: Mapping[str | None, Sequence[MemoryRecord]]) -> Line:
+def _session_of(record: MemoryRecord) -> _Session:
+    return record.app, record.user, record.session
+
+
+def _beside(
+    line: Line, sessions: Mapping[_Session, Sequence[MemoryRecord]], may_show: Callable[[MemoryRecord], bool]
+) -> Line:
     record = line.record
-    turns = [turn for turn in sessions[record.session] if turn.kind == record.kind]
+    turns = [turn for turn in sessions[_session_of(record)] if turn.kind == record.kind]
     place = next((n for n, turn in enumerate(turns) if turn.id == record.id), None)
     if place is None:
         return line
-    if is_question(record):
-        after = turns[place + 1] if place + 1 < len(turns) else None
-        is_answer = after is not None and _is_others(record, after) and not is_question(after)
-        return replace(line, after=after) if is_answer else line
-    before = turns[place - 1] if place else None
-    is_asked = before is not None and _is_others(record, before) and _ends_asking(before.text)
-    return replace(line, before=before) if is_asked else line
+    asks_itself = is_short_question(record)
+    other = next(iter(turns[place + 1 : place + 2] if asks_itself else turns[:place][-1:]), None)
+    if other is None or not _is_others(record, other) or not may_show(other):
+        return line
+    if asks_itself:
+        return line if is_short_question(other) else replace(line, after=other)
+    return replace(line, before=other) if _ends_asking(other.text) else line
 
 
 def _is_others(one: MemoryRecord, other: MemoryRecord) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from memory_core.recall.keys import Key, key_of
 from memory_core.recall.line import Line
-from memory_core.recall.neighbors import is_question
+from memory_core.recall.neighbors import is_short_question
 
 NEAR: Final = 0.5
 """Statements with at least this share of the best one's worth or similarity count as equally relevant: of these the
@@ -19,7 +21,7 @@ def latest_first(lines: Sequence[Line]) -> list[Line]:
 
     Answers of the model and summaries keep their positions.
     """
-    order = [line for line in lines if not is_question(line.record)]
+    order = [line for line in lines if not is_short_question(line.record)]
     stated = [n for n, line in enumerate(order) if line.record.role != "assistant" and line.record.tier != "summary"]
     worth = max((order[place].worth for place in stated), default=0.0)
     likeness = max((order[place].hit.similarity or 0.0 for place in stated), default=0.0)
@@ -27,22 +29,27 @@ def latest_first(lines: Sequence[Line]) -> list[Line]:
     latest = sorted((order[place] for place in near), key=_since, reverse=True)
     for place, line in zip(near, latest, strict=True):
         order[place] = line
-    return order + [line for line in lines if is_question(line.record)]
+    return order + [line for line in lines if is_short_question(line.record)]
 
 
-def conversations(lines: Sequence[Line], asked: Mapping[str, str]) -> list[tuple[Line, ...]]:
+def conversations(lines: Sequence[Line], questions: Mapping[Key, Key]) -> list[tuple[Line, ...]]:
     """Put replies behind the questions that they answer, in one line, at the best place of its turns.
 
     Args:
-        asked: For the id of a reply, the id of the question.
+        questions: For the key of a reply, that of its question.
     """
-    by_id = {line.record.id: line for line in lines}
-    together: dict[str, dict[str, Line]] = {}
+    by_key = {line.key: line for line in lines}
+    for key, line in by_key.items():
+        if (
+            line.before is not None and key_of(line.before) in by_key
+        ):  # it stands in the same line, as a line of its own
+            by_key[key] = replace(line, before=None)
+    together: dict[Key, dict[Key, Line]] = {}
     for line in lines:
-        turns = [line.record.id]
-        while asked.get(turns[-1]) in by_id.keys() - set(turns):
-            turns.append(asked[turns[-1]])
-        together.setdefault(turns[-1], {}).update((turn, by_id[turn]) for turn in reversed(turns))
+        turns = [line.key]
+        while questions.get(turns[-1]) in by_key.keys() - set(turns):
+            turns.append(questions[turns[-1]])
+        together.setdefault(turns[-1], {}).update((turn, by_key[turn]) for turn in reversed(turns))
     return [tuple(turns.values()) for turns in together.values()]
 
 

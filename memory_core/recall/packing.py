@@ -11,15 +11,16 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from memory_core.models import MemoryRecord
-from memory_core.recall.block import block_of, day_of, line_of, longest_text, neighbor_fits_whole
+from memory_core.recall.block import block_of, day_of, line_of, longest_text, whole_neighbors
 from memory_core.recall.choosing import Outcomes, is_one_statement
+from memory_core.recall.keys import Key, key_of
 from memory_core.recall.line import Line
 from memory_core.recall.neighbors import is_short
 from memory_core.recall.ordering import conversations, latest_first
 from memory_core.recall.values import Reason, RecallOptions
 from memory_core.retrieval.equal_texts import equal_form
 
-BEST: Final = 3
+PLACED_FIRST: Final = 3
 """This many of the best lines are placed before any neighbor is."""
 
 
@@ -35,7 +36,7 @@ class Packed:
     @property
     def records(self) -> tuple[MemoryRecord, ...]:
         """Every record whose text is in the block, once, in its order."""
-        return tuple({record.id: record for each in self.shown for record in each.records}.values())
+        return tuple({key_of(record): record for each in self.shown for record in each.records}.values())
 
 
 def pack(lines: Sequence[Line], options: RecallOptions) -> Packed:
@@ -44,12 +45,12 @@ def pack(lines: Sequence[Line], options: RecallOptions) -> Packed:
     Args:
         lines: Best first, with the neighbors that complete them.
     """
-    filling = _Filling(options, longest_text(options.max_chars, options.max_tokens), options.room(block_of([""])))
-    for line in lines[:BEST]:
+    filling = _Filling(options, longest_text(options), options.room(block_of([""])))
+    for line in lines[:PLACED_FIRST]:
         filling.place_alone(line)
     for line in lines:
         filling.place_completed(line)
-    return _formatted(filling, {each.record.id: each.before.id for each in lines if each.before is not None})
+    return _formatted(filling, {each.key: key_of(each.before) for each in lines if each.before is not None})
 
 
 _SHOWN: Final[tuple[Reason, None]] = ("shown", None)
@@ -62,10 +63,10 @@ class _Filling:
     options: RecallOptions
     longest: int
     room: list[int]
-    lines: dict[str, Line] = field(default_factory=dict[str, Line])
-    texts: dict[str, str] = field(default_factory=dict[str, str])
+    lines: dict[Key, Line] = field(default_factory=dict[Key, Line])
+    texts: dict[Key, str] = field(default_factory=dict[Key, str])
     """Each line as it is formatted."""
-    sizes: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    sizes: dict[Key, list[int]] = field(default_factory=dict[Key, list[int]])
     """The size of each line, in the units of the budgets."""
     days: set[str] = field(default_factory=set[str])
     outcomes: Outcomes = field(default_factory=Outcomes)
@@ -73,13 +74,13 @@ class _Filling:
     """The record of each text in the block by its words; without neighbors that are cut."""
     replies: dict[tuple[str, str], MemoryRecord] = field(default_factory=dict[tuple[str, str], MemoryRecord])
     """The record of each short reply in the block by its words and those of its question."""
-    beside: set[str] = field(default_factory=set[str])
-    """The ids of the records that stand beside a line."""
+    beside: set[Key] = field(default_factory=set[Key])
+    """The keys of the records whose whole text stands beside a line."""
 
     def place_alone(self, line: Line) -> None:
         """Place a line without its neighbors."""
         if not self._is_repeated(line):
-            self._place(_alone(line), line)
+            self._place(line, _alone(line))
 
     def place_completed(self, line: Line) -> None:
         """Place a line with its neighbors, or alone if these are shown already or do not fit."""
@@ -87,61 +88,64 @@ class _Filling:
             return
         completed = self._with_what_is_new(line)
         is_alone = completed.before is None and completed.after is None
-        if (is_alone or not self._place(completed, line)) and line.record.id not in self.lines:
-            self._place(_alone(line), line)
+        if (is_alone or not self._place(line, completed)) and line.key not in self.lines:
+            self._place(line, _alone(line))
 
     def _is_repeated(self, line: Line) -> bool:
         """Whether another text in the block says the same; the same reply to another question does not."""
-        record, question = line.record, line.before
-        if record.id in self.lines:
+        key, question = line.key, line.before
+        if key in self.lines:
             return False
-        if record.id in self.beside:
+        if key in self.beside:
             return True
         twin = self.said.get(line.form)
-        if question is not None and (asked := equal_form(question.text)) != line.form:
-            twin = self.replies.get((line.form, asked))
-        if twin is None or not is_one_statement(record, twin):
+        if question is not None and (form := equal_form(question.text)) != line.form:
+            twin = self.replies.get((line.form, form))
+        if twin is None or not is_one_statement(line.record, twin):
             return False
-        self.outcomes[record.id] = "duplicate", twin.id
+        self.outcomes[key] = "duplicate", twin.id
         return True
 
-    def _place(self, line: Line, whole: Line) -> bool:
-        """Whether a line fits; it replaces the line of the same record, if there is one."""
-        record = line.record
-        known = record.id in self.lines
+    def _place(self, line: Line, shown: Line) -> bool:
+        """Whether a line fits; it replaces the line of the same record, if there is one.
+
+        Args:
+            line: With all its neighbors.
+            shown: With those that are shown.
+        """
+        key, known = line.key, line.key in self.lines
         if not known and len(self.lines) == self.options.limit:
-            self.outcomes[record.id] = "limit", None
+            self.outcomes[key] = "limit", None
             return False
         if self.options.is_full(self.room):
-            self.outcomes.setdefault(record.id, ("budget", None))
+            self.outcomes.setdefault(key, ("budget", None))
             return False
-        day = day_of(record, self.options)
-        text = line_of([line], self.longest, self.options)
+        day = day_of(line.record, self.options)
+        text = line_of([shown], self.longest, self.options)
         size = self.options.sizes(f"\n{text}")
-        taken = self.sizes.get(record.id) or [0] * len(size)
+        taken = self.sizes.get(key) or [0] * len(size)
         heading = self.options.sizes(f"\n{day}") if day and day not in self.days else [0] * len(size)
         left = [
             room + less - more - head for room, less, more, head in zip(self.room, taken, size, heading, strict=True)
         ]
         if min(left) < 0:
-            self.outcomes.setdefault(record.id, ("budget", None))
+            self.outcomes.setdefault(key, ("budget", None))
             return False
-        self.room, self.lines[record.id], self.sizes[record.id], self.texts[record.id] = left, line, size, text
+        self.room, self.lines[key], self.sizes[key], self.texts[key] = left, shown, size, text
         self.days.add(day)
-        self._note(line, whole)
+        self._note(line, shown)
         return True
 
-    def _note(self, line: Line, whole: Line) -> None:
+    def _note(self, line: Line, shown: Line) -> None:
         """Note what a line says."""
-        self.outcomes[line.record.id] = _SHOWN
+        self.outcomes[line.key] = _SHOWN
         self.said[line.form] = line.record
-        if whole.before is not None:
-            self.replies[line.form, equal_form(whole.before.text)] = line.record
-        for each in (line.before, line.after):
-            if each is not None and neighbor_fits_whole(each, self.longest):
-                self.said[equal_form(each.text)] = each
-                self.beside.add(each.id)
-                self.outcomes[each.id] = _SHOWN
+        if line.before is not None:
+            self.replies[line.form, equal_form(line.before.text)] = line.record
+        for each in whole_neighbors(shown, self.longest):
+            self.said[equal_form(each.text)] = each
+            self.beside.add(key_of(each))
+            self.outcomes[key_of(each)] = _SHOWN
 
     def _with_what_is_new(self, line: Line) -> Line:
         if line.before is None and line.after is None:
@@ -156,10 +160,10 @@ class _Filling:
     def _is_said(self, text: str) -> bool:
         """Whether the block says a text; a short reply such as "Yes." may stand beside several questions."""
         twin = self.said.get(equal_form(text))
-        return twin is not None and (twin.id in self.lines or not is_short(text))
+        return twin is not None and (key_of(twin) in self.lines or not is_short(text))
 
     def _is_shown(self, neighbor: MemoryRecord) -> bool:
-        return neighbor.id in self.lines or neighbor.id in self.beside
+        return key_of(neighbor) in self.lines or key_of(neighbor) in self.beside
 
 
 def _alone(line: Line) -> Line:
@@ -170,19 +174,19 @@ def _by_day(lines: Sequence[Sequence[Line]], filling: _Filling) -> list[str]:
     """The formatted lines, in groups of one day under its date, days and lines in the given order."""
     days: dict[str, list[str]] = {}
     for turns in lines:
-        first, options = turns[0].record, filling.options
-        text = filling.texts[first.id] if len(turns) == 1 else line_of(turns, filling.longest, options)
-        days.setdefault(day_of(first, options), []).append(text)
+        first, options = turns[0], filling.options
+        text = filling.texts[first.key] if len(turns) == 1 else line_of(turns, filling.longest, options)
+        days.setdefault(day_of(first.record, options), []).append(text)
     return [line for day, of_day in days.items() for line in ([day, *of_day] if day else of_day)]
 
 
-def _formatted(filling: _Filling, asked: Mapping[str, str]) -> Packed:
+def _formatted(filling: _Filling, questions: Mapping[Key, Key]) -> Packed:
     """The block of the lines; the last ones give way if a tokenizer counts more for a text than for its lines."""
     chosen, options = list(filling.lines.values()), filling.options
     while chosen:
-        lines = conversations(latest_first(chosen) if options.latest_first else chosen, asked)
+        lines = conversations(latest_first(chosen) if options.latest_first else chosen, questions)
         text = block_of(_by_day(lines, filling))
         if options.fits(text):
             return Packed(tuple(each for line in lines for each in line), text, filling.outcomes)
-        filling.outcomes |= {record.id: ("budget", None) for record in chosen.pop().records}
+        filling.outcomes |= {key_of(record): ("budget", None) for record in chosen.pop().records}
     return Packed(outcomes=filling.outcomes)

@@ -6,27 +6,29 @@ from collections.abc import Collection, Mapping, Sequence
 
 from memory_core.models import Hit
 from memory_core.recall.copies import Question
+from memory_core.recall.keys import Key, key_of
 from memory_core.recall.values import Reason
 from memory_core.retrieval.analysis import analyse
 from memory_core.retrieval.small_talk import telling
 
 
-def worth_pushing(asked: Question, hits: Sequence[Hit], surplus: Mapping[str, float]) -> dict[str, Reason]:
-    """The reasons for leaving hits out of a prompt that did not ask for them, by the id of the hit.
+def worth_pushing(question: Question, hits: Sequence[Hit], surplus: Mapping[Key, float]) -> dict[Key, Reason]:
+    """The reasons for leaving hits out of a prompt that did not ask for them, by the key of the hit.
 
     Nothing is pushed unless a hit that adds something says more about the message than chance and small talk do.
 
     Args:
         hits: Without those that the prompt shows already.
-        surplus: `Relevance.surplus` by the id of a hit; a hit that is missing was not compared, and counts.
+        surplus: `Relevance.surplus` by the key of a hit; a hit that is missing was not compared, and counts.
     """
-    adding = {hit.record.id for hit in hits if adds(hit.record.text, asked.terms)}
+    keys = [key_of(hit.record) for hit in hits]
+    adding = {key for key, hit in zip(keys, hits, strict=True) if adds(hit.record.text, question.terms)}
     if all(surplus.get(key, 1.0) <= 0 for key in adding):
-        return {hit.record.id: "small talk" for hit in hits}
-    reasons: dict[str, Reason] = {hit.record.id: "adds nothing" for hit in hits if hit.record.id not in adding}
-    for hit in hits:  # a turn may be found by the turns around it; a fact stands alone
-        if hit.record.session is None and surplus.get(hit.record.id, 1.0) <= 0:
-            reasons[hit.record.id] = "score"
+        return dict.fromkeys(keys, "small talk")
+    reasons: dict[Key, Reason] = {key: "adds nothing" for key in keys if key not in adding}
+    for key, hit in zip(keys, hits, strict=True):  # a turn may be found by the turns around it; a fact stands alone
+        if hit.record.session is None and surplus.get(key, 1.0) <= 0:
+            reasons[key] = "small talk"
     return reasons
 
 

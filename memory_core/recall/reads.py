@@ -9,13 +9,14 @@ from typing import Final, Protocol, TypeGuard
 from memory_core.errors import MemoryCoreError, reason_for_log
 from memory_core.models import STATES, Hit, MemoryRecord, Scope
 from memory_core.protocols import Home, ListRequest
+from memory_core.recall.keys import key_of
 from memory_core.values.attributes import has
 from memory_core.where.where import Where
 
 logger = logging.getLogger(__name__)
 
-BEST: Final = 5
-"""Lines of a block among so many best hits are read; the others only fill the room."""
+BEST_READ: Final = 5
+"""Lines of a block among so many best hits count as read; the others only fill the room."""
 
 
 class _OfOneOwner(Protocol):
@@ -70,5 +71,5 @@ async def count_reads(memory: object, records: Sequence[MemoryRecord]) -> None:
 
 def read_in_block(best_first: Sequence[Hit], shown: Sequence[Hit]) -> list[MemoryRecord]:
     """The records of the shown hits that are among the best ones."""
-    best = {(hit.record.user, hit.record.id) for hit in best_first[:BEST]}
-    return [hit.record for hit in shown if (hit.record.user, hit.record.id) in best]
+    best = {key_of(hit.record) for hit in best_first[:BEST_READ]}
+    return [hit.record for hit in shown if key_of(hit.record) in best]

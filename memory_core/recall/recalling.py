@@ -7,6 +7,7 @@ room, and `ordering` puts the lines in their order. Every step but the first kee
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -16,12 +17,16 @@ from memory_core.capture.message_to_draft import Message
 from memory_core.models import STATES, Hit, MemoryRecord, Scope
 from memory_core.protocols import Home, Searching
 from memory_core.recall.block import longest_text
+from memory_core.recall.fitness import unfit
+from memory_core.recall.keys import Key, key_of
 from memory_core.recall.reads import count_reads, read_in_block
 from memory_core.recall.values import PULLED, Considered, Reason, Recalled, RecallOptions
 from memory_core.values.attributes import has
 from memory_core.values.checks import check_text
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.values.times import utc_now
+from memory_core.where.checks import check_where
+from memory_core.where.meaning import satisfies
 from memory_core.where.where import Where
 
 if TYPE_CHECKING:
@@ -36,6 +41,8 @@ _PER_LINE: Final = 4
 """Number of hits fetched for each memory of `RecallOptions`' limit."""
 _MORE: Final = 4
 """Factor by which more hits are fetched if too many were left out."""
+_ALSO_OF_WORSE: Final = frozenset[Reason](["score", "small talk"])
+"""Reasons that leave out what is found later as well, so that it is not fetched."""
 _MOST_FOLLOWED: Final = 24
 """Neighbors and links are followed from at most this many of the best lines."""
 
@@ -104,11 +111,15 @@ async def recall(
     options = _varied(handle, options, max_chars, limit)
     now = _now(handle)
     asked = asked_in(check_text("query", query), conversation)
-    where = options.conditions()
+    where = check_where(options.conditions())
     found, choice = await _chosen(handle, asked, options, where, now, explain=explain)
-    lines = await _with_links(handle, choice.lines, options, where)
+
+    def may_show(record: MemoryRecord) -> bool:
+        return satisfies(record, where, now) and unfit(record, asked.said, options, now) is None
+
+    lines = await _with_links(handle, choice.lines, options, where, may_show)
     if options.neighbors:
-        lines = await with_neighbors(handle, lines, where, _MOST_FOLLOWED)
+        lines = await with_neighbors(handle, lines, where, _MOST_FOLLOWED, may_show)
     packed = pack(lines, options)
     considered: tuple[Considered, ...] = ()
     if explain:
@@ -131,7 +142,7 @@ def _varied(handle: Searching, options: RecallOptions, max_chars: int | None, li
         options = replace(options, max_chars=max_chars)
     if limit is not None:
         options = replace(options, limit=limit)
-    return replace(options, label=handle.label_of) if _has_spaces(handle) else options
+    return replace(options, label=handle.label_of) if options.label is None and _has_spaces(handle) else options
 
 
 async def _chosen(
@@ -147,9 +158,9 @@ async def _chosen(
         found = await find(
             handle, asked, limit=limit, where=where, mode=options.mode, floor=options.floor, explain=explain
         )
-        longest = longest_text(options.max_chars, options.max_tokens)
+        longest = longest_text(options)
         choice = choose(asked, found, options, longest=longest, now=now, is_trusted=_trust(handle, options))
-        useless = len(choice.outcomes) + choice.doubtful
+        useless = choice.doubtful + sum(reason not in _ALSO_OF_WORSE for reason, _ in choice.outcomes.values())
         if len(found.hits) < limit or not useless or limit - useless >= wanted or limit == MAX_LIMIT:
             return found, choice
         limit = min(_MORE * limit, MAX_LIMIT)
@@ -157,9 +168,7 @@ async def _chosen(
 
 def _lines_wanted(options: RecallOptions) -> int:
     """About how many lines the block may have."""
-    budgets = (options.max_chars, None if options.max_tokens is None else 4 * options.max_tokens)
-    room = min(budget for budget in budgets if budget is not None)
-    return min(room // _LINE_CHARS, _MOST_HITS if options.limit is None else options.limit)
+    return min(options.about_chars() // _LINE_CHARS, _MOST_HITS if options.limit is None else options.limit)
 
 
 def _trust(handle: Searching, options: RecallOptions) -> Callable[[MemoryRecord], bool]:
@@ -172,25 +181,32 @@ def _trust(handle: Searching, options: RecallOptions) -> Callable[[MemoryRecord]
     return is_trusted
 
 
-async def _with_links(handle: Searching, lines: Sequence[Line], options: RecallOptions, where: Where) -> list[Line]:
+async def _with_links(
+    handle: Searching,
+    lines: Sequence[Line],
+    options: RecallOptions,
+    where: Where,
+    may_show: Callable[[MemoryRecord], bool],
+) -> list[Line]:
     """The lines, with those of the records that the best ones link to after them."""
     from memory_core.recall.choosing import linked  # noqa: PLC0415
 
     wanted = {
-        link.id: line.record.id
+        (line.record.app, line.record.user, link.id): line.key
         for line in reversed(lines[:_MOST_FOLLOWED])
         for link in line.record.links
         if link.relation in options.links
     }
     if not wanted:
         return list(lines)
-    ids = tuple(wanted) if where.ids is None else tuple(set(wanted) & set(where.ids))
-    page = await handle.list(where=replace(where, ids=ids), limit=_MOST_HITS)
-    more: dict[str, list[MemoryRecord]] = {}
+    ids = {id_ for _, _, id_ in wanted}
+    ids = ids if where.ids is None else ids & set(where.ids)
+    page = await handle.list(where=replace(where, ids=tuple(ids)), limit=_MOST_HITS)
+    more: defaultdict[Key, list[MemoryRecord]] = defaultdict(list)
     for record in page.records:
-        if not options.without(record):
-            more.setdefault(wanted[record.id], []).append(record)
-    return linked(lines, more, longest_text(options.max_chars, options.max_tokens))
+        if (linking := wanted.get(key_of(record))) is not None and may_show(record):
+            more[linking].append(record)
+    return linked(lines, more, longest_text(options))
 
 
 def _with_causes(outcomes: Outcomes, later: Outcomes) -> Outcomes:
@@ -206,18 +222,19 @@ async def _considered(
     query: str,
     options: RecallOptions,
     hits: Sequence[Hit],
-    outcomes: Mapping[str, tuple[Reason, str | None]],
+    outcomes: Outcomes,
 ) -> tuple[Considered, ...]:
     """The outcome of every hit, and the hits found only without the floor or without the conditions."""
-    considered = [Considered(hit, rank, *outcomes[hit.record.id]) for rank, hit in enumerate(hits, 1)]
+    considered = [Considered(hit, rank, *outcomes[key_of(hit.record)]) for rank, hit in enumerate(hits, 1)]
     limit = max(len(hits), _FEWEST_HITS)
     wider: tuple[tuple[Reason, Where], ...] = (("floor", options.conditions()), ("filter", Where(states=STATES)))
     for reason, where in wider:
-        known = {each.hit.record.id for each in considered}
+        known = {key_of(each.hit.record) for each in considered}
         more = await handle.search(query, limit=limit, where=where, mode=options.mode, floor=False, explain=True)
         for hit in more:
-            if hit.record.id not in known:
+            key = key_of(hit.record)
+            if key not in known:
                 superseded = reason == "filter" and hit.record.state == "archived"
                 found = ("superseded" if superseded else reason), None
-                considered.append(Considered(hit, len(considered) + 1, *outcomes.get(hit.record.id, found)))
+                considered.append(Considered(hit, len(considered) + 1, *outcomes.get(key, found)))
     return tuple(considered)

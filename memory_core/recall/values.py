@@ -23,8 +23,10 @@ PUSHED_SHARE: Final = 0.3
 """Share of the best line's score that each of them needs."""
 MAX_LINE_CHARS: Final = 1_000
 """Maximum number of characters of one memory in a block, before escaping: a passage and a little more."""
+_CHARS_PER_TOKEN: Final = 4
+"""Approximate value for English, used where a size in tokens need not be exact."""
 _SHORTEST_LINE: Final = 12
-"""Characters of the shortest line, or four times its tokens; with less room left the block is full."""
+"""Characters of the shortest line; with less room left the block is full."""
 
 
 Reason = Literal[
@@ -53,8 +55,8 @@ Reason = Literal[
 - `limit`: the block has as many memories as it may have; `budget`: it did not fit;
 - `author`, `copy`: there was no room left for it, because its author has a third of the lines already, or because it
   copies the question and adds little;
-- `small talk`: of a pushed block, which is empty because the message is about nothing that is remembered; `adds
-  nothing`: the line would only say "Nice.";
+- `small talk`: of a pushed block: it says no more about the message than chance and small talk do; `adds nothing`: the
+  line would only say "Nice.";
 - `filter`, `floor`: the search finds it only without the conditions, or without the floor.
 """
 
@@ -133,6 +135,11 @@ class RecallOptions:
         if self.max_chars is None and self.max_tokens is None:
             raise InvalidInputError("a block needs a budget: max_chars, or max_tokens with count_tokens")
 
+    def about_chars(self) -> int:
+        """About how many characters the budgets allow."""
+        budgets = (self.max_chars, None if self.max_tokens is None else self.max_tokens * _CHARS_PER_TOKEN)
+        return min(budget for budget in budgets if budget is not None)
+
     def fits(self, text: str) -> bool:
         """Whether a text is within the budget."""
         return (self.max_chars is None or len(text) <= self.max_chars) and (
@@ -153,7 +160,10 @@ class RecallOptions:
         """Whether no line is short enough for the rest of the budgets."""
         least = (
             least
-            for budget, least in ((self.max_chars, _SHORTEST_LINE), (self.max_tokens, _SHORTEST_LINE // 4))
+            for budget, least in (
+                (self.max_chars, _SHORTEST_LINE),
+                (self.max_tokens, _SHORTEST_LINE // _CHARS_PER_TOKEN),
+            )
             if budget is not None
         )
         return any(left < smallest for left, smallest in zip(room, least, strict=True))

@@ -27,6 +27,12 @@ def test_what_one_memory_says_does_not_keep_out_the_others(hostile: list[str]) -
     assert len(noted) <= MAX_BLOCK_CHARS
 
 
+@settings(max_examples=20)
+@given(st.integers(0, 3_000), st.integers(0, 3_000))
+def test_a_block_of_many_short_texts_keeps_its_bound(notes: int, memories: int) -> None:
+    assert len(remembered_block(["x"] * notes, ["y"] * memories)) <= MAX_BLOCK_CHARS
+
+
 def test_a_memory_behind_many_that_do_not_fit_is_still_shown() -> None:
     block = remembered_block([], [*["<" * 500] * 10, "Ann is allergic to nuts"])
     assert "nuts" in block

@@ -1,0 +1,24 @@
+"""Which records may stand in a block, whatever brought them there: the search, a link, or a turn beside a hit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+from memory_core.models import MemoryRecord
+from memory_core.recall.values import Reason, RecallOptions
+
+
+def unfit(record: MemoryRecord, said: Collection[str], options: RecallOptions, now: datetime) -> Reason | None:
+    """Why a record may not stand in a block, if so.
+
+    Args:
+        said: The texts of the conversation, which the prompt shows already.
+        now: Memories that were valid until an earlier time count as superseded, unless the past is asked for.
+    """
+    if not record.text.strip():
+        return "no text"
+    shows_the_past = options.where.as_of is not None or "archived" in options.where.states
+    if not shows_the_past and record.valid_to is not None and record.valid_to <= now:
+        return "superseded"
+    return "excluded" if record.text in said or options.without(record) else None
