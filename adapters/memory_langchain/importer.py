@@ -18,6 +18,8 @@ from memory_core.adapting import Found, Refused, database, fields_of, file_at, t
 from memory_langchain.indexing import WHOLE_VALUE
 from memory_langchain.items import address_of, draft_of
 
+_OF_PEOPLE: Final = frozenset({"user", "users", "people", "memory", "memories", "profile", "profiles"})
+"""Labels beside which a namespace usually has the id of a user: ("memories", "ann"), ("ann", "memories")."""
 _SAID: Final = ("text", "content", "memory", "data", "fact")
 """Fields in which items say something, as LangMem and LangGraph's templates name them."""
 
@@ -35,7 +37,10 @@ async def langgraph(source: str) -> AsyncIterator[Found | Refused]:
                 continue
             try:
                 draft = _draft(row["prefix"], row["key"], row["value"], time_of(row["created_at"]), expires)
-                yield Found(place, draft, given=_labels(row["prefix"]))
+                labels = _labels(row["prefix"])
+                yield Found(
+                    place, draft, given={**fields_of(draft.data.get("value")), **labels}, people=_people(labels)
+                )
             except (InvalidInputError, InvalidNamespaceError) as error:
                 yield Refused(place, str(error))
 
@@ -71,3 +76,13 @@ def _plain(value: object) -> str:
 def _labels(prefix: str) -> dict[str, str]:
     """The labels of a namespace, for options such as `--user-from namespace.1`."""
     return {f"namespace.{place}": label for place, label in enumerate(prefix.split("."))}
+
+
+def _people(labels: Mapping[str, str]) -> list[str]:
+    """The keys of the labels that may be users."""
+    keys, names = list(labels), [label.casefold() for label in labels.values()]
+    return [
+        key
+        for place, key in enumerate(keys)
+        if names[place] not in _OF_PEOPLE and not _OF_PEOPLE.isdisjoint(names[max(place - 1, 0) : place + 2])
+    ]

@@ -66,7 +66,8 @@ async def move(  # noqa: PLR0913  (an option each)
     if not dry_run and not yes:
         showing.console(errors=True).print(look.table())
         invocation.confirm("Move them?", yes=False, unasked=UNASKED)
-    done = await carry(invocation, [(source, importer)], ownership, dry_run=dry_run)
+    total = sum(share.memories for share in look.shares.values())
+    done = await carry(invocation, [(source, importer)], ownership, dry_run=dry_run, total=total)
     view = Group(look.table(), done.view) if dry_run and done.view is not None else done.view
     return Answer({"owners": look.to_dict(), **fields_of(done.json)}, view, done.code)
 
@@ -110,8 +111,8 @@ class Look:
         Raises:
             InvalidInputError: A field that usually names people names several of them.
         """
-        for key in PERSON_KEYS:
-            if len(found := self.people[key]) > 1:
+        for key, found in self.people.items():
+            if len(found) > 1:
                 some = ", ".join(sorted(found)[:3]) + (", ..." if len(found) > 3 else "")
                 raise InvalidInputError(
                     f"the field {key!r} names {len(found)} people ({some}), who would all become "
@@ -172,8 +173,9 @@ async def _looked(found: AsyncIterator[Found | Refused], ownership: Ownership) -
             continue
         look.shares[owner].add(draft)
         if owner == ownership.default and item.user is None:
-            for key in PERSON_KEYS:
-                name = name_of(item.draft.data.get(key))
+            fields = {**item.given, **item.draft.data}
+            for key in (*PERSON_KEYS, *item.people):
+                name = name_of(fields.get(key))
                 if name is not None and len(look.people[key]) < _NAMES_KEPT:
                     look.people[key].add(name)
     return look

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation
+from memory_core.app.ids import whole_id
 from memory_core.app.why import NOTHING_IN_COMMON, explained
 from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.models import STATES, Mode, Order
@@ -24,7 +25,7 @@ from memory_core.values.limits import MAX_LIMIT
 from memory_core.where.checks import check_where
 from memory_core.where.where import Where
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a memory, as the other commands print it.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a memory, or its last characters, as printed.")]
 Query = Annotated[str, typer.Argument(metavar="QUESTION", help="A question or some words.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=MAX_LIMIT, help="How many at most.")]
 Kinds = Annotated[list[str] | None, typer.Option("--kind", help="Only this kind; can be repeated.")]
@@ -122,6 +123,7 @@ async def why(
         found = (await owner.recall(query, max_chars=max_chars, explain=True)).considered
         value = {"expected": None, "considered": [_considered(each) for each in found]}
         return Answer(value, showing.considered(found))
+    expect = await whole_id(owner, expect)
     record = await owner.get(expect)
     if record is None:
         raise RecordNotFoundError(f"{owner.scope.app}/{owner.scope.user} has no memory {expect!r}, or it has expired")
@@ -164,7 +166,8 @@ async def list_(  # noqa: PLR0913  (an option each)
 
 async def show(invocation: Invocation, id: Id) -> Answer:  # noqa: A002  (the record's own word)
     """Print everything about one memory."""
-    record = await (await invocation.owner()).get(id)
+    owner = await invocation.owner()
+    record = await owner.get(await whole_id(owner, id))
     if record is None:
         raise RecordNotFoundError(f"there is no memory {id!r}, or it has expired")
     return Answer(record.to_dict(), showing.details(record))
@@ -172,8 +175,9 @@ async def show(invocation: Invocation, id: Id) -> Answer:  # noqa: A002  (the re
 
 async def history(invocation: Invocation, id: Id) -> Answer:  # noqa: A002
     """Print what a memory said before, and what replaced it."""
-    found = await (await invocation.owner()).history(id)
-    rows = [(each.since, each.until or "now", each.text, each.id) for each in found]
+    owner = await invocation.owner()
+    found = await owner.history(await whole_id(owner, id))
+    rows = [(each.since, each.until or "now", each.text, showing.short(each.id)) for each in found]
     return Answer([each.to_dict() for each in found], showing.table(("since", "until", "text", "id"), rows))
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from rich.console import Console, Group, RenderableType
@@ -26,6 +27,7 @@ MAX_SENTENCE_CHARS: Final = 2_000
 """Characters of an error or a problem, whose end says the way out."""
 BAR: Final = 24
 """Columns of the longest bar."""
+_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HARMLESS: Final = frozenset("\n\t")
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _JOINERS: Final = frozenset("\u200c\u200d")  # parts of words and of emoji, without an effect on a terminal
@@ -111,8 +113,8 @@ def text(value: object, style: str = "", most: int = MAX_SHOWN_CHARS) -> Text:
 
 
 def moment(value: datetime | None) -> str:
-    """A time for people."""
-    return "" if value is None else value.strftime("%Y-%m-%d %H:%M")
+    """A time for people, in UTC."""
+    return "" if value is None else f"{value.astimezone(UTC):%Y-%m-%d %H:%MZ}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, most: int = MAX_SHOWN_CHARS) -> Table:
@@ -136,7 +138,12 @@ def about(record: MemoryRecord) -> Text:
     """The line below the text of a record."""
     parts = [record.kind, record.author, moment(record.occurred_at), record.state, *(f"#{tag}" for tag in record.tags)]
     shown = [line(part) for part in parts if part and part != "active"]
-    return Text(f"   {record.id}  {' · '.join(shown)}" if record.id.isprintable() else f"   {line(record.id)}", "dim")
+    return Text(f"   {short(record.id)}  {' · '.join(shown)}", "dim")
+
+
+def short(id: str) -> str:  # noqa: A002  (the record's own word)
+    """The id as lists show it: the last group of one that is a UUID, which commands accept for the whole."""
+    return id.rpartition("-")[2] if _UUID.fullmatch(id) else line(id)
 
 
 def details(record: MemoryRecord) -> RenderableType:
@@ -179,5 +186,5 @@ def considered(found: Sequence[Considered]) -> RenderableType:
     """What a recall considered, and why each memory is in the block or not."""
     if not found:
         return Text("no memory has a word or a meaning in common with the question", "dim")
-    rows = [(each.rank, each.hit.score, each.reason, each.hit.record.text, each.hit.record.id) for each in found]
+    rows = [(each.rank, each.hit.score, each.reason, each.hit.record.text, short(each.hit.record.id)) for each in found]
     return table(("rank", "score", "why", "text", "id"), rows)

@@ -17,6 +17,7 @@ from rich.text import Text
 from memory_core.app import showing
 from memory_core.app.command import Answer, DryRun, Invocation, Yes
 from memory_core.app.editor import edited
+from memory_core.app.ids import whole_id
 from memory_core.app.reading import Id
 from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.lifecycle import MaintainPolicy, Maintenance, Step, maintain, undo_maintenance
@@ -89,21 +90,22 @@ async def update(  # noqa: PLR0913  (an option each)
     patch = Patch(**{name: UNSET if value is None else value for name, value in given.items()})  # type: ignore[arg-type]
     if all(getattr(patch, each.name) is UNSET for each in fields(patch)):
         raise InvalidInputError("nothing to change: give --text, --kind, --author, --tag, --importance or --state")
-    record = await (await invocation.owner()).update(id, patch)
+    owner = await invocation.owner()
+    record = await owner.update(await whole_id(owner, id), patch)
     return Answer(record.to_dict(), showing.records([record]))
 
 
 async def edit(invocation: Invocation, id: Id) -> Answer:  # noqa: A002
     """Correct the text of a memory in your editor. Earlier texts are in `history`."""
     owner = await invocation.owner()
-    record = await owner.get(id)
+    record = await owner.get(await whole_id(owner, id))
     if record is None:
         raise RecordNotFoundError(f"there is no memory {id!r}, or it has expired")
     text = await asyncio.to_thread(edited, record.text)
     if not text.strip():
         raise InvalidInputError("the text is empty, so nothing was changed; `forget` deletes a memory")
     if text != record.text:
-        record = await owner.update(id, Patch(text=text), expected_version=record.version)
+        record = await owner.update(record.id, Patch(text=text), expected_version=record.version)
     return Answer(record.to_dict(), showing.records([record]))
 
 
@@ -114,19 +116,23 @@ async def supersede(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What is true now.")],
 ) -> Answer:
     """Replace a memory that is no longer true. The old one is archived and stays in `history`."""
-    record = await (await invocation.owner()).supersede(id, text)
+    owner = await invocation.owner()
+    record = await owner.supersede(await whole_id(owner, id), text)
     return Answer(record.to_dict(), showing.records([record]))
 
 
 async def forget(
     invocation: Invocation,
     *,
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of memories.")],
+    ids: Annotated[
+        list[str], typer.Argument(metavar="ID...", help="The ids of memories, or their last characters, as printed.")
+    ],
     yes: Yes = False,
     dry_run: DryRun = False,
 ) -> Answer:
     """Delete memories for good, so that no import brings them back."""
     owner = await invocation.owner()
+    ids = [await whole_id(owner, given) for given in ids]
     where = Where(ids=ids, states=STATES)
     found = (await owner.list(where=where, limit=len(ids))).records
     if missing := set(ids) - {record.id for record in found}:

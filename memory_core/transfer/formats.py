@@ -8,7 +8,7 @@ An exporter is registered in the group `memory_core.exporters`; the first line o
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,8 @@ class Found:
     """The app that the source names; otherwise the app of the command."""
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Fields of the source that are not in the draft's `data`, for options such as `--time-from`."""
+    people: Collection[str] = ()
+    """Keys of `given` that may name the user, although the importer cannot tell: `move` makes no owner of several."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,35 @@ def test_stats_have_sizes_with_units_and_times_to_the_minute(run: Run) -> None:
     said = run("stats").out
     assert "size of the file" in said
     assert re.search(r"size of texts +\d+ bytes", said)
-    assert re.search(r"oldest +2026-01-01 00:00 *$", said, re.MULTILINE)
+    assert re.search(r"oldest +2026-01-01 00:00Z *$", said, re.MULTILINE)
+
+
+@pytest.mark.usefixtures("words_only", "editor")
+def test_an_id_may_be_shortened_as_lists_print_it(run: Run) -> None:
+    key, home = remember(run, "The spare key is blue", "Ann lives in Oslo")
+    shown = run("list").out
+    assert key not in shown
+    ending = key.rpartition("-")[2]
+    assert ending in shown
+    assert run("show", ending, "--json").value["id"] == key
+    assert run("why", "key", "--expect", ending, "--json").value["expected"] == key
+    assert run("edit", ending, "--json").value["id"] == key
+    assert run("history", ending, "--json").value[0]["id"] == key
+    assert run("update", ending, "--kind", "fact", "--json").value["id"] == key
+    assert run("supersede", ending, "The spare key is red", "--json").value["links"][0]["id"] == key
+    both = run("forget", key[:4], "--yes", code=2).err
+    assert f"3 memories have {key[:4]!r} in their ids" in both
+    assert run("forget", home.rpartition("-")[2], "--yes", "--json").value["deleted"] == [home]
+    assert "there is no memory 'nothing'" in run("show", "nothing", code=2).err
+
+
+@pytest.mark.usefixtures("words_only")
+def test_what_is_longer_than_the_terminal_goes_through_the_pager(run: Run, tmp_path: Path) -> None:
+    remember(run, *(f"The key of room {n} is blue" for n in range(40)))
+    code, screen = in_terminal([["list", "-n", "3"], ["list", "-n", "40"], ["list", "-n", "40", "--json"]], tmp_path)
+    few, many, as_json, _ = screen.split(SEPARATOR)
+    assert code == 0
+    assert ("paged:" in few, many.count("paged:"), "paged:" in as_json) == (False, 80, False)
 
 
 @pytest.mark.usefixtures("words_only")
@@ -232,7 +260,7 @@ def on_screen(command: list[str], folder: Path, *answers: tuple[str, str]) -> tu
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(folder)
-        os.environ.update(COLUMNS="100", TERM="xterm-256color")
+        os.environ.update(COLUMNS="100", TERM="xterm-256color", PAGER="sed s/^/paged:/")
         os.execv(command[0], command)
     screen = b""
     while True:

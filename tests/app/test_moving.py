@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import random
-import signal
-import subprocess
-import sys
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -195,27 +189,3 @@ def test_what_a_source_is_can_be_seen_or_is_asked_for(run: Run, tmp_path: Path) 
     assert "is an export of memory-core" in run("move", "all.jsonl", "--yes", code=2).err
     lines(tmp_path / "books.jsonl", [{"text": "Ann reads on the train", "format": "paperback"}])
     assert run("move", "books.jsonl", "--yes", "--words-only", "--json").value["new"] == 1
-
-
-@pytest.mark.process
-@pytest.mark.slow
-def test_a_move_that_is_killed_ten_times_is_the_same_at_the_end(run: Run, tmp_path: Path) -> None:
-    lines(tmp_path / "theirs.jsonl", diary(5_000))
-    command = [sys.executable, "-m", "memory_core", "move", "theirs.jsonl", "--yes", "--words-only", "--file"]
-    pauses = random.Random(7)
-    began = time.monotonic()
-    subprocess.run([*command, "whole.db"], check=True, capture_output=True)
-    whole = time.monotonic() - began
-    for _ in range(10):
-        process = subprocess.Popen([*command, "killed.db"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(pauses.uniform(0.2, 1) * whole)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-    subprocess.run([*command, "killed.db"], check=True, capture_output=True)
-    seen = ("text", "session", "occurred_at", "source_key", "role", "data")
-
-    def told(file: str) -> dict[str, list[list[Any]]]:
-        return {user: [[each[name] for name in seen] for each in found] for user, found in stored(run, file).items()}
-
-    assert told("killed.db") == told("whole.db")
-    assert sum(map(len, told("killed.db").values())) == 5_000

@@ -278,3 +278,22 @@ def test_looking_at_a_file_of_somebody_else_leaves_nothing_beside_it(tmp_path: P
     with pytest.raises(StorageError, match="not a memory store"):
         run_sync(Memory(path, embedder=None).open)
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("milliseconds", range(0, 30, 2))
+async def test_an_opening_that_is_cancelled_leaves_one_whole_file_or_none(tmp_path: Path, milliseconds: int) -> None:
+    """As by Ctrl-C: what the connection's thread began is finished before the close is."""
+    path = tmp_path / "memory.db"
+    memory = Memory(path, embedder=None)
+    opening = asyncio.create_task(memory.open())
+    await asyncio.sleep(milliseconds / 1000)
+    opening.cancel()
+    await asyncio.wait([opening])
+    await memory.close()
+    assert _names(tmp_path) in ([], ["memory.db"])
+    async with Memory(path, embedder=None) as again:
+        await again.bind(user="ann").add("tea")
+
+
+def _names(folder: Path) -> list[str]:
+    return [each.name for each in folder.iterdir()]

@@ -41,6 +41,26 @@ class Connection(RawConnection):
         """Locked by the thread that is using the connection."""
         self._is_closing = False
 
+    async def open(self) -> None:
+        """Connect. If the caller is cancelled meanwhile, the connection is closed before that is reported.
+
+        aiosqlite alone would leave it, and the file that it is creating, to a thread that nobody waits for.
+        """
+        opening = asyncio.create_task(self._connected(), name="memory-core open")
+        try:
+            await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            await asyncio.shield(asyncio.create_task(self._closed_after(opening), name="memory-core close"))
+            raise
+
+    async def _connected(self) -> None:
+        await self
+
+    async def _closed_after(self, opening: asyncio.Task[None]) -> None:
+        await asyncio.wait([opening])
+        if not opening.cancelled() and opening.exception() is None:
+            await self.close()
+
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in the connection's thread and translate SQLite's errors."""
         return await self.submit(work)
@@ -152,7 +172,7 @@ async def connect(
 
     connection = Connection(connector)
     with file_problems_explained(f"the memory file {path!r}"):
-        await connection
+        await connection.open()
     return connection
 
 

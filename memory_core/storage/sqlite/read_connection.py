@@ -49,7 +49,7 @@ async def connect_for_reading(path: Path, *, follow: bool = True) -> Connection:
 
     connection = Connection(connector, partial(_unchanged, path, before) if is_fixed else reading)
     with file_problems_explained(what):
-        await connection
+        await connection.open()
     return connection
 
 
