@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import math
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -11,6 +12,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from memory_core import BoundMemory, InvalidInputError, Memory, MemoryCoreError, SharedMemory
+from memory_core.adapting import limits
 from memory_mcp.hook import run_hook
 from memory_mcp.stopping import INTERRUPTED, run_until_signal
 
@@ -76,7 +78,12 @@ async def serve(given: argparse.Namespace) -> None:
         else:
             served = partial(_reached, memory, given)
         server = memory_server(
-            served, collection=given.collection, tools=given.tools, skynet=given.skynet, tokens=tokens
+            served,
+            collection=given.collection,
+            tools=given.tools,
+            skynet=given.skynet,
+            timeout=given.timeout,
+            tokens=tokens,
         )
         if given.http is None:
             await serve_stdio(server)
@@ -123,6 +130,13 @@ def _parser() -> argparse.ArgumentParser:
         "--skynet", action="store_true", help="the arguments and defaults of the Skynet document; see docs/mcp.md"
     )
     parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=limits.SERVED_SECONDS,
+        metavar="SECONDS",
+        help="how long a call may take before it is an error (default: %(default)g)",
+    )
+    parser.add_argument(
         "--share",
         action="append",
         default=[],
@@ -146,6 +160,16 @@ def _space(text: str) -> tuple[str, str, bool]:
             f"{text!r} is not LABEL=USER or LABEL=USER:write; write for example team=team-red"
         )
     return label, owner.removesuffix(":write"), owner.endswith(":write")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0, such as 30")
+    return seconds
 
 
 def _address(text: str) -> tuple[str, int]:

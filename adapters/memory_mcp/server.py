@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 from memory_core import BoundMemory, SharedMemory, __version__
+from memory_core.adapting import Deadline, limits
 from memory_mcp.logs import LoggingServer
 from memory_mcp.owners import Served, own, owner_of_calls
 from memory_mcp.resources import MemoryResources
@@ -52,6 +53,7 @@ def memory_server(
     collection: str | None = None,
     tools: Literal["all", "core"] = "all",
     skynet: bool = False,
+    timeout: float = limits.SERVED_SECONDS,
     tokens: TokenVerifier | None = None,
     auth: AuthSettings | None = None,
 ) -> MCPServer:
@@ -70,6 +72,7 @@ def memory_server(
         tools: `"core"` offers the five tools without which an agent has no memory, in fewer tokens.
         skynet: Whether the arguments and defaults are those of the Skynet document: five types, five emotions, metadata
             with every memory, the collection `skynet_memories`, and the nearest memories at any distance.
+        timeout: Seconds after which a call is an error, unless it asks the user. It may still write what it was given.
         tokens: Verifies the bearer token of an HTTP request, as `StaticTokens` does; its `subject` is the user.
         auth: OAuth settings of the SDK, for tokens that an authorization server issues.
 
@@ -78,15 +81,14 @@ def memory_server(
     """
     owner = owner_of_calls(memory, has_tokens=tokens is not None)
     default = _collection(memory, collection, COLLECTION if skynet else EVERY_COLLECTION)
+    offered = MemoryTools(owner, default, Deadline(timeout, "an MCP client"), skynet)
     server = LoggingServer(
         name="memory",
         title="Long-term memory",
         description="Stores what an agent learns and finds it again, in this conversation and in later ones.",
         instructions=INSTRUCTIONS_FOR_CORE if tools == "core" else INSTRUCTIONS,
         version=__version__,
-        tools=MemoryTools(owner, default, skynet).all(
-            writable=_writable(memory), only=CORE if tools == "core" else None
-        ),
+        tools=offered.all(writable=_writable(memory), only=CORE if tools == "core" else None),
         token_verifier=tokens,
         auth=None if tokens is None else auth or _without_oauth(),
         log_level="WARNING",

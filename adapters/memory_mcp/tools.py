@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from collections.abc import Collection as Some
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 from memory_core import BoundMemory, MemoryCoreError, MemoryRecord, Message, SharedMemory, StorageError, Where
-from memory_core.adapting import scrubbed
+from memory_core.adapting import Deadline, LateError, scrubbed
 from memory_mcp.forgetting import Answered, asking, can_ask, forget
 from memory_mcp.operations import change, conditions, pin, shelf, store, store_in, supersede
 from memory_mcp.owners import Owner, Reach, own
@@ -68,7 +68,7 @@ try:
     from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
     from mcp.server.mcpserver.tools import Tool
     from mcp_types import CallToolResult, TextContent, ToolAnnotations
-    from pydantic import BaseModel, Field, ValidationError
+    from pydantic import BaseModel, Field, PrivateAttr, ValidationError
     from typing_extensions import override
 except ImportError as error:
     raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
@@ -102,6 +102,8 @@ class MemoryTools:
     owner: Owner
     collection: str
     """The collection for calls that name none."""
+    deadline: Deadline
+    """Ends the wait for calls that the memory does not answer."""
     skynet: bool = False
     """Whether the arguments are those of the Skynet document."""
 
@@ -355,21 +357,37 @@ class MemoryTools:
         *,
         spaces: Sequence[str] = (),
     ) -> Tool:
+        deadline: Deadline | None = self.deadline
         if function == self.memory_forget:
             function = asking(function, lambda named, given: (self._shelf(named), conditions(given)))
-        return _tool(as_documented(function) if self.skynet else function, title, annotations, spaces=spaces)
+            deadline = None  # it waits for a person
+        function = as_documented(function) if self.skynet else function
+        return _tool(function, title, annotations, deadline, spaces=spaces)
 
     def _whole(self, record: MemoryRecord) -> StoredMemory:
         return stored(record, whole=True, space=space_of(self.owner(), record))
 
 
 class _SafeTool(Tool):
-    """A tool whose errors say what was wrong with the call and reveal no internals."""
+    """A tool whose errors say what was wrong with the call and reveal no internals, and which answers in time."""
+
+    _deadline: Deadline | None = PrivateAttr(None)
+
+    def within(self, deadline: Deadline | None) -> None:
+        """Answer calls with an error after the deadline; `None` for a tool that may wait."""
+        self._deadline = deadline
 
     @override
     async def run(self, arguments: dict[str, Any], context: Calls, convert_result: bool = False) -> Any:
+        def call() -> Coroutine[Any, Any, Any]:
+            return super(_SafeTool, self).run(arguments, context, convert_result)
+
         try:
-            return await super().run(arguments, context, convert_result)
+            return await (call() if self._deadline is None else self._deadline.write(self.name, call))
+        except LateError as late:
+            raise ToolError(
+                f"{late}; what it was to write may still be written, so look before you repeat it"
+            ) from late
         except UnexpectedToolError as failure:
             cause = failure.__cause__
             if isinstance(cause, MemoryCoreError) and not isinstance(cause, StorageError):
@@ -382,7 +400,12 @@ class _SafeTool(Tool):
 
 
 def _tool(
-    function: Callable[..., Any], title: str, annotations: ToolAnnotations, *, spaces: Sequence[str] = ()
+    function: Callable[..., Any],
+    title: str,
+    annotations: ToolAnnotations,
+    deadline: Deadline | None,
+    *,
+    spaces: Sequence[str] = (),
 ) -> Tool:
     """A tool that refuses unknown arguments; the SDK would ignore a misspelt filter and return everything."""
     description = " ".join((function.__doc__ or "").split())
@@ -394,7 +417,9 @@ def _tool(
     parameters = compact(arguments.model_json_schema(by_alias=True), nullable=_CLEARED_BY_NULL)
     if spaces:
         parameters["properties"]["space"]["enum"] = [PRIVATE, *spaces]
-    return tool.model_copy(update={"parameters": parameters})
+    safe = cast("_SafeTool", tool.model_copy(update={"parameters": parameters}))  # `from_function` makes one
+    safe.within(deadline)
+    return safe
 
 
 def _answer(value: BaseModel, text: str) -> CallToolResult:

@@ -8,6 +8,8 @@ RECALL_SECONDS: Final = 2.0
 """A model call waits this long for its block."""
 CALL_SECONDS: Final = 5.0
 """Any other call, of a tool or to store a message: then the caller goes on, and what was to be written still is."""
+SERVED_SECONDS: Final = 30.0
+"""A call of a server's client, which may be the first and load the model. Most MCP clients give up after 60 s."""
 READING_SECONDS: Final = 60.0
 """When a late call that only reads is cancelled. Its answer is of no use, but what it loads (the index of a large
 memory) helps the next call; and a connection that it holds should not be held for ever."""

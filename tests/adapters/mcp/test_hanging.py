@@ -1,0 +1,70 @@
+"""A memory that does not answer costs a client its call, after the deadline, and no other client anything."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from calling import in_process
+
+from memory_core import Hit, Memory, MemoryRecord, Scope
+from memory_core.adapting import on_core
+from memory_core.protocols import SearchRequest
+from memory_core.storage.sqlite.store import SqliteStore
+
+BRIEF = 0.2
+
+
+class Hanging(SqliteStore):
+    """A store that does not answer Ann until it is well."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.well = asyncio.Event()
+
+    async def _wait(self, scope: Scope) -> None:
+        if scope.user == "ann":
+            await self.well.wait()
+
+    async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
+        await self._wait(scope)
+        return await super().search(scope, request)
+
+    async def add(self, scope: Scope, records: Sequence[MemoryRecord], **options: Any) -> list[MemoryRecord | None]:
+        await self._wait(scope)
+        return await super().add(scope, records, **options)
+
+
+async def test_a_call_that_hangs_is_an_error_in_time_and_what_it_writes_is_written_later(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Hanging(tmp_path / "m.db", embedder=None, clock=lambda: datetime.now(UTC))
+    async with Memory(store) as memory:
+        ann, tom = memory.bind(app="demo", user="ann"), memory.bind(app="demo", user="tom")
+        async with (
+            in_process(ann, skynet=False, timeout=BRIEF) as call,
+            in_process(tom, skynet=False, timeout=60.0) as other,
+        ):
+            said = [{"role": "user", "content": "my secret is tea"}]
+            refused = await call.refused("memory_remember", messages=said)
+            assert "memory_remember did not end within 0.2 s; what it was to write may still be written" in refused
+            assert "memory_search did not end" in await call.refused("memory_search", query="tea")
+            await other.store("Tom drinks coffee")
+            assert await other.found("coffee") == ["Tom drinks coffee"]
+            await _let(store)
+            while not (await ann.list()).records:  # noqa: ASYNC110  (a late call has nobody who waits for it)
+                await asyncio.sleep(0.01)
+            assert await call.found("tea") == ["my secret is tea"]
+    assert "the memory of an MCP client does not answer: memory_remember did not end within 0.2 s" in caplog.text
+    assert "secret" not in caplog.text
+
+
+async def _let(store: Hanging) -> None:
+    async def let() -> None:
+        store.well.set()
+
+    await on_core(let)
