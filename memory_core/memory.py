@@ -54,6 +54,7 @@ from memory_core.settings import (
     insist_on_file,
     insist_on_kinds,
     made,
+    made_or_none,
     made_reranking,
     utc_clock,
 )
@@ -363,7 +364,7 @@ class Memory:
         # Imported on first use: numpy and onnxruntime must not slow down `import memory_core`.
         from memory_core.storage.sqlite.store import SqliteStore  # noqa: PLC0415
 
-        embedder = None if self._embedder is None else made(self._embedder)
+        embedder = made_or_none(self._embedder)
         return SqliteStore(
             self._given,
             embedder=embedder,

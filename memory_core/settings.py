@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from memory_core.errors import InvalidInputError
@@ -13,6 +15,12 @@ from memory_core.values.times import utc_now
 
 if TYPE_CHECKING:
     from memory_core.retrieval.reranking import Reranking
+
+
+logger = logging.getLogger(__name__)
+
+RUNTIME: Final = "onnxruntime"
+"""Runs the default model. Some systems, such as Alpine Linux (musl), have no package of it."""
 
 
 class Default:
@@ -76,3 +84,15 @@ def made(embedder: Embedder | Default) -> Embedder:
     from memory_core.embedding.minilm import MiniLmEmbedder  # noqa: PLC0415  (numpy and onnxruntime)
 
     return MiniLmEmbedder()
+
+
+def made_or_none(embedder: Embedder | Default | None) -> Embedder | None:
+    """`made`, but none instead of the default one where its runtime is not installed, with a warning in the log."""
+    if isinstance(embedder, Default) and find_spec(RUNTIME) is None:
+        logger.warning(
+            "%s is not installed, so memories are found by their words and not by their meaning; install it, or pass "
+            "an embedder of a service",
+            RUNTIME,
+        )
+        return None
+    return None if embedder is None else made(embedder)

@@ -18,12 +18,14 @@ from typing import Any, Final
 
 from memory_core.errors import InvalidInputError
 from memory_core.protocols import Embedder, Reranker
+from memory_core.settings import DEFAULT_EMBEDDER, made_or_none
 from memory_core.values.checks import shown
 
 KEYS: Final[Mapping[str, type]] = {"file": str, "app": str, "user": str, "embedder": str}
 DEFAULT_FILE: Final = "memory.db"
 DEFAULT_APP: Final = "default"
-DEFAULT_EMBEDDER: Final = "minilm"
+DEFAULT_NAME: Final = "minilm"
+"""The embedder without an option."""
 
 NONE: Final = "none"
 """Without vectors."""
@@ -68,7 +70,7 @@ def settings(*, file: str | None, app: str | None, user: str | None, embedder: s
         file=file or os.environ.get("MEMORY_CORE_FILE") or known.get("file") or DEFAULT_FILE,
         app=app or os.environ.get("MEMORY_CORE_APP") or known.get("app") or DEFAULT_APP,
         user=named or _login(),
-        embedder=embedder or os.environ.get("MEMORY_CORE_EMBEDDER") or known.get("embedder") or DEFAULT_EMBEDDER,
+        embedder=embedder or os.environ.get("MEMORY_CORE_EMBEDDER") or known.get("embedder") or DEFAULT_NAME,
         named_user=named is not None,
     )
 
@@ -114,6 +116,8 @@ def embedder_of(name: str) -> Embedder | None:
     """
     if name == NONE:
         return None
+    if name == DEFAULT_NAME:
+        return made_or_none(DEFAULT_EMBEDDER)
     kind, _, model = name.partition(":")
     try:
         made = _made(NAMES[kind], "embed_query", model) if kind in NAMES else _own(name, "embed_query")

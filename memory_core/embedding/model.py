@@ -135,8 +135,13 @@ def _tokenizer(directory: Path) -> Tokenizer:
 
 
 def _open_session(path: Path) -> _Session:
-    import onnxruntime  # noqa: PLC0415  (only needed for embedding)
-
+    try:
+        import onnxruntime  # noqa: PLC0415  (only needed for embedding)
+    except ImportError as error:
+        raise EmbeddingError(
+            "a local model needs onnxruntime, which is not installed: pip install onnxruntime; embedder=None finds "
+            "memories by their words"
+        ) from error
     runtime: Any = onnxruntime  # it is not annotated
     options = runtime.SessionOptions()
     options.intra_op_num_threads = 1  # texts run in parallel instead: no thread waits for another
