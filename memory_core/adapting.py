@@ -20,7 +20,7 @@ from memory_core.conversation.access import Access
 from memory_core.conversation.deadline import Deadline, LateError
 from memory_core.conversation.following import Thread, Visible, digest, id_in_thread, threaded
 from memory_core.conversation.keeping import append, follow_branch, keep
-from memory_core.conversation.recalling import NOTHING, Asked, block_for
+from memory_core.conversation.recalling import NOTHING, Asked, block_for, block_in_session
 from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
 from memory_core.every_record import every_record
@@ -140,6 +140,7 @@ __all__ = [
     "Writes",
     "append",
     "block_for",
+    "block_in_session",
     "bring_back",
     "check_key",
     "check_unit",

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from memory_core.capture.message_to_draft import Message
+from memory_core.handle import BoundMemory
 from memory_core.models import MemoryRecord
 from memory_core.protocols import Searching
 from memory_core.recall.recalling import recall
 from memory_core.recall.values import Recalled, RecallOptions, shows_nothing_yet
 from memory_core.values.query_text import cut_query
+from memory_core.where.where import Where
 
 NOTHING: Final = Recalled("", (), ())
 """The result if nothing is to be recalled."""
@@ -29,7 +31,39 @@ class Asked:
     """Whether the prompt shows a record already."""
 
 
-async def block_for(memory: Searching, asked: Asked, options: RecallOptions) -> Recalled:
+_BEFORE: Final = 3
+"""Messages before a question that may say what it is about; the question itself may be among them."""
+
+
+async def block_in_session(
+    memory: Searching,
+    own: BoundMemory,
+    question: str,
+    session: str | None,
+    options: RecallOptions,
+    *,
+    explain: bool = False,
+) -> Recalled:
+    """Recall for a question of a stored conversation: its messages are left out, and the last say what it is about.
+
+    Args:
+        memory: What is recalled from, with all its spaces.
+        own: The handle of the owner in whose memory the conversation is.
+        session: The conversation; `None` for a question by itself.
+    """
+    if session is None:
+        return await block_for(memory, Asked(question), options, explain=explain)
+    owner = own.scope.app, own.scope.user
+
+    def shows(record: MemoryRecord) -> bool:
+        return record.session == session and (record.app, record.user) == owner
+
+    page = await own.list(where=Where(session=session, roles=["user"]), limit=_BEFORE)
+    before = [record.text for record in reversed(page.records)]
+    return await block_for(memory, Asked(question, before, shows), options, explain=explain)
+
+
+async def block_for(memory: Searching, asked: Asked, options: RecallOptions, *, explain: bool = False) -> Recalled:
     """Recall for a question, without what the prompt shows; nothing for a blank one."""
     text = asked.text.encode(errors="replace").decode()  # a model's argument may have halves of characters
     if not text.strip():
@@ -39,4 +73,6 @@ async def block_for(memory: Searching, asked: Asked, options: RecallOptions) -> 
         return asked.shows(record) or options.without(record)
 
     before = [Message(said, role="user") for said in asked.before]
-    return await recall(memory, cut_query(text), replace(options, without=without), conversation=before)
+    return await recall(
+        memory, cut_query(text), replace(options, without=without), conversation=before, explain=explain
+    )

@@ -80,7 +80,7 @@ async def find(
     if asked.about.strip():
         alone, about = await asyncio.gather(search(asked.question, floor=False), search(asked.about))
         if not _is_small_talk(asked.question, alone) or await _continues(asked, about, search):
-            return _together(alone, about, keeps_alone=not floor or any(map(_may_answer, alone)))
+            return _together([hit for hit in alone if not floor or _may_answer(hit)], about, alone)
     hits = await search(asked.question)
     return Found(hits, _surplus(hits))
 
@@ -110,13 +110,15 @@ def _best_surplus(hits: Sequence[Hit], said: Collection[str]) -> float:
     return max(_surplus([hit for hit in hits if hit.record.text not in said]).values(), default=0.0)
 
 
-def _together(alone: Sequence[Hit], about: Sequence[Hit], *, keeps_alone: bool) -> Found:
+def _together(kept: Sequence[Hit], about: Sequence[Hit], alone: Sequence[Hit]) -> Found:
     """The hits of both searches by the sum of their scores; a hit that one of them lacks counts as its last one.
 
     Args:
-        keeps_alone: Keep the hits that were found for the question only.
+        kept: Those of `alone` that are hits although nothing was found for what the conversation is about.
+        about: What was found for what the conversation is about.
+        alone: What was found for the question, without the floor.
     """
-    hits = {key_of(hit.record): hit for hit in (*about, *(alone if keeps_alone else ()))}
+    hits = {key_of(hit.record): hit for hit in (*about, *kept)}
     scores, surplus = dict.fromkeys(hits, 0.0), _surplus(about)
     for key, above in _surplus(alone).items():
         surplus[key] = max(above, surplus.get(key, above))

@@ -75,6 +75,16 @@ async def test_a_full_question_is_not_misled_by_its_conversation(ann: BoundMemor
     assert "jasmine" in str(await ann.recall("Which tea does Ann drink in the morning?", PUSHED, conversation=said))
 
 
+async def test_a_conversation_adds_nothing_that_is_about_neither() -> None:
+    async with Memory(":memory:") as memory:
+        ann = memory.bind(user="ann")
+        await ann.add_many(["Ann is allergic to penicillin", "The spare key is with Mrs Okafor"])
+        said = [("user", "Where did I leave the spare key of the shed?")]
+        for conversation in ([], said):
+            recalled = await ann.recall("spare key", conversation=conversation)
+            assert [record.text for record in recalled.records] == ["The spare key is with Mrs Okafor"]
+
+
 async def test_what_was_said_in_the_conversation_is_no_result(ann: BoundMemory) -> None:
     said = [("user", "My bicycle is green"), ("assistant", "Noted.")]
     await ann.remember(said, session="now")

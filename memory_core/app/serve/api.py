@@ -25,12 +25,13 @@ from memory_core.app.serve.callers import THE_OPERATOR, Caller
 from memory_core.app.serve.exporting import exported
 from memory_core.app.serve.problems import Problem
 from memory_core.app.serve.served import bearer, path_name, served_by
+from memory_core.conversation.recalling import block_in_session
 from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, ErasureReceipt, MemoryRecord, Order, Page, Patch, Stats, Version
 from memory_core.operator import Operator
 from memory_core.profile import with_profile
-from memory_core.recall.values import Considered, RecallOptions
+from memory_core.recall.values import PULLED, PUSHED, Considered
 from memory_core.values.checks import check_key, shown
 from memory_core.where.where import EVERYTHING, Where
 
@@ -106,19 +107,15 @@ async def remember(given: Conversation, owner: Writable) -> Remembered:
 @records.post("/recall")
 async def recall(given: Question, owner: Owner, request: Request) -> Block:
     """The block of memories that an agent gets for a question."""
-
-    def is_shown(record: MemoryRecord) -> bool:
-        return given.session is not None and record.session == given.session
-
-    options = RecallOptions(
-        pushed=given.pushed,
-        max_chars=given.max_chars,
-        limit=given.limit,
+    options = replace(
+        PUSHED if given.pushed else PULLED,
         where=given.where,
-        without=is_shown,
         counts_reads=served_by(request).writable,  # a server that only reads cannot count who read what
     )
-    found = await owner.recall(given.query, options, explain=given.explain)
+    chosen = {name: value for name in ("max_chars", "limit") if (value := getattr(given, name)) is not None}
+    options = replace(options, **chosen)
+    owner = owner if given.collection is None else owner.bind(collection=given.collection)
+    found = await block_in_session(owner, owner, given.query, given.session, options, explain=given.explain)
     text = await with_profile(owner, found.text) if given.profile else found.text
     return Block(text, list(found.records), [_explained(each) for each in found.considered])
 

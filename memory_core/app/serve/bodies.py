@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from memory_core.capture.message_to_draft import Message
 from memory_core.models import Component, Draft, Hit, Json, MemoryRecord, Mode, Scope
-from memory_core.recall.values import DEFAULT_CHARS, Reason
+from memory_core.recall.values import Reason
 from memory_core.values.limits import MAX_LIMIT, MAX_QUERY_CHARS
 from memory_core.where.where import Where
 
@@ -53,12 +53,15 @@ class Question:
     """What an agent is asked, to recall what it should know."""
 
     query: Query
-    max_chars: Annotated[int, Field(ge=0, le=MAX_BLOCK_CHARS)] = DEFAULT_CHARS
-    """Budget of the block in characters."""
+    max_chars: Annotated[int, Field(ge=0, le=MAX_BLOCK_CHARS)] | None = None
+    """Budget of the block in characters; 4,000 by default, and 1,000 for a pushed block."""
     limit: Limit | None = None
+    """Most memories in the block; by default as many as fit, and four in a pushed block."""
     where: Where = field(default_factory=Where)
+    collection: str | None = None
+    """Recall from this collection only."""
     session: str | None = None
-    """The conversation that the prompt shows: its messages are left out."""
+    """The conversation that the prompt shows: its messages are left out, and the last ones say what it is about."""
     pushed: bool = False
     """For a block that is put into every prompt unasked: small talk brings nothing, and no line that adds nothing."""
     profile: bool = False
