@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from collections.abc import AsyncGenerator, Sequence
@@ -18,13 +19,18 @@ from memory_core.app.command import Answer, Invocation
 from memory_core.app.settings import NONE, embedder_of, reranker_of
 from memory_core.app.why import NOTHING_IN_COMMON, explained
 from memory_core.errors import InvalidInputError
-from memory_core.evaluation.evaluation import BUDGETS, KS, LIMIT, OURS, Evaluation, Found, evaluate
+from memory_core.evaluation.evaluation import BUDGETS, KS, LIMIT, OURS, Evaluation, Found, evaluate, search_of
 from memory_core.evaluation.questions import read_questions, resolve, templates
 from memory_core.every_record import every_record
 from memory_core.handle import BoundMemory, settled
 from memory_core.memory import Memory
+from memory_core.transfer.foreign_values import fields_of
 from memory_core.transfer.migrate import migrate
+from memory_core.values.checks import shown
 from memory_core.values.progress import Progress
+
+SETTINGS: Final = ("mode", "every_word", "floor", "context", "diversity", "recency", "importance")
+"""Arguments of a search that `--setting` may vary."""
 
 
 async def eval_(
@@ -43,6 +49,14 @@ async def eval_(
         list[str] | None,
         typer.Option("--reranker", metavar="MODULE:ATTRIBUTE", help="Also in a reranker's order; can be repeated."),
     ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--setting",
+            metavar="JSON",
+            help='Also with other settings of a search, such as {"recency": 0.3}; can be repeated.',
+        ),
+    ] = None,
 ) -> Answer:
     """Measure how well the memory answers questions of your own.
 
@@ -54,17 +68,32 @@ async def eval_(
         return await _made(owner, Path(questions), make)
     asked = read_questions(_lines(questions))
     resolve(asked, await every_record(owner))  # before a model is loaded or anything is copied
+    varied = {f"with {given}": search_of(owner, **_setting(given)) for given in settings or ()}
     async with _others(invocation, beside or (), rerankers or ()) as others:
         with invocation.progress("asking") as tell:
             done = await evaluate(
                 owner,
                 asked,
-                others=others,
+                others={**varied, **{name: search_of(other) for name, other in others.items()}},
                 has_vectors=invocation.settings.embedder != NONE,
                 tell=lambda done, total: tell(Progress(done, total, "questions")),
             )
     misses = [(each, await _why(owner, each)) for each in done.missed]
     return Answer(_value(done, misses), Group(*_view(done, misses)))
+
+
+def _setting(given: str) -> dict[str, Any]:
+    """The settings of a search in JSON; what they may be is checked with the first question."""
+    try:
+        found: object = json.loads(given)
+    except (ValueError, RecursionError):
+        found = None
+    settings = fields_of(found)
+    if found != settings or not set(settings) <= set(SETTINGS):
+        raise InvalidInputError(
+            f"--setting must be a JSON object with some of {', '.join(SETTINGS)}, not {shown(given)}"
+        )
+    return settings
 
 
 def _lines(place: str) -> list[str]:

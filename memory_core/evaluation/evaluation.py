@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean, stdev
-from typing import Final
+from typing import Any, Final
 
 from memory_core.evaluation.baselines import Bm25, by_cosine, fused
 from memory_core.evaluation.questions import Question, Resolved, resolve
 from memory_core.every_record import every_record
 from memory_core.handle import BoundMemory
+from memory_core.models import Hit
 from memory_core.recall.values import RecallOptions
 
 OURS: Final = "memory-core"
@@ -20,6 +22,9 @@ KS: Final = (1, 5, 10)
 BUDGETS: Final = (600, 1_500, 4_000)
 """Characters of the blocks."""
 LIMIT: Final = max(KS)
+
+Search = Callable[[str], Awaitable[Sequence[Hit]]]
+"""Finds hits for a question, best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +90,16 @@ class Evaluation:
         return [each for each in self.answerable if each.share(OURS, LIMIT) < 1]
 
 
+def search_of(handle: BoundMemory, **settings: Any) -> Search:
+    """A search of a memory for a question, with settings of `BoundMemory.search`."""
+    return partial(handle.search, limit=LIMIT, **settings)
+
+
 async def evaluate(
     handle: BoundMemory,
     questions: Sequence[Question],
     *,
-    others: Mapping[str, BoundMemory] | None = None,
+    others: Mapping[str, Search] | None = None,
     has_vectors: bool = True,
     tell: Callable[[int, int], None] = lambda done, total: None,  # noqa: ARG005  (the signature)
 ) -> Evaluation:
@@ -98,7 +108,7 @@ async def evaluate(
     Args:
         handle: The memory.
         questions: What to ask, and what each should find.
-        others: The same records in memories with other settings, by name.
+        others: Searches of the same records in other ways, by name.
         has_vectors: Whether the memory has an embedder; else there is no cosine to compare with.
         tell: Called with the number of questions that are done, and of all.
 
@@ -109,9 +119,9 @@ async def evaluate(
     words = Bm25(records)
     found: list[Found] = []
     for resolved in resolve(questions, records):
-        rankings = {OURS: await _ids(handle, resolved.question.text)}
+        rankings = {OURS: [hit.record.id for hit in await search_of(handle)(resolved.question.text)]}
         for name, other in (others or {}).items():
-            rankings[name] = await _ids(other, resolved.question.text)
+            rankings[name] = [hit.record.id for hit in await other(resolved.question.text)]
         rankings["BM25"] = words.rank(resolved.question.text)
         if has_vectors:
             rankings["cosine"] = await by_cosine(handle, resolved.question.text)
@@ -126,10 +136,6 @@ async def _found(handle: BoundMemory, resolved: Resolved, rankings: Mapping[str,
     blocks = [await _recalled(handle, resolved.question.text, budget) for budget in BUDGETS] if resolved.wanted else []
     whole = [all(not wanted.isdisjoint(block) for wanted in resolved.wanted) for block in blocks]
     return Found(resolved.question, resolved.wanted, ranks, whole, not rankings[OURS])
-
-
-async def _ids(handle: BoundMemory, question: str) -> list[str]:
-    return [hit.record.id for hit in await handle.search(question, limit=LIMIT)]
 
 
 async def _recalled(handle: BoundMemory, question: str, budget: int) -> set[str]:

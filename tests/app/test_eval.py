@@ -148,6 +148,24 @@ def test_rerankers_stand_beside_our_own_order(run: Run, file: Path, tmp_path: Pa
         assert "reranker" in said
 
 
+def test_settings_stand_beside_our_own_search(run: Run, file: Path, tmp_path: Path) -> None:
+    asked = [{"question": "Who can let me in?", "expect": KEY}]
+    found = run(
+        *("eval", lines(tmp_path, *asked), "--json"),
+        *("--setting", '{"mode": "lexical"}', "--setting", '{"recency": 0.3, "diversity": 0.2}'),
+    ).value
+    assert list(found["found"])[:3] == [
+        "memory-core",
+        'with {"mode": "lexical"}',
+        'with {"recency": 0.3, "diversity": 0.2}',
+    ]
+    assert found["found"]["memory-core"]["10"] == 1
+    assert found["found"]['with {"mode": "lexical"}']["10"] == 0  # the question shares no word with the memory
+    for wrong in ("{", "7", '{"limit": 5}', '{"recency": "much"}', '{"mode": "magic"}'):
+        said = run("eval", lines(tmp_path, *asked), "--setting", wrong, code=2).err
+        assert any(name in said for name in ("setting", "recency", "mode")), said
+
+
 def test_templates_are_for_a_person_to_edit(run: Run, file: Path, tmp_path: Path) -> None:
     made = tmp_path / "made.jsonl"
     assert run("eval", "--make", "5", str(made), "--json").value == {"file": str(made), "questions": 5}
