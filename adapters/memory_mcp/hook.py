@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
 
-from memory_core import PUSHED, BoundMemory, InvalidInputError, Message, SharedMemory
-from memory_core.adapting import block_in_session, follow_branch, with_profile
+from memory_core import PUSHED, BoundMemory, InvalidInputError, MemoryRecord, Message, SharedMemory, Where
+from memory_core.adapting import Asked, block_for, follow_branch, with_profile
 from memory_mcp.transcript import read_transcript
 
+_BEFORE: Final = 3
+"""Messages before the prompt that may say what it is about; the prompt itself may be among them."""
 _AT_ONCE: Final = 200
 """Messages that are stored together. A client stops a hook that takes too long; the next call continues after what was
 stored."""
@@ -46,8 +48,7 @@ async def run_hook(memory: BoundMemory | SharedMemory, event: str) -> str:
     prompt, transcript, messages = (given.get(name) for name in ("prompt", "transcript_path", "messages"))
     session = _session(given)
     if isinstance(prompt, str):
-        own = memory.own if isinstance(memory, SharedMemory) else memory
-        return await with_profile(memory, (await block_in_session(memory, own, prompt, session, PUSHED)).text)
+        return await with_profile(memory, await _recalled(memory, prompt, session))
     if messages is not None:
         await memory.remember(cast("list[Mapping[str, object]]", messages), session=session)
     elif isinstance(transcript, str):
@@ -59,6 +60,20 @@ async def run_hook(memory: BoundMemory | SharedMemory, event: str) -> str:
     else:
         raise InvalidInputError("the event must have 'prompt', 'messages' or the 'transcript_path' of a conversation")
     return ""
+
+
+async def _recalled(memory: BoundMemory | SharedMemory, prompt: str, session: str | None) -> str:
+    own = memory.own if isinstance(memory, SharedMemory) else memory
+    owner = own.scope.app, own.scope.user
+
+    def is_shown(record: MemoryRecord) -> bool:
+        return session is not None and record.session == session and (record.app, record.user) == owner
+
+    before: list[str] = []
+    if session is not None:
+        page = await own.list(where=Where(session=session, roles=["user"]), limit=_BEFORE)
+        before = [record.text for record in reversed(page.records)]
+    return (await block_for(memory, Asked(prompt, before, is_shown), PUSHED)).text
 
 
 async def _remember(memory: BoundMemory | SharedMemory, said: Sequence[Message], session: str | None) -> None:
