@@ -57,6 +57,7 @@ class LocalServer(NamedTuple):
                 "file": [found.st_dev, found.st_ino],
                 "collection": self.collection,
                 "session": session,
+                "until": time.time() + seconds,
             }
             path = f"/v1/owners/{_escaped(self.app)}/{_escaped(self.user)}/hook/{action}"
             answer = _exchanged(f"{file}-socket", _request(path, {"about": about, **given}), seconds)

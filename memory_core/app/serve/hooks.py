@@ -6,9 +6,10 @@ open another file or recall with another model, and the hook then opens the file
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
 from memory_core.app.serve.api import Owner, Writable
 from memory_core.app.serve.served import is_local, served_by
@@ -20,13 +21,11 @@ from memory_core.recall.values import PUSHED
 
 try:
     from fastapi import APIRouter, Depends, HTTPException, Request
-    from pydantic import ConfigDict, Field
+    from pydantic import ConfigDict
     from pydantic.dataclasses import dataclass
 except ImportError as error:
     raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
 
-MAX_MESSAGES: Final = 1_000
-"""Messages that are stored by one request."""
 _STRICT: Final = ConfigDict(extra="forbid")
 
 
@@ -40,6 +39,8 @@ class About:
     """Device and inode of the file that the hook would open."""
     collection: str | None
     session: str | None
+    until: float
+    """When the hook stops waiting, in seconds since 1970: then it has opened the file, and what it asked is out of date."""
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
@@ -55,8 +56,8 @@ class Turn:
     """What was said."""
 
     about: About
-    messages: Annotated[Sequence[Message], Field(max_length=MAX_MESSAGES)] = ()
-    """To remember."""
+    messages: Sequence[Message] = ()
+    """To remember; as many as a request can hold, because those without ids are told apart by those around them."""
     shown: Sequence[Message] = ()
     """All that the conversation shows, as ids and roles; empty if the client does not say."""
     left: Sequence[Message] = ()
@@ -106,8 +107,10 @@ def _memory(request: Request, owner: BoundMemory, about: About) -> BoundMemory:
     """The memory that the hook would open.
 
     Raises:
-        HTTPException: This server has another one.
+        HTTPException: This server has another one, or the hook has opened it by now.
     """
+    if time.time() > about.until:
+        raise HTTPException(409, "the hook no longer waits")
     if served_by(request).hooked != about.file:
         raise HTTPException(409, "this server has another file than the hook, or another model")
     return owner.bind(collection=about.collection)

@@ -172,13 +172,22 @@ def test_beside_a_server_that_only_reads_a_turn_is_remembered_in_the_file(db: Pa
     assert texts(db).count("I need the piano tuner on Thursday") == 1
 
 
-def test_a_server_of_another_model_or_of_a_file_that_was_replaced_does_not_answer(db: Path, tmp_path: Path) -> None:
+def test_a_server_of_another_version_model_or_file_does_not_answer(
+    db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with running(db, "--words-only"):
         assert asked(db) is None
         assert "Mrs Okafor" in hook(db, KEY)[0]
     other = tmp_path / "other.db"
     shutil.copy(db, other)
     with serving(db):
+        with monkeypatch.context() as newer:
+            newer.setattr("memory_mcp.local_server.PROTOCOL", 2)
+            assert asked(db) is None
+        with monkeypatch.context() as earlier:
+            earlier.setattr("memory_mcp.local_server.time.time", lambda: 0.0)
+            assert asked(db) is None  # the server reads the question when nobody waits for the answer
+        assert asked(db) is not None
         other.replace(db)
         assert asked(db) is None
 
