@@ -40,7 +40,7 @@ class About:
     collection: str | None
     session: str | None
     until: float
-    """When the hook stops waiting, in seconds since 1970: then it has opened the file, and what it asked is out of date."""
+    """When the hook stops waiting and opens the file, in seconds since 1970; what it asked is then out of date."""
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
