@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -118,14 +117,6 @@ def test_no_route_gives_another_user_anything(file: Memory) -> None:
         if answer.request.method == "GET" or "{user}" in path:
             assert f"with Mrs {SECRET}" not in answer.text, (method, path)
         assert unharmed(file), (method, path)
-
-
-@pytest.mark.parametrize("action", ["prompt", "turn"])
-def test_hooks_are_answered_over_the_local_socket_only(file: Memory, action: str) -> None:
-    about = {"protocol": 1, "file": [1, 1], "collection": None, "session": None, "until": 2e9}
-    body = {"about": about, **({"prompt": "spare key"} if action == "prompt" else {})}
-    client = TestClient(application(replace(served(file), hooked=(1, 1))), base_url=HOST, headers=as_user("*"))
-    assert client.post(f"/v1/owners/default/ann/hook/{action}", json=body).status_code == 403
 
 
 def test_no_form_is_accepted_that_this_page_did_not_make(file: Memory) -> None:
