@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_core.capture.alignment import known_messages, said
+from memory_core.capture.message_to_draft import read_messages
 from memory_core.capture.remember import remember_drafts
 from memory_core.capture.taking_back import bring_back, is_taken_back, take_back, take_back_where
 from memory_core.capture.triggers import Detection, LastMessages
@@ -17,10 +18,11 @@ from memory_core.capture.turns import turn_drafts
 from memory_core.concurrency.loop import core_loop, on_core
 from memory_core.conversation import limits
 from memory_core.conversation.access import Access
+from memory_core.conversation.before_prompt import before_prompt
 from memory_core.conversation.deadline import Deadline, LateError
 from memory_core.conversation.following import Thread, Visible, digest, id_in_thread, threaded
 from memory_core.conversation.keeping import append, follow_branch, keep
-from memory_core.conversation.recalling import NOTHING, Asked, block_for, block_in_session
+from memory_core.conversation.recalling import NOTHING, Asked, block_for
 from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
 from memory_core.every_record import every_record
@@ -139,8 +141,8 @@ __all__ = [
     "Visible",
     "Writes",
     "append",
+    "before_prompt",
     "block_for",
-    "block_in_session",
     "bring_back",
     "check_key",
     "check_unit",
@@ -175,6 +177,7 @@ __all__ = [
     "prepare",
     "prepare_file",
     "rank",
+    "read_messages",
     "reason_for_log",
     "recall_with",
     "remember_drafts",

@@ -7,17 +7,10 @@ import io
 import math
 import sys
 from collections.abc import Sequence
-from functools import partial
-from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final
 
-from memory_core import BoundMemory, InvalidInputError, Memory, MemoryCoreError, SharedMemory
-from memory_core.adapting import limits
-from memory_mcp.hook import run_hook
-from memory_mcp.stopping import INTERRUPTED, run_until_signal
-
-if TYPE_CHECKING:
-    from memory_mcp.owners import Served
+from memory_mcp.event import event_of, prompt_of, session_of
+from memory_mcp.local_server import LocalServer
 
 EVERY: Final = "*"
 """Stands for every collection; the tools' own constant would import the server's SDK."""
@@ -33,62 +26,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         SystemExit: It could not be done; the code is 2, or 1 for a hook.
     """
     given = _parser().parse_args(arguments)
+    if given.action == "hook" and given.collection == EVERY:
+        given.collection = None
     try:
-        return run_until_signal(answer(given, _event()) if given.action == "hook" else serve(given))
-    except MemoryCoreError as failure:
-        _end(str(failure), status=1 if given.action == "hook" else 2)  # for a hook, 2 would stop the client's turn
+        event, server = (_event(), _server(given)) if given.action == "hook" else (None, None)
+        shown = None if event is None or server is None else _before_prompt(server, event)
+        if shown is None:
+            from memory_mcp.program import run  # noqa: PLC0415  (what a server answers needs none of it)
+
+            return run(given, event, server)
+        sys.stdout.write(shown)
     except KeyboardInterrupt:  # while an event is read, or a module is imported
+        from memory_mcp.stopping import INTERRUPTED  # noqa: PLC0415
+
         return INTERRUPTED
+    return 0
 
 
-async def answer(given: argparse.Namespace, event: str) -> None:
-    """Process an event, and write the text for the model to standard output.
-
-    Raises:
-        InvalidInputError: It is not an event, or the options name no user.
-        StorageError: The memory cannot be opened.
-    """
-    if given.user is None:
-        raise InvalidInputError("a hook serves one user; name the user with --user")
-    async with Memory(given.db) as memory:
-        collection = None if given.collection == EVERY else given.collection
-        sys.stdout.write(await run_hook(_reached(memory, given, given.user, collection), event))
-
-
-async def serve(given: argparse.Namespace) -> None:
-    """Open the memory, serve it, close it.
-
-    Raises:
-        InvalidInputError: The arguments contradict each other.
-        StorageError: The memory cannot be opened.
-    """
-    # A hook needs none of these, and they take longer to import than a hook takes altogether.
-    from memory_mcp.owners import StaticTokens  # noqa: PLC0415
-    from memory_mcp.server import memory_server  # noqa: PLC0415
-    from memory_mcp.serving import serve_http, serve_stdio  # noqa: PLC0415
-
-    tokens = None if given.tokens is None else StaticTokens.from_file(given.tokens)
-    if tokens is not None and given.http is None:
-        raise InvalidInputError("--tokens works only with --http; over stdio, name the user with --user")
-    if given.http is not None and tokens is None and not _is_loopback(given.http[0]):
-        raise InvalidInputError(f"--http {given.http[0]} is open to other machines; name its users with --tokens")
-    async with Memory(given.db) as memory:
-        if tokens is None or not given.share:
-            served: Served = _reached(memory, given, given.user)
-        else:
-            served = partial(_reached, memory, given)
-        server = memory_server(
-            served,
-            collection=given.collection,
-            tools=given.tools,
-            skynet=given.skynet,
-            timeout=given.timeout,
-            tokens=tokens,
-        )
-        if given.http is None:
-            await serve_stdio(server)
-        else:
-            await serve_http(server, *given.http, hosts=given.allow_host)
+def _before_prompt(server: LocalServer, text: str) -> str | None:
+    """What a server shows before the prompt, if it is one and a server answers."""
+    event = event_of(text)
+    prompt = None if event is None else prompt_of(event)
+    if event is None or prompt is None:
+        return None
+    return server.ask("prompt", session_of(event), {"prompt": prompt})
 
 
 def _event() -> str:
@@ -99,15 +60,11 @@ def _event() -> str:
     return sys.stdin.read()
 
 
-def _reached(
-    memory: Memory, given: argparse.Namespace, user: str | None, collection: str | None = None
-) -> BoundMemory | SharedMemory:
-    """What a user reaches: the own memory or a collection of it, and the spaces that the options share."""
-    handle = memory.bind(app=given.app, user=given.user).bind(user=user, collection=collection)
-    if not given.share:
-        return handle
-    spaces = {label: memory.bind(app=given.app, user=owner) for label, owner, _ in given.share}
-    return SharedMemory(handle, spaces, writable=[label for label, _, is_writable in given.share if is_writable])
+def _server(given: argparse.Namespace) -> LocalServer | None:
+    """The server that may listen beside the file, if it can do what the options ask for."""
+    if given.share or given.user is None:
+        return None
+    return LocalServer(given.db, given.app, given.user, given.collection)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -132,9 +89,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--timeout",
         type=_seconds,
-        default=limits.SERVED_SECONDS,
         metavar="SECONDS",
-        help="how long a call may take before it is an error (default: %(default)g)",
+        help="how long a call may take before it is an error (default: 30)",
     )
     parser.add_argument(
         "--share",
@@ -177,18 +133,6 @@ def _address(text: str) -> tuple[str, int]:
     if not port.isdecimal() or not 0 <= int(port) < 65_536:
         raise argparse.ArgumentTypeError(f"{text!r} is not [HOST:]PORT; write for example 8000 or 0.0.0.0:8000")
     return host.strip("[]") or "127.0.0.1", int(port)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _end(reason: str, status: int) -> NoReturn:
-    sys.stderr.write(f"memory-mcp: {reason}\n")
-    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -6,22 +6,38 @@ Agents rarely search their memory on their own initiative; a client with hooks d
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
-from memory_core import PUSHED, BoundMemory, InvalidInputError, MemoryRecord, Message, SharedMemory, Where
-from memory_core.adapting import Asked, block_for, follow_branch, with_profile
+from memory_core import BoundMemory, InvalidInputError, Message, SharedMemory
+from memory_core.adapting import before_prompt, follow_branch, read_messages
+from memory_mcp.event import Event, event_of, prompt_of, session_of
+from memory_mcp.local_server import Json, LocalServer
 from memory_mcp.transcript import read_transcript
 
-_BEFORE: Final = 3
-"""Messages before the prompt that may say what it is about; the prompt itself may be among them."""
 _AT_ONCE: Final = 200
 """Messages that are stored together. A client stops a hook that takes too long; the next call continues after what was
 stored."""
+STORE_SECONDS: Final = 10.0
+"""How long a server that answers may take to store them: it computes their vectors."""
 
-Event = Mapping[str, object]
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What was said, as an event tells it."""
+
+    session: str | None
+    said: Sequence[Message]
+    left: Sequence[Message] | None
+    """What the conversation no longer shows; `None` if the client does not say."""
+
+    def parts(self) -> Iterator[Sequence[Message]]:
+        """The messages in parts, if they can be told apart without the messages around them."""
+        step = _AT_ONCE if all(message.id is not None for message in self.said) else max(len(self.said), 1)
+        for start in range(0, len(self.said), step):
+            yield self.said[start : start + step]
 
 
 async def run_hook(memory: BoundMemory | SharedMemory, event: str) -> str:
@@ -44,55 +60,56 @@ async def run_hook(memory: BoundMemory | SharedMemory, event: str) -> str:
     Raises:
         InvalidInputError: The event has none of these fields, or the transcript cannot be read.
     """
-    given = _object(event)
-    prompt, transcript, messages = (given.get(name) for name in ("prompt", "transcript_path", "messages"))
-    session = _session(given)
-    if isinstance(prompt, str):
-        return await with_profile(memory, await _recalled(memory, prompt, session))
-    if messages is not None:
-        await memory.remember(cast("list[Mapping[str, object]]", messages), session=session)
-    elif isinstance(transcript, str):
-        read = await asyncio.to_thread(read_transcript, Path(transcript))
-        if session is not None:
-            own = memory.own if isinstance(memory, SharedMemory) else memory
-            await follow_branch(own, session, read.visible, read.left)
-        await _remember(memory, read.visible, session)
-    else:
-        raise InvalidInputError("the event must have 'prompt', 'messages' or the 'transcript_path' of a conversation")
+    given = event_of(event)
+    if given is not None and (prompt := prompt_of(given)) is not None:
+        return await before_prompt(memory, prompt, session_of(given))
+    await remember_turn(memory, await asyncio.to_thread(turn_of, given))
     return ""
 
 
-async def _recalled(memory: BoundMemory | SharedMemory, prompt: str, session: str | None) -> str:
-    own = memory.own if isinstance(memory, SharedMemory) else memory
-    owner = own.scope.app, own.scope.user
+def turn_of(event: Event | None) -> Turn:
+    """What an event tells, which may be in a transcript.
 
-    def is_shown(record: MemoryRecord) -> bool:
-        return session is not None and record.session == session and (record.app, record.user) == owner
-
-    before: list[str] = []
-    if session is not None:
-        page = await own.list(where=Where(session=session, roles=["user"]), limit=_BEFORE)
-        before = [record.text for record in reversed(page.records)]
-    return (await block_for(memory, Asked(prompt, before, is_shown), PUSHED)).text
-
-
-async def _remember(memory: BoundMemory | SharedMemory, said: Sequence[Message], session: str | None) -> None:
-    """Remember a conversation, in parts if they can be told apart without the messages around them."""
-    step = _AT_ONCE if all(message.id is not None for message in said) else max(len(said), 1)
-    for start in range(0, len(said), step):
-        await memory.remember(said[start : start + step], session=session)
-
-
-def _session(event: Event) -> str | None:
-    session = event.get("session_id")
-    return session if isinstance(session, str) and session.strip() else None
-
-
-def _object(text: str) -> Event:
-    try:
-        value: object = json.loads(text)
-    except (ValueError, RecursionError) as cause:
-        raise InvalidInputError("an event is one JSON object") from cause
-    if not isinstance(value, dict):
+    Raises:
+        InvalidInputError: It tells nothing, or the transcript cannot be read.
+    """
+    if event is None:
         raise InvalidInputError("an event is one JSON object")
-    return cast("Event", value)
+    transcript, messages = event.get("transcript_path"), event.get("messages")
+    if messages is not None:
+        return Turn(session_of(event), read_messages(messages), None)
+    if isinstance(transcript, str):
+        read = read_transcript(Path(transcript))
+        return Turn(session_of(event), read.visible, read.left)
+    raise InvalidInputError("the event must have 'prompt', 'messages' or the 'transcript_path' of a conversation")
+
+
+async def remember_turn(memory: BoundMemory | SharedMemory, turn: Turn) -> None:
+    """Remember what was said, each message once, and take back what the conversation no longer shows."""
+    if turn.session is not None and turn.left is not None:
+        own = memory.own if isinstance(memory, SharedMemory) else memory
+        await follow_branch(own, turn.session, turn.said, turn.left)
+    for part in turn.parts():
+        await memory.remember(part, session=turn.session)
+
+
+def is_remembered_by(server: LocalServer, turn: Turn) -> bool:
+    """Let a server remember a turn, and say whether it has.
+
+    Else it may have done so, or a part of it: then `remember_turn` does the rest, since each message is stored once.
+    """
+    branch = {"shown": _names(turn.said), "left": _names(turn.left)} if turn.left is not None else {}
+    if server.ask("turn", turn.session, branch) is None:
+        return False
+    parts = ({"messages": [_as_json(message) for message in part]} for part in turn.parts())
+    return all(server.ask("turn", turn.session, part, STORE_SECONDS) is not None for part in parts)
+
+
+def _names(messages: Sequence[Message]) -> list[Json]:
+    """What tells messages apart, without their texts."""
+    return [{"text": "", "id": message.id, "role": message.role} for message in messages]
+
+
+def _as_json(message: Message) -> Json:
+    moment = message.occurred_at
+    return {**asdict(message), "occurred_at": None if moment is None else moment.isoformat()}

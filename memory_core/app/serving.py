@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from memory_core.app.command import Answer, Invocation
+from memory_core.app.settings import DEFAULT_NAME
 from memory_core.errors import InvalidInputError
 from memory_core.models import Scope
+from memory_core.transfer.migrate import is_server
 
 if TYPE_CHECKING:
     from memory_core.app.serve.callers import Caller
@@ -48,6 +50,7 @@ async def serve(
     """
     from memory_core.app.serve.application import application  # noqa: PLC0415  (takes half a second)
     from memory_core.app.serve.callers import Signer  # noqa: PLC0415
+    from memory_core.app.serve.local_socket import HAS_LOCAL_SOCKETS, place_beside  # noqa: PLC0415
     from memory_core.app.serve.served import Served  # noqa: PLC0415
     from memory_core.app.serve.serving import listening, serve_until_signal  # noqa: PLC0415
 
@@ -60,16 +63,27 @@ async def serve(
         signer=Signer(secrets.token_bytes(32)),
         hosts=frozenset([*(allow_host or ()), host]),
         writable=write,
+        hooked=_hooked(invocation),
     )
-    with listening(host, port, socket) as (address, sockets):
+    beside = place_beside(invocation.path) if HAS_LOCAL_SOCKETS and not is_server(invocation.settings.file) else None
+    with listening(host, port, path=socket, beside=beside) as (address, sockets, unheard):
         link = f"http://{address}/{'' if key is None else f'sign-in?key={key}'}"
-        received = await serve_until_signal(application(served), sockets, lambda: _print_link(link))
+        said = [link, *([] if unheard is None else [f"hooks open the file themselves: {unheard}"])]
+        received = await serve_until_signal(application(served), sockets, lambda: _print(said))
     return Answer(None, None, INTERRUPTED if received == signal.SIGINT else 0)
 
 
-def _print_link(link: str) -> None:
-    sys.stderr.write(f"memory-core: {link}\n")
+def _print(said: Sequence[str]) -> None:
+    sys.stderr.writelines(f"memory-core: {each}\n" for each in said)
     sys.stderr.flush()
+
+
+def _hooked(invocation: Invocation) -> tuple[int, int] | None:
+    """The file that hooks may leave to the server: with another model it would recall something else than they."""
+    if is_server(invocation.settings.file) or invocation.settings.embedder != DEFAULT_NAME:
+        return None
+    found = invocation.path.stat()
+    return found.st_dev, found.st_ino
 
 
 def _callers(host: str, tokens: Path | None) -> tuple[Mapping[bytes, Caller], str | None]:

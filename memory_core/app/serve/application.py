@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from memory_core.app.serve import api, changes, page, proposals
 from memory_core.app.serve.guard import Guard
+from memory_core.app.serve.hooks import hooks
 from memory_core.app.serve.problems import invalid, problem, status_of
 from memory_core.app.serve.served import Served
 from memory_core.errors import MemoryCoreError
@@ -48,6 +49,7 @@ def unguarded(served: Served) -> FastAPI:
     app.include_router(
         api.records, prefix="/v1/owners/{app}/{user}", tags=["operator"], dependencies=[Depends(api.named_owner)]
     )
+    app.include_router(hooks, prefix="/v1/owners/{app}/{user}", dependencies=[Depends(api.named_owner)])
     app.include_router(page.routes)
     app.include_router(changes.routes)
     app.include_router(proposals.routes)

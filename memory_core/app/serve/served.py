@@ -31,6 +31,8 @@ class Served:
     hosts: frozenset[str]
     """Host names under which the server may be asked, besides those of loopback."""
     writable: bool
+    hooked: tuple[int, int] | None = None
+    """Device and inode of the file, if hooks may leave it to this server, which has the model that they would load."""
 
     def own(self, caller: Caller) -> BoundMemory:
         """The memory of a caller."""

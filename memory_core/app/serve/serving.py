@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import socket
-import stat
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
+from memory_core.app.serve.local_socket import BACKLOG, local_socket
 from memory_core.errors import InvalidInputError
 
 try:
@@ -25,7 +24,6 @@ GRACE_SECONDS: Final = 5
 """How long requests in progress may take after a signal."""
 KEEP_ALIVE_SECONDS: Final = 120
 """How long an idle connection stays open; agents pause for longer than uvicorn's default of 5 seconds."""
-_BACKLOG: Final = 2_048
 
 
 async def serve_until_signal(
@@ -85,23 +83,41 @@ class _Server(uvicorn.Server):
         yield
 
 
-@contextmanager
-def listening(host: str, port: int, path: Path | None) -> Generator[tuple[str, list[socket.socket]]]:
-    """Sockets that listen on an address and, if a path is given, on a local socket that only this user can open.
+class Listening(NamedTuple):
+    """Where a server listens."""
 
-    Yields:
-        The address as `host:port`, and the sockets.
+    address: str
+    """Of the page, as `host:port`."""
+    sockets: Sequence[socket.socket]
+    unheard: str | None
+    """Why nobody is heard beside the file, if it is so."""
+
+
+@contextmanager
+def listening(host: str, port: int, *, path: Path | None, beside: Path | None) -> Generator[Listening]:
+    """Sockets that listen on an address and on local sockets that only this user can open.
+
+    Args:
+        host: The address.
+        port: 0 for any that is free.
+        path: Of a local socket that was asked for.
+        beside: Of the local socket for hooks, which do without it where it cannot be.
 
     Raises:
-        InvalidInputError: One of them cannot be listened on.
+        InvalidInputError: It is not possible to listen on what was asked for.
     """
     with ExitStack() as stack:
         tcp = stack.enter_context(_tcp(host, port))
-        sockets = [tcp]
+        sockets, unheard = [tcp], None
         if path is not None:
-            sockets.append(stack.enter_context(_local(path)))
+            sockets.append(stack.enter_context(local_socket(path)))
+        if beside is not None and beside != path:
+            try:
+                sockets.append(stack.enter_context(local_socket(beside)))
+            except InvalidInputError as refused:
+                unheard = str(refused)
         shown = f"[{host}]" if tcp.family == socket.AF_INET6 else host
-        yield f"{shown}:{tcp.getsockname()[1]}", sockets
+        yield Listening(f"{shown}:{tcp.getsockname()[1]}", sockets, unheard)
 
 
 @contextmanager
@@ -112,47 +128,9 @@ def _tcp(host: str, port: int) -> Generator[socket.socket]:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             made.bind((host, port))
-            made.listen(_BACKLOG)
+            made.listen(BACKLOG)
         except OSError as cause:
             raise InvalidInputError(
                 f"cannot listen on {host} port {port}: {cause.strerror}; choose another with --port"
             ) from cause
         yield made
-
-
-@contextmanager
-def _local(path: Path) -> Generator[socket.socket]:
-    """A local socket of mode 0600; one that a killed server has left is replaced."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as made:
-        before = os.umask(0o177)  # the socket has its mode from the moment it exists
-        try:
-            _remove_dead(path)
-            made.bind(str(path))
-            made.listen(_BACKLOG)
-        except OSError as cause:
-            raise InvalidInputError(f"cannot listen on the local socket {str(path)!r}: {cause}") from cause
-        finally:
-            os.umask(before)
-        try:
-            yield made
-        finally:
-            with suppress(FileNotFoundError):
-                path.unlink()
-
-
-def _remove_dead(path: Path) -> None:
-    """Remove a socket on which nobody listens.
-
-    Raises:
-        OSError: Somebody does, or it is another kind of file.
-    """
-    with suppress(FileNotFoundError):
-        if not stat.S_ISSOCK(path.lstat().st_mode):
-            raise FileExistsError(f"there is a file at {str(path)!r}")
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asked:
-            try:
-                asked.connect(str(path))
-            except ConnectionRefusedError:
-                path.unlink()
-                return
-        raise OSError("another server listens there")

@@ -12,9 +12,10 @@ import pytest
 from calling import in_process
 
 from memory_core import Hit, Memory, MemoryRecord, Scope
-from memory_core.adapting import on_core
+from memory_core.adapting import limits, on_core
 from memory_core.protocols import SearchRequest
 from memory_core.storage.sqlite.store import SqliteStore
+from memory_mcp.__main__ import main
 
 BRIEF = 0.2
 
@@ -68,3 +69,16 @@ async def _let(store: Hanging) -> None:
         store.well.set()
 
     await on_core(let)
+
+
+def test_the_help_says_how_long_a_call_may_take(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert f"(default: {limits.SERVED_SECONDS:g})" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("wrong", ["soon", "0", "-1", "nan", "inf"])
+def test_a_limit_that_is_none_is_refused(wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--db", "m.db", "--user", "ann", "--timeout", wrong])
+    assert f"{wrong!r} is not a number of seconds above 0" in capsys.readouterr().err

@@ -11,7 +11,9 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx
 import pytest
@@ -22,6 +24,7 @@ from tests.app.serve.conftest import Running, running
 pytestmark = pytest.mark.process
 
 CLIENTS, EACH = 50, 6
+NOBODY = 65_534
 
 
 def bearer(server: Running) -> dict[str, str]:
@@ -116,6 +119,85 @@ def test_the_local_socket_is_for_its_user_alone_and_needs_no_token(tmp_path: Pat
     ):
         assert client.get("http://memory-core/v1/health").is_success
     assert not place.exists()
+
+
+def health(path: Path) -> bool:
+    with httpx.Client(transport=httpx.HTTPTransport(uds=str(path))) as client:
+        return client.get("http://memory-core/v1/health").is_success
+
+
+def test_it_listens_beside_its_file_where_a_second_server_does_not_take_its_place(tmp_path: Path) -> None:
+    path = made(tmp_path)
+    (tmp_path / "link.db").symlink_to(path)
+    place = tmp_path / "m.db-socket"
+    with running(tmp_path / "link.db", "--words-only") as first:
+        assert stat.S_IMODE(place.stat().st_mode) == 0o600
+        with running(path, "--words-only") as second:
+            assert second.process.stderr is not None
+            assert "another server listens there" in second.process.stderr.readline()
+            assert httpx.get(f"{second.address}/v1/health").is_success
+        second.process.wait()
+        assert health(place)
+        first.process.kill()
+    assert place.exists()
+    with running(path, "--words-only"):
+        assert health(place)
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("other", ["link", "file", "folder", "socket of somebody else", "too long"])
+def test_what_stands_beside_the_file_is_left_alone(tmp_path: Path, other: str) -> None:
+    path = made(tmp_path)
+    if other == "too long":
+        path = path.rename(path.with_name(f"{'x' * 120}.db"))
+    place = path.with_name(f"{path.name}-socket")
+    if other == "link":
+        place.symlink_to(tmp_path / "nowhere")
+    elif other == "file":
+        place.write_text("a file")
+    elif other == "folder":
+        place.mkdir()
+    elif other == "socket of somebody else":
+        if os.geteuid() != 0:
+            pytest.skip("only root can give a file away")
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(str(place))
+        os.chown(place, NOBODY, NOBODY)
+    before = place.lstat() if other != "too long" else None
+    with running(path, "--words-only") as server:
+        assert server.process.stderr is not None
+        assert "hooks open the file themselves: cannot listen" in server.process.stderr.readline()
+        assert httpx.get(f"{server.address}/v1/health").is_success
+    assert before is None or place.lstat() == before
+
+
+def test_a_server_does_not_remove_the_socket_of_a_later_one(tmp_path: Path) -> None:
+    path, place = made(tmp_path), tmp_path / "m.db-socket"
+    with running(path, "--words-only") as first:
+        place.unlink()
+        with running(path, "--words-only"):
+            first.process.terminate()
+            first.process.wait()
+            assert health(place)
+    assert not place.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else for a moment")
+def test_the_local_socket_hangs_up_on_another_user_even_if_its_mode_lets_them_in(tmp_path: Path) -> None:
+    with TemporaryDirectory(dir="/tmp") as folder, running(made(tmp_path), "--socket", f"{folder}/s", "--words-only"):
+        Path(folder).chmod(0o755)
+        Path(folder, "s").chmod(0o666)
+        with socket.socket(socket.AF_UNIX) as asking:
+            os.seteuid(NOBODY)
+            try:
+                asking.connect(f"{folder}/s")
+            finally:
+                os.seteuid(0)
+            with suppress(ConnectionError):
+                asking.sendall(b"GET /v1/health HTTP/1.1\r\nHost: memory-core\r\n\r\n")
+            with suppress(ConnectionError):
+                assert asking.recv(100) == b""
+        assert health(Path(folder, "s"))
 
 
 def test_without_tokens_it_serves_this_machine_only(tmp_path: Path) -> None:

@@ -1,0 +1,96 @@
+"""What a hook asks over the local socket, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from memory_core import Draft, Memory
+from memory_core.app.serve.application import application
+from tests.app.serve.test_api import HOST, as_user, served
+
+ABOUT: dict[str, Any] = {"protocol": 1, "file": [1, 2], "collection": None, "session": "monday", "until": 2e9}
+
+
+def over_socket(app: ASGIApp) -> ASGIApp:
+    """The application as uvicorn calls it for a connection to a local socket."""
+
+    async def called(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, "server": ("m.db-socket", None)}, receive, send)
+
+    return called
+
+
+@contextmanager
+def hooked(path: Path, *, writable: bool = True) -> Generator[tuple[TestClient, Memory]]:
+    with Memory(path, embedder=None) as memory:
+        app = application(replace(served(memory, writable=writable), hooked=(1, 2)))
+        yield TestClient(over_socket(app), base_url=f"{HOST}/v1/owners/default/ann/hook/"), memory
+
+
+def test_a_turn_is_remembered_once_and_what_the_conversation_has_left_is_taken_back(tmp_path: Path) -> None:
+    said = [{"text": f"I like tea number {number}", "id": f"m{number}"} for number in range(3)]
+    names = [{"text": "", "id": message["id"], "role": "user"} for message in said]
+    with hooked(tmp_path / "m.db") as (client, memory):
+        ann = memory.bind(user="ann").sync
+
+        def texts() -> list[str]:
+            return sorted(record.text for record in ann.list())
+
+        for _ in range(2):
+            answer = client.post("turn", json={"about": ABOUT, "messages": said})
+            assert answer.json() == {"text": ""}
+        assert texts() == [message["text"] for message in said]
+        client.post("turn", json={"about": ABOUT, "shown": names[:2], "left": names[2:]})
+        assert texts() == [message["text"] for message in said[:2]]
+        client.post("turn", json={"about": ABOUT, "shown": names, "left": []})
+        assert texts() == [message["text"] for message in said]
+
+
+def test_a_prompt_is_for_an_owner_and_a_collection_and_leaves_out_its_own_conversation(tmp_path: Path) -> None:
+    key = "The spare key is with Mrs Okafor"
+    with hooked(tmp_path / "m.db", writable=False) as (client, memory):
+        memory.bind(user="ann").sync.add(Draft(key, role="user", session="monday", collection="home"))
+
+        def shown(**about: object) -> str:
+            body = {"about": {**ABOUT, **about}, "prompt": "Who has the spare key?"}
+            text: str = client.post("prompt", json=body).json()["text"]
+            return text
+
+        assert key in shown(session="tuesday")
+        assert key in shown(session=None, collection="home")
+        assert shown(session="monday") == shown(session="tuesday", collection="work") == ""
+
+
+@pytest.mark.parametrize(
+    ("about", "status"),
+    [({"protocol": 2}, 422), ({"file": [1, 3]}, 409), ({"until": 0}, 409), ({"collection": " "}, 422), ({"x": 1}, 422)],
+)
+def test_a_hook_that_would_do_something_else_is_refused(tmp_path: Path, about: dict[str, object], status: int) -> None:
+    with hooked(tmp_path / "m.db") as (client, memory):
+        for action, given in (("prompt", {"prompt": "Who?"}), ("turn", {"messages": [{"text": "I row"}]})):
+            assert client.post(action, json={"about": {**ABOUT, **about}, **given}).status_code == status
+        assert memory.bind(user="ann").sync.stats().records == 0
+
+
+def test_a_server_that_only_reads_remembers_nothing(tmp_path: Path) -> None:
+    with hooked(tmp_path / "m.db", writable=False) as (client, memory):
+        body = {"about": ABOUT, "messages": [{"text": "I row"}]}
+        assert client.post("turn", json=body).status_code == 403
+        assert memory.bind(user="ann").sync.stats().records == 0
+
+
+@pytest.mark.parametrize("action", ["prompt", "turn"])
+def test_hooks_are_answered_over_the_local_socket_only(tmp_path: Path, action: str) -> None:
+    body = {"about": ABOUT, **({"prompt": "spare key"} if action == "prompt" else {})}
+    with Memory(tmp_path / "m.db", embedder=None) as memory:
+        app = application(replace(served(memory), hooked=(1, 2)))
+        client = TestClient(app, base_url=HOST, headers=as_user("*"))
+        assert client.post(f"/v1/owners/default/ann/hook/{action}", json=body).status_code == 403
