@@ -114,7 +114,7 @@ def test_of_many_bad_lines_the_first_are_named(here: Demo, tmp_path: Path) -> No
     done = here("--input", str(path))
     assert done.returncode == 1
     lines = done.stderr.splitlines()
-    assert lines[0].endswith("line 1: not a turn: JSON in too many levels")
+    assert lines[0].endswith("line 1: not JSON that can be read: it has too many levels")
     assert lines[10] == "… and 490 more"
     assert '{"at": "2026-03-02T09:12:00+01:00", "session": "monday", "author": "Ann", "text"' in lines[11]
     assert lines[12:] == ["500 of 500 lines could not be used"]
