@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from memory_mcp.event import event_of, prompt_of, session_of
+from memory_mcp.event import object_in, prompt_of, session_of
 from memory_mcp.local_server import LocalServer
 
 EVERY: Final = "*"
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _before_prompt(server: LocalServer, text: str) -> str | None:
     """What a server shows before the prompt, if it is one and a server answers."""
-    event = event_of(text)
+    event = object_in(text)
     prompt = None if event is None else prompt_of(event)
     if event is None or prompt is None:
         return None

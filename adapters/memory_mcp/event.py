@@ -9,8 +9,8 @@ from typing import cast
 Event = Mapping[str, object]
 
 
-def event_of(text: str) -> Event | None:
-    """The event of a text, if it is one."""
+def object_in(text: str) -> Event | None:
+    """The JSON object of a text: an event, or a line of a transcript. `None` if it is something else."""
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError):

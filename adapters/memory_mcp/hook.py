@@ -13,7 +13,7 @@ from typing import Final
 
 from memory_core import BoundMemory, InvalidInputError, Message, SharedMemory
 from memory_core.adapting import before_prompt, follow_branch, read_messages
-from memory_mcp.event import Event, event_of, prompt_of, session_of
+from memory_mcp.event import Event, object_in, prompt_of, session_of
 from memory_mcp.local_server import Json, LocalServer
 from memory_mcp.transcript import read_transcript
 
@@ -60,7 +60,7 @@ async def run_hook(memory: BoundMemory | SharedMemory, event: str) -> str:
     Raises:
         InvalidInputError: The event has none of these fields, or the transcript cannot be read.
     """
-    given = event_of(event)
+    given = object_in(event)
     if given is not None and (prompt := prompt_of(given)) is not None:
         return await before_prompt(memory, prompt, session_of(given))
     await remember_turn(memory, await asyncio.to_thread(turn_of, given))

@@ -84,10 +84,10 @@ def _request(path: str, body: Mapping[str, Json]) -> bytes:
 
 
 def _text(answer: bytes) -> str | None:
-    """The text of an answer; one that was cut off is no JSON.
+    """The text of an answer.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The answer is not JSON, as if it was cut off.
     """
     head, _, content = answer.partition(b"\r\n\r\n")
     value: object = json.loads(content)

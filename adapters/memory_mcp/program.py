@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from memory_core import BoundMemory, InvalidInputError, Memory, MemoryCoreError, SharedMemory
 from memory_core.adapting import limits
-from memory_mcp.event import event_of, prompt_of
+from memory_mcp.event import object_in, prompt_of
 from memory_mcp.hook import Turn, is_remembered_by, remember_turn, run_hook, turn_of
 from memory_mcp.local_server import LocalServer
 from memory_mcp.stopping import run_until_signal
@@ -39,7 +39,7 @@ def run(given: argparse.Namespace, event: str | None, server: LocalServer | None
 def _process(given: argparse.Namespace, event: str, server: LocalServer | None) -> int:
     if given.user is None:
         raise InvalidInputError("a hook serves one user; name the user with --user")
-    known = event_of(event)
+    known = object_in(event)
     if known is not None and prompt_of(known) is not None:
         return run_until_signal(_answer(given, event))
     turn = turn_of(known)

@@ -6,7 +6,6 @@ costs nothing but itself.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Final, cast
 
 from memory_core import InvalidInputError, Message, Role
 from memory_core.adapting import MAX_TEXT_CHARS, check_key
+from memory_mcp.event import object_in
 
 logger = logging.getLogger(__name__)
 
@@ -125,24 +125,16 @@ def _entry(line: str) -> tuple[Entry | None, bool]:
 
     What is written after a client has died follows on the half line that it left.
     """
-    if (entry := _object(line)) is not None:
+    if (entry := object_in(line)) is not None:
         return entry, True
     start = 0
     for _ in range(_MOST_BEGINNINGS):
         start = line.find('{"', start + 1)
         if start < 0:
             break
-        if (entry := _object(line[start:])) is not None:
+        if (entry := object_in(line[start:])) is not None:
             return entry, False
     return None, False
-
-
-def _object(text: str) -> Entry | None:
-    try:
-        value: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return cast("Entry", value) if isinstance(value, dict) else None
 
 
 def _message(entry: Entry) -> Message | None:

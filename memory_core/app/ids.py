@@ -1,7 +1,8 @@
-"""Ids that a person types: the whole id of a memory, or a part of it that no other has."""
+"""Ids that a person types: the whole id of a memory, or a part of one that this library made."""
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from memory_core.errors import InvalidInputError
@@ -10,6 +11,8 @@ from memory_core.models import STATES
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.where.where import Where
 
+UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""The form of ids that this library makes."""
 SHORTEST: Final = 4
 """Minimum number of characters of a part."""
 _NAMED: Final = 3
@@ -19,6 +22,9 @@ _NAMED: Final = 3
 async def whole_id(owner: BoundMemory, given: str) -> str:
     """The id of the owner's memory that begins or ends with what is given; what is given if no id does.
 
+    Only ids in the form of a UUID may be shortened. Others mean themselves: to forget `user-1`, which is gone, must not
+    forget `user-12`.
+
     Raises:
         InvalidInputError: Several do.
     """
@@ -27,7 +33,8 @@ async def whole_id(owner: BoundMemory, given: str) -> str:
     found, cursor = list[str](), None
     while True:
         page = await owner.list(where=Where(states=STATES), limit=MAX_LIMIT, cursor=cursor)
-        found += [each.id for each in page.records if each.id.startswith(given) or each.id.endswith(given)]
+        ids = (each.id for each in page.records if UUID.fullmatch(each.id))
+        found += [each for each in ids if each.startswith(given) or each.endswith(given)]
         if (cursor := page.cursor) is None:
             break
     if len(found) > 1:

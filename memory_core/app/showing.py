@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from memory_core.app.ids import UUID
 from memory_core.errors import FingerprintError, ReadOnlyError
 from memory_core.models import Component, Hit, MemoryRecord
 from memory_core.recall.values import Considered, Reason
@@ -27,7 +27,6 @@ MAX_SENTENCE_CHARS: Final = 2_000
 """Characters of an error or a problem, whose end says the way out."""
 BAR: Final = 24
 """Columns of the longest bar."""
-_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HARMLESS: Final = frozenset("\n\t")
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _JOINERS: Final = frozenset("\u200c\u200d")  # parts of words and of emoji, without an effect on a terminal
@@ -143,7 +142,7 @@ def about(record: MemoryRecord) -> Text:
 
 def short(id: str) -> str:  # noqa: A002  (the record's own word)
     """The id as lists show it: the last group of one that is a UUID, which commands accept for the whole."""
-    return id.rpartition("-")[2] if _UUID.fullmatch(id) else line(id)
+    return id.rpartition("-")[2] if UUID.fullmatch(id) else line(id)
 
 
 def details(record: MemoryRecord) -> RenderableType:

@@ -24,7 +24,7 @@ class Asked:
     """What a turn recalls for."""
 
     text: str
-    """The question, or the words of a tool; blank if there are none, as for an image. Too long ones are cut."""
+    """The question, or the words of a tool; blank without any, as for an image. Too long ones are cut."""
     before: Sequence[str] = ()
     """What the person said before the question in the same conversation, oldest first."""
     shows: Callable[[MemoryRecord], bool] = shows_nothing_yet

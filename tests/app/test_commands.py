@@ -20,6 +20,7 @@ import pytest
 
 import memory_core
 import memory_core.app
+from memory_core import Draft, Memory
 from memory_core.app.main import program
 from tests.app.conftest import Run, insist_on_schema
 
@@ -146,6 +147,17 @@ def test_an_id_may_be_shortened_as_lists_print_it(run: Run) -> None:
     assert f"3 memories have {key[:4]!r} in their ids" in both
     assert run("forget", home.rpartition("-")[2], "--yes", "--json").value["deleted"] == [home]
     assert "there is no memory 'nothing'" in run("show", "nothing", code=2).err
+
+
+@pytest.mark.usefixtures("words_only")
+def test_an_id_that_somebody_chose_is_never_meant_by_a_part_of_it(run: Run, tmp_path: Path) -> None:
+    """A script that forgets user-1 for the second time must not forget user-12."""
+    with Memory(tmp_path / "memory.db", embedder=None) as memory:
+        memory.bind(user="ann").sync.add(Draft("Ann lives in Oslo", id="user-12"))
+    for part in ("user-1", "er-12"):
+        for command in (["forget", part, "--yes"], ["update", part, "--text", "x"], ["supersede", part, "x"]):
+            assert f"no memory {part!r}" in run(*command, code=2).err
+    assert run("show", "user-12", "--json").value["text"] == "Ann lives in Oslo"
 
 
 @pytest.mark.usefixtures("words_only")

@@ -285,7 +285,7 @@ async def known(owner: BoundMemory, id: str) -> MemoryRecord:  # noqa: A002
     """The record of an owner.
 
     Raises:
-        RecordNotFoundError: There is none.
+        RecordNotFoundError: There is no such record.
     """
     record = await owner.get(id)
     if record is None:
