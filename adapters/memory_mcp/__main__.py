@@ -79,9 +79,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--tools",
-        choices=("all", "core"),
+        choices=("all", "core", "read"),
         default="all",
-        help="core: five tools, in fewer tokens (default: all)",
+        help="core: five tools, in fewer tokens; read: those that change nothing (default: all)",
     )
     parser.add_argument(
         "--skynet", action="store_true", help="the arguments and defaults of the Skynet document; see docs/mcp.md"

@@ -11,7 +11,7 @@ from memory_mcp.logs import LoggingServer
 from memory_mcp.owners import Served, own, owner_of_calls
 from memory_mcp.resources import MemoryResources
 from memory_mcp.skynet import COLLECTION
-from memory_mcp.tools import CORE, MemoryTools
+from memory_mcp.tools import CORE, READING, MemoryTools
 from memory_mcp.values import EVERY_COLLECTION, MAX_BATCH, MAX_CONTENT_CHARS
 
 try:
@@ -40,6 +40,14 @@ INSTRUCTIONS: Final = f"""{_FIRST} After a conversation, memory_remember keeps w
 - What shall be forgotten: memory_delete, or memory_forget for everything that satisfies a filter.
 - What the user wants in every conversation: memory_pin.{_LAST}"""
 
+INSTRUCTIONS_FOR_READING: Final = f"""\
+This server is your long-term memory. You can read it, and not change it. You know nothing of earlier conversations
+without it.
+- Before you answer, and before you say that you do not know, call memory_recall with what the user says.
+- memory_search looks for one thing and can filter.{_LAST}"""
+_INSTRUCTIONS: Final = {"all": INSTRUCTIONS, "core": INSTRUCTIONS_FOR_CORE, "read": INSTRUCTIONS_FOR_READING}
+_OFFERED: Final = {"all": None, "core": CORE, "read": READING}
+
 _NAMES_ARE_NO_PATHS: Final = ResourceSecurity(reject_path_traversal=False, reject_absolute_paths=False)
 """Ids and collections in URIs of resources are looked up in the store; `..` and `/notes` are names like any other."""
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -51,7 +59,7 @@ def memory_server(
     memory: Served,
     *,
     collection: str | None = None,
-    tools: Literal["all", "core"] = "all",
+    tools: Literal["all", "core", "read"] = "all",
     skynet: bool = False,
     timeout: float = limits.SERVED_SECONDS,
     tokens: TokenVerifier | None = None,
@@ -69,7 +77,8 @@ def memory_server(
             function from the user of a token to a `SharedMemory` shares with each user what is theirs to see.
         collection: Where tools read and write if a call names no collection. The default is the collection of the
             handle, else `"*"`, which writes without a collection and reads all of them.
-        tools: `"core"` offers the five tools without which an agent has no memory, in fewer tokens.
+        tools: `"core"` offers the five tools without which an agent has no memory, in fewer tokens; `"read"` those
+            that change nothing.
         skynet: Whether the arguments and defaults are those of the Skynet document: five types, five emotions, metadata
             with every memory, the collection `skynet_memories`, and the nearest memories at any distance.
         timeout: Seconds after which a call is an error, unless it asks the user. It may still write what it was given.
@@ -86,9 +95,9 @@ def memory_server(
         name="memory",
         title="Long-term memory",
         description="Stores what an agent learns and finds it again, in this conversation and in later ones.",
-        instructions=INSTRUCTIONS_FOR_CORE if tools == "core" else INSTRUCTIONS,
+        instructions=_INSTRUCTIONS[tools],
         version=__version__,
-        tools=offered.all(writable=_writable(memory), only=CORE if tools == "core" else None),
+        tools=offered.all(writable=_writable(memory), only=_OFFERED[tools]),
         token_verifier=tokens,
         auth=None if tokens is None else auth or _without_oauth(),
         log_level="WARNING",

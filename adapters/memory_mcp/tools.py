@@ -93,6 +93,8 @@ _CHANGES: Final = ToolAnnotations(
 
 CORE: Final = ("memory_recall", "memory_store", "memory_search", "memory_supersede", "memory_delete")
 """What an agent needs to remember, in schemas of less than 5 kB."""
+READING: Final = ("memory_recall", "memory_search", "memory_list", "memory_history", "memory_statistics")
+"""What changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)

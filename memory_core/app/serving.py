@@ -20,6 +20,7 @@ from memory_core.transfer.migrate import is_server
 
 if TYPE_CHECKING:
     from memory_core.app.serve.callers import Caller
+    from memory_core.app.serve.served import Space
 
 DEFAULT_PORT: Final = 8765
 INTERRUPTED: Final = 130
@@ -40,16 +41,23 @@ async def serve(
     allow_host: Annotated[
         list[str] | None, typer.Option("--allow-host", help="A host name of this server; can be repeated.")
     ] = None,
+    share: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--share", metavar="LABEL=USER[:write]", help="Show everybody the memories of a user, too; can be repeated."
+        ),
+    ] = None,
     socket: Annotated[
         Path | None, typer.Option("--socket", metavar="PATH", help="Also listen on a local socket, for you alone.")
     ] = None,
 ) -> Answer:
-    """Serve a page and an HTTP API. Read-only unless --write is given.
+    """Serve a page, an HTTP API, and MCP over HTTP at /mcp. Read-only unless --write is given.
 
     Without --tokens it listens on this machine only, and the link that it prints lets you in.
     """
     from memory_core.app.serve.application import application  # noqa: PLC0415  (takes half a second)
-    from memory_core.app.serve.callers import Signer  # noqa: PLC0415
+    from memory_core.app.serve.beside import served_beside  # noqa: PLC0415
+    from memory_core.app.serve.callers import THE_OPERATOR, Signer  # noqa: PLC0415
     from memory_core.app.serve.local_socket import HAS_LOCAL_SOCKETS, place_beside  # noqa: PLC0415
     from memory_core.app.serve.served import Served  # noqa: PLC0415
     from memory_core.app.serve.serving import listening, serve_until_signal  # noqa: PLC0415
@@ -64,12 +72,15 @@ async def serve(
         hosts=frozenset([*(allow_host or ()), host]),
         writable=write,
         hooked=_hooked(invocation),
+        spaces=_spaces(share or ()),
     )
+    served.reach(served.own(THE_OPERATOR))  # refuses labels that cannot be used
     beside = place_beside(invocation.path) if HAS_LOCAL_SOCKETS and not is_server(invocation.settings.file) else None
     with listening(host, port, path=socket, beside=beside) as (address, sockets, unheard):
         link = f"http://{address}/{'' if key is None else f'sign-in?key={key}'}"
         said = [link, *([] if unheard is None else [f"hooks open the file themselves: {unheard}"])]
-        received = await serve_until_signal(application(served), sockets, lambda: _print(said))
+        async with served_beside(served) as others:
+            received = await serve_until_signal(application(served, others), sockets, lambda: _print(said))
     return Answer(None, None, INTERRUPTED if received == signal.SIGINT else 0)
 
 
@@ -96,6 +107,28 @@ def _callers(host: str, tokens: Path | None) -> tuple[Mapping[bytes, Caller], st
         raise InvalidInputError(f"--host {host} is open to other machines; name its users with --tokens")
     key = secrets.token_urlsafe(32)
     return tokens_of({OPERATOR: key}), key
+
+
+def _spaces(given: Sequence[str]) -> dict[str, Space]:
+    """The spaces that are shared, by label.
+
+    Raises:
+        InvalidInputError: One is not written `LABEL=USER` or `LABEL=USER:write`, or two have one label or owner.
+    """
+    from memory_core.app.serve.served import Space  # noqa: PLC0415
+
+    spaces: dict[str, Space] = {}
+    for text in given:
+        label, _, owner = text.partition("=")
+        space = Space(owner.removesuffix(":write"), owner.endswith(":write"))
+        if not label or not space.owner:
+            raise InvalidInputError(
+                f"--share {text!r} is not LABEL=USER or LABEL=USER:write; write for example team=team-red"
+            )
+        if label in spaces or space.owner in {other.owner for other in spaces.values()}:
+            raise InvalidInputError(f"--share {text!r} repeats a label or a user; share each once")
+        spaces[label] = space
+    return spaces
 
 
 def _is_loopback(host: str) -> bool:

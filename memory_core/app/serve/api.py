@@ -24,7 +24,7 @@ from memory_core.app.serve.bodies import (
 from memory_core.app.serve.callers import THE_OPERATOR, Caller
 from memory_core.app.serve.exporting import exported
 from memory_core.app.serve.problems import Problem
-from memory_core.app.serve.served import bearer, path_name, served_by
+from memory_core.app.serve.served import Reach, bearer, path_name, served_by
 from memory_core.conversation.recalling import block_in_session
 from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.handle import BoundMemory
@@ -63,18 +63,30 @@ others = APIRouter(responses=PROBLEMS)
 
 
 async def owner_of_call(request: Request, caller: Annotated[Caller, Depends(bearer)]) -> BoundMemory:
-    """The memory that a call reaches: that of its token, or the one that an operator names in the path."""
+    """The memory that a call reaches: that of its token, or the one that the path names."""
     served = served_by(request)
     if "app" not in request.path_params:
         return served.own(caller)
-    if caller != THE_OPERATOR:
-        raise HTTPException(403, "only the operator's token may name an owner")
     return served.named(caller, path_name(request, "app"), path_name(request, "user"))
 
 
-async def writable_owner(request: Request, owner: Annotated[BoundMemory, Depends(owner_of_call)]) -> BoundMemory:
+async def writable_owner(
+    request: Request,
+    caller: Annotated[Caller, Depends(bearer)],
+    owner: Annotated[BoundMemory, Depends(owner_of_call)],
+) -> BoundMemory:
     """The same for a call that changes something."""
-    served_by(request).insist_on_writable()
+    served_by(request).insist_on(caller, owner, "write")
+    return owner
+
+
+async def erasable_owner(
+    request: Request,
+    caller: Annotated[Caller, Depends(bearer)],
+    owner: Annotated[BoundMemory, Depends(owner_of_call)],
+) -> BoundMemory:
+    """The same for a call that removes everything."""
+    served_by(request).insist_on(caller, owner, "all")
     return owner
 
 
@@ -92,6 +104,7 @@ async def record_id(request: Request, id: Annotated[str, Path(description="The i
 
 Owner = Annotated[BoundMemory, Depends(owner_of_call)]
 Writable = Annotated[BoundMemory, Depends(writable_owner)]
+Erasable = Annotated[BoundMemory, Depends(erasable_owner)]
 Id = Annotated[str, Depends(record_id)]
 IfMatch = Annotated[
     str | None, Header(description="The `ETag` of the record when it was read: nothing is written if it has changed.")
@@ -106,7 +119,7 @@ async def remember(given: Conversation, owner: Writable) -> Remembered:
 
 @records.post("/recall")
 async def recall(given: Question, owner: Owner, request: Request) -> Block:
-    """The block of memories that an agent gets for a question."""
+    """The block of memories that an agent gets for a question, from the owner's memories and the shared spaces."""
     options = replace(
         PUSHED if given.pushed else PULLED,
         where=given.where,
@@ -115,7 +128,7 @@ async def recall(given: Question, owner: Owner, request: Request) -> Block:
     chosen = {name: value for name in ("max_chars", "limit") if (value := getattr(given, name)) is not None}
     options = replace(options, **chosen)
     owner = owner if given.collection is None else owner.bind(collection=given.collection)
-    found = await block_in_session(owner, owner, given.query, given.session, options, explain=given.explain)
+    found = await block_in_session(served_by(request).reach(owner), owner, given.query, given.session, options, explain=given.explain)
     text = await with_profile(owner, found.text) if given.profile else found.text
     return Block(text, list(found.records), [_explained(each) for each in found.considered])
 
@@ -252,7 +265,7 @@ async def export(
 
 
 @records.post("/erase")
-async def erase(owner: Writable) -> ErasureReceipt:
+async def erase(owner: Erasable) -> ErasureReceipt:
     """Remove everything of the owner from every file; the answer is the receipt."""
     return await owner.erase()
 
@@ -281,7 +294,7 @@ async def is_healthy() -> Health:
     return Health()
 
 
-async def known(owner: BoundMemory, id: str) -> MemoryRecord:  # noqa: A002
+async def known(owner: Reach, id: str) -> MemoryRecord:  # noqa: A002
     """The record of an owner.
 
     Raises:

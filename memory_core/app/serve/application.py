@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 from memory_core.app.serve import api, changes, page, proposals
+from memory_core.app.serve.beside import Beside
 from memory_core.app.serve.guard import Guard
 from memory_core.app.serve.hooks import hooks
 from memory_core.app.serve.problems import invalid, problem, status_of
@@ -27,9 +29,14 @@ except ImportError as error:
 STATIC: Final = Path(__file__).parent / "static"
 
 
-def application(served: Served) -> ASGIApp:
-    """The page and the API on a memory, behind the guard; the caller opens and closes the memory."""
-    return Guard(unguarded(served), served.hosts)
+def application(served: Served, others: Mapping[str, ASGIApp] | None = None) -> ASGIApp:
+    """The page and the API on a memory, behind the guard; the caller opens and closes the memory.
+
+    Args:
+        served: The memory and its rules.
+        others: Applications at paths of their own, which know callers by the same tokens.
+    """
+    return Guard(Beside(unguarded(served), others or {}), served.hosts)
 
 
 def unguarded(served: Served) -> FastAPI:

@@ -118,6 +118,7 @@ async def erase_form(found: Annotated[Visit, Depends(visit)]) -> Response:
 async def erase(sent: Sent) -> Response:
     """Erase a person; the answer has the receipt."""
     owner = sent.visit.owner
+    sent.visit.served.insist_on(sent.visit.caller, owner, "all")
     if sent.fields.get("name", "") != owner.scope.user:
         raise InvalidInputError("nothing was erased: the name that you typed is not that of the person; go back")
     return receipt_page(sent.visit, await owner.erase(), owner.scope)

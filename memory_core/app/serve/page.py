@@ -113,10 +113,10 @@ async def memories(found: Visited, q: Text = "", cursor: Text = "", done: Text =
         "query": query_of([*([("q", q)] if q else []), *pairs]),
     }
     if query:
-        hits = await found.owner.search(query, limit=PAGE, where=where, explain=True)
+        hits = await found.reach.search(query, limit=PAGE, where=where, explain=True)
         values |= {"lines": hit_lines(hits), "more": None}
     else:
-        page = await found.owner.list(where=where, limit=PAGE, cursor=cursor or None)
+        page = await found.reach.list(where=where, limit=PAGE, cursor=cursor or None)
         more = None if page.cursor is None else query_of([*pairs, ("cursor", page.cursor)])
         values |= {"lines": [line_of(record) for record in page.records], "more": more}
     template = "_results.html" if _is_fragment(found.request) else "memories.html"
@@ -140,8 +140,8 @@ async def missing(found: Visited, q: Text = "", words: Text = "") -> Response:
     lines = []
     if words.strip():
         where = Where(states=STATES)
-        hits = await found.owner.search(words, limit=MOST_SUGGESTED, where=where, mode="substring")
-        hits = hits or await found.owner.search(words, limit=MOST_SUGGESTED, where=where, floor=False)
+        hits = await found.reach.search(words, limit=MOST_SUGGESTED, where=where, mode="substring")
+        hits = hits or await found.reach.search(words, limit=MOST_SUGGESTED, where=where, floor=False)
         lines = [line_of(hit.record) for hit in hits]
     template = "_missing.html" if _is_fragment(found.request) else "missing.html"
     return found.drawn(template, q=q, words=words, lines=lines)
@@ -150,8 +150,8 @@ async def missing(found: Visited, q: Text = "", words: Text = "") -> Response:
 @routes.get("/o/{app}/{user}/why")
 async def why(found: Visited, id: Text, q: Text = "") -> Response:  # noqa: A002  (the record's own word)
     """Why a memory is in the block for a question, or is not."""
-    record = await known(found.owner, id)
-    each = await explained(found.owner, q, id) if q.strip() else None
+    record = await known(found.reach, id)
+    each = await explained(found.reach, q, id) if q.strip() else None
     line = line_of(record) if each is None else considered_line(each)
     return found.drawn("why.html", q=q, line=line, said=line.said or NOTHING_IN_COMMON)
 
@@ -168,7 +168,7 @@ async def facets(found: Visited) -> Response:
 async def block(found: Visited, q: Text = "", max_chars: Text = "") -> Response:
     """The block that an agent would get for a question, and what was considered for it."""
     chars = check_count("max_chars", _number(max_chars), 0, MOST_BLOCK_CHARS)
-    recalled = await looked_at(found.owner, check_query(q), max_chars=chars)
+    recalled = await looked_at(found.reach, check_query(q), max_chars=chars)
     return found.drawn(
         "block.html",
         q=q,

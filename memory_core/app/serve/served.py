@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, field
+from typing import Final, Literal, cast
 from urllib.parse import unquote
 
 from memory_core.app.serve.callers import THE_OPERATOR, Caller, Signer, caller_with
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
 from memory_core.models import Scope
+from memory_core.spaces import SharedMemory
+
+Reach = BoundMemory | SharedMemory
+"""What is read together: an owner's memories, perhaps with the spaces that are shared with them."""
+Grant = Literal["read", "write", "all"]
+"""What a caller may do with the memories of an owner; `all` includes erasing the owner."""
 
 try:
     from starlette.exceptions import HTTPException
     from starlette.requests import HTTPConnection, Request
 except ImportError as error:
     raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The memories of an owner that every user of the server's app reads."""
+
+    owner: str
+    """The user whose memories they are."""
+    is_writable: bool
+    """Whether every user may add, change and delete them too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +50,9 @@ class Served:
     hooked: tuple[int, int] | None = None
     """Device and inode of the file, if hooks may leave it to this server, which has the model that they would load."""
 
+    spaces: Mapping[str, Space] = field(default_factory=dict[str, Space])
+    """By label, what every user of the server's app reads besides their own memories."""
+
     def own(self, caller: Caller) -> BoundMemory:
         """The memory of a caller."""
         return self.memory.bind(app=self.owner.app, user=caller.user or self.owner.user)
@@ -42,20 +61,60 @@ class Served:
         """The memory of an owner that the caller names.
 
         Raises:
-            HTTPException: The caller is not the operator, and it is not their own memory.
+            HTTPException: The caller is not the operator, and it is neither their own memory nor a space.
         """
-        if caller != THE_OPERATOR and (app, user) != (self.owner.app, caller.user):
+        if self._grant(caller, app, user) is None:
             raise HTTPException(404, "there is no such owner, or your token is not the operator's")
         return self.memory.bind(app=app, user=user)
 
-    def insist_on_writable(self) -> None:
-        """Refuse a change to a memory that is only read.
+    def reach(self, owner: BoundMemory) -> Reach:
+        """What an agent of an owner reads: the owner's memories and the spaces. A space is read by itself."""
+        scope = owner.scope
+        if not self.spaces or scope.app != self.owner.app or scope.user in self._owners():
+            return owner
+        handles = {label: self.memory.bind(app=scope.app, user=space.owner) for label, space in self.spaces.items()}
+        return SharedMemory(
+            owner, handles, writable=[label for label, space in self.spaces.items() if space.is_writable]
+        )
+
+    def label_of(self, app: str, user: str | None) -> str | None:
+        """The label of the space that an owner is, if it is one."""
+        labels = (label for label, space in self.spaces.items() if space.owner == user and app == self.owner.app)
+        return next(labels, None)
+
+    def may(self, caller: Caller, owner: BoundMemory, wanted: Grant) -> bool:
+        """Whether a caller may do something with the memories of an owner."""
+        granted = self._grant(caller, owner.scope.app, owner.scope.user)
+        return granted is not None and _GRANTS.index(granted) >= _GRANTS.index(wanted)
+
+    def insist_on(self, caller: Caller, owner: BoundMemory, wanted: Grant) -> None:
+        """Refuse a change that the server or the owner of the memories does not allow.
 
         Raises:
-            HTTPException: It is.
+            HTTPException: It is refused.
         """
         if not self.writable:
             raise HTTPException(403, "this server only reads; start it with --write to change memories")
+        if not self.may(caller, owner, wanted):
+            raise HTTPException(403, _NOT_YOURS[wanted])
+
+    def _grant(self, caller: Caller, app: str, user: str | None) -> Grant | None:
+        """What a caller may do with the memories of an owner, if anything."""
+        if caller == THE_OPERATOR or (app, user) == (self.owner.app, caller.user):
+            return "all"
+        label = self.label_of(app, user)
+        return None if label is None else "write" if self.spaces[label].is_writable else "read"
+
+    def _owners(self) -> set[str | None]:
+        return {space.owner for space in self.spaces.values()}
+
+
+_GRANTS: Final[tuple[Grant, ...]] = ("read", "write", "all")
+_NOT_YOURS: Final[Mapping[Grant, str]] = {
+    "read": "these memories are not shared with you",
+    "write": "this space is shared with you for reading only",
+    "all": "a space is erased by its owner or the operator only",
+}
 
 
 def served_by(request: HTTPConnection) -> Served:

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from urllib.parse import parse_qsl, quote
 
 from memory_core.app.serve.callers import THE_OPERATOR, Caller
-from memory_core.app.serve.served import Served, path_name, served_by
+from memory_core.app.serve.served import Reach, Served, path_name, served_by
 from memory_core.app.serve.templates import drawn, part
 from memory_core.errors import InvalidInputError
 from memory_core.handle import BoundMemory
@@ -35,6 +35,15 @@ class Visit:
     cookie: str
 
     @property
+    def reach(self) -> Reach:
+        """What an agent of the owner reads."""
+        return self.served.reach(self.owner)
+
+    def may_change(self) -> bool:
+        """Whether the visitor may change the memories."""
+        return self.served.writable and self.served.may(self.caller, self.owner, "write")
+
+    @property
     def base(self) -> str:
         """The address of the owner's memories."""
         return base_of(self.owner.scope.app, self.owner.scope.user or "")
@@ -48,10 +57,20 @@ class Visit:
             user=self.owner.scope.user,
             base=self.base,
             csrf=self.served.signer.form_token(self.cookie),
-            writable=self.served.writable,
+            writable=self.may_change(),
+            may_erase=self.served.writable and self.served.may(self.caller, self.owner, "all"),
             is_operator=self.caller == THE_OPERATOR,
+            label=self.served.label_of(self.owner.scope.app, self.owner.scope.user),
+            own=self._own_base(),
+            spaces={label: base_of(self.served.owner.app, space.owner) for label, space in self.served.spaces.items()},
+            labels={space.owner: label for label, space in self.served.spaces.items()},
             **values,
         )
+
+    def _own_base(self) -> str:
+        """The address of the visitor's own memories."""
+        scope = self.served.own(self.caller).scope
+        return base_of(scope.app, scope.user or "")
 
     def record_address(self, id: str, query: str = "") -> str:  # noqa: A002  (the record's own word)
         """The address of a record's page."""
@@ -132,7 +151,7 @@ async def form(request: Request, found: Annotated[Visit, Depends(visit)]) -> For
     expected = found.served.signer.form_token(found.cookie)
     if not hmac.compare_digest(expected.encode(), fields.get(CSRF, "").encode(errors="replace")):
         raise HTTPException(403, "this form was not made by this page, or is older than the server; open it again")
-    found.served.insist_on_writable()
+    found.served.insist_on(found.caller, found.owner, "write")
     return Form(found, fields)
 
 

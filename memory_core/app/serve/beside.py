@@ -1,0 +1,84 @@
+"""Applications of other packages on the same port, such as the MCP server, found by their entry points."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from importlib.metadata import entry_points
+from typing import Final, Protocol
+
+from memory_core.app.serve.callers import caller_with
+from memory_core.app.serve.served import Reach, Served
+
+try:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+except ImportError as error:
+    raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
+
+GROUP: Final = "memory_core.served"
+"""An entry point of this group is an `Offer`, and is served at `/` and its name."""
+
+
+class Offer(Protocol):
+    """Serves memories in another way, for as long as its context is open."""
+
+    def __call__(
+        self,
+        memory: Reach | Callable[[str], Reach],
+        *,
+        user_of: Callable[[str], str | None],
+        hosts: frozenset[str],
+        writable: bool,
+    ) -> AbstractAsyncContextManager[ASGIApp]:
+        """Open an application.
+
+        Args:
+            memory: Leaves the user open, or is a function from the user to what they reach.
+            user_of: The user of a bearer token, if there is one.
+            hosts: Names of the server besides those of loopback, without a port.
+            writable: Whether anything may be changed.
+        """
+        ...
+
+
+@asynccontextmanager
+async def served_beside(served: Served) -> AsyncGenerator[Mapping[str, ASGIApp]]:
+    """Open what is installed of the group, by its path; what lacks a package of its own is left out."""
+
+    def user_of(token: str) -> str | None:
+        caller = caller_with(served.tokens, token)
+        return None if caller is None else served.own(caller).scope.user
+
+    def reach_of(user: str) -> Reach:
+        return served.reach(served.memory.bind(app=served.owner.app, user=user))
+
+    memory = reach_of if served.spaces else served.memory.bind(app=served.owner.app)
+    async with AsyncExitStack() as stack:
+        yield {
+            f"/{name}": await stack.enter_async_context(
+                offer(memory, user_of=user_of, hosts=served.hosts, writable=served.writable)
+            )
+            for name, offer in _offers().items()
+        }
+
+
+def _offers() -> Mapping[str, Offer]:
+    found: dict[str, Offer] = {}
+    for point in entry_points(group=GROUP):
+        try:
+            found[point.name] = point.load()
+        except ImportError:  # its extra is not installed
+            continue
+    return found
+
+
+class Beside:
+    """An application with others at their own paths."""
+
+    def __init__(self, app: ASGIApp, others: Mapping[str, ASGIApp]) -> None:
+        self._app = app
+        self._others = others
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request by the application of its path."""
+        await self._others.get(scope.get("path", ""), self._app)(scope, receive, send)

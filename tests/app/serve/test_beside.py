@@ -1,0 +1,97 @@
+"""MCP on the port of the page: the same tokens, the same rules."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from memory_core import Memory
+from tests.adapters.mcp.calling import over_http
+from tests.app.serve.conftest import running
+from tests.app.serve.test_serving import made
+
+pytestmark = pytest.mark.process
+
+TOKENS = {name: f"the-long-token-of-{name}".ljust(24, ".") for name in ("ann", "tom", "*")}
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a test", "version": "1"}},
+}
+HEADERS = {"Accept": "application/json, text/event-stream"}
+
+
+def tokens_file(folder: Path) -> str:
+    path = folder / "tokens.json"
+    path.write_text(json.dumps(TOKENS))
+    path.chmod(0o600)
+    return str(path)
+
+
+async def test_each_token_reaches_its_own_memories_and_the_spaces(tmp_path: Path) -> None:
+    path = made(tmp_path)
+    with Memory(path, embedder=None) as memory:
+        memory.bind(user="team-red").sync.add("The release is on Friday")
+    options = ["--words-only", "--write", "--tokens", tokens_file(tmp_path), "--share", "team=team-red"]
+    with running(path, *options) as server:
+        url = f"{server.address}/mcp"
+        async with over_http(url, TOKENS["ann"]) as ann, over_http(url, TOKENS["tom"]) as tom:
+            assert await ann.found("spare key") == ["The spare key is with Mrs Okafor"]
+            assert await tom.found("spare key") == []
+            assert await tom.found("release") == ["The release is on Friday"]
+            await tom.ok("memory_store", content="Tom keeps bees")
+            assert "team" in await tom.refused("memory_store", content="The release is off", space="team")
+            assert await ann.found("bees") == []
+        async with over_http(url, TOKENS["*"]) as operator:  # whose memories without a path are those of --user
+            assert await operator.found("spare key") == ["The spare key is with Mrs Okafor"]
+        listed = httpx.get(f"{server.address}/v1/records", headers={"Authorization": f"Bearer {TOKENS['tom']}"}).json()
+        assert [record["text"] for record in listed["records"]] == ["Tom keeps bees"]
+
+
+async def test_a_server_that_only_reads_offers_tools_that_only_read(tmp_path: Path) -> None:
+    with running(made(tmp_path), "--words-only") as server:
+        async with over_http(f"{server.address}/mcp", server.key) as ann:
+            tools = (await ann.client.list_tools()).tools
+            assert {tool.name for tool in tools if tool.annotations is not None and tool.annotations.read_only_hint} == {
+                "memory_recall",
+                "memory_search",
+                "memory_list",
+                "memory_history",
+                "memory_statistics",
+            }
+            assert len(tools) == 5
+            assert "Okafor" in (await ann.ok("memory_recall", query="where is the spare key"))["block"]
+
+
+def test_nobody_is_answered_who_may_not_ask(tmp_path: Path) -> None:
+    with running(made(tmp_path), "--words-only", "--write") as server:
+        known = {**HEADERS, "Authorization": f"Bearer {server.key}"}
+        url = f"{server.address}/mcp"
+        assert httpx.post(url, json=INITIALIZE, headers=known).status_code == 200
+        refused = {
+            401: [HEADERS, {**HEADERS, "Authorization": "Bearer not-the-key-of-this-server"}],
+            403: [{**known, "Origin": "https://evil.example"}, {**known, "Origin": "null"}],
+            421: [{**known, "Host": "evil.example"}],
+        }
+        for status, tries in refused.items():
+            for headers in tries:
+                answer = httpx.post(url, json=INITIALIZE, headers=headers)
+                assert answer.status_code == status, headers
+                assert "Okafor" not in answer.text
+
+
+async def test_an_open_client_does_not_keep_the_server_from_ending(tmp_path: Path) -> None:
+    path = made(tmp_path)
+    with running(path, "--words-only", "--write") as server:
+        async with over_http(f"{server.address}/mcp", server.key) as ann:
+            await ann.ok("memory_store", content="Ann rows")
+            server.process.terminate()
+            assert await asyncio.to_thread(server.process.wait, 60) == 0
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["m.db"]
+    with Memory(path, embedder=None) as memory:
+        assert "Ann rows" in {record.text for record in memory.bind(user="ann").sync.list()}
