@@ -26,7 +26,7 @@ DEFAULT_PORT: Final = 8765
 INTERRUPTED: Final = 130
 
 
-async def serve(
+async def serve(  # noqa: PLR0913  (one parameter per option)
     invocation: Invocation,
     *,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",

@@ -128,7 +128,9 @@ async def recall(given: Question, owner: Owner, request: Request) -> Block:
     chosen = {name: value for name in ("max_chars", "limit") if (value := getattr(given, name)) is not None}
     options = replace(options, **chosen)
     owner = owner if given.collection is None else owner.bind(collection=given.collection)
-    found = await block_in_session(served_by(request).reach(owner), owner, given.query, given.session, options, explain=given.explain)
+    found = await block_in_session(
+        served_by(request).reach(owner), owner, given.query, given.session, options, explain=given.explain
+    )
     text = await with_profile(owner, found.text) if given.profile else found.text
     return Block(text, list(found.records), [_explained(each) for each in found.considered])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 
 import httpx
@@ -33,6 +34,11 @@ def tokens_file(folder: Path) -> str:
     return str(path)
 
 
+def records_of(address: str, user: str) -> list[str]:
+    answer = httpx.get(f"{address}/v1/records", headers={"Authorization": f"Bearer {TOKENS[user]}"})
+    return [record["text"] for record in answer.json()["records"]]
+
+
 async def test_each_token_reaches_its_own_memories_and_the_spaces(tmp_path: Path) -> None:
     path = made(tmp_path)
     with Memory(path, embedder=None) as memory:
@@ -49,15 +55,17 @@ async def test_each_token_reaches_its_own_memories_and_the_spaces(tmp_path: Path
             assert await ann.found("bees") == []
         async with over_http(url, TOKENS["*"]) as operator:  # whose memories without a path are those of --user
             assert await operator.found("spare key") == ["The spare key is with Mrs Okafor"]
-        listed = httpx.get(f"{server.address}/v1/records", headers={"Authorization": f"Bearer {TOKENS['tom']}"}).json()
-        assert [record["text"] for record in listed["records"]] == ["Tom keeps bees"]
+        listed = await asyncio.to_thread(records_of, server.address, "tom")
+        assert listed == ["Tom keeps bees"]
 
 
 async def test_a_server_that_only_reads_offers_tools_that_only_read(tmp_path: Path) -> None:
     with running(made(tmp_path), "--words-only") as server:
         async with over_http(f"{server.address}/mcp", server.key) as ann:
             tools = (await ann.client.list_tools()).tools
-            assert {tool.name for tool in tools if tool.annotations is not None and tool.annotations.read_only_hint} == {
+            assert {
+                tool.name for tool in tools if tool.annotations is not None and tool.annotations.read_only_hint
+            } == {
                 "memory_recall",
                 "memory_search",
                 "memory_list",
@@ -92,6 +100,6 @@ async def test_an_open_client_does_not_keep_the_server_from_ending(tmp_path: Pat
             await ann.ok("memory_store", content="Ann rows")
             server.process.terminate()
             assert await asyncio.to_thread(server.process.wait, 60) == 0
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["m.db"]
+    assert await asyncio.to_thread(os.listdir, tmp_path) == ["m.db"]
     with Memory(path, embedder=None) as memory:
         assert "Ann rows" in {record.text for record in memory.bind(user="ann").sync.list()}

@@ -21,6 +21,7 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium"),
 ]
 
+PHONE = 375
 AXE = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
@@ -339,12 +340,30 @@ def test_axe_finds_nothing_serious(at: Page, server: Running, ids: dict[str, str
         "proposals": f"{base}/proposals",
         "missing": f"{base}/missing?q=key&words=oslo",
     }
-    for dark in (False, True):
-        at.look(width=1200, dark=dark)
+    for width, dark in ((1200, False), (1200, True), (PHONE, False), (PHONE, True)):
+        at.look(width=width, dark=dark)
         for name, place in places.items():
             at.open(place)
             at.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
-            assert violations(at) == [], f"{name}, dark={dark}"
+            assert violations(at) == [], f"{name}, width={width}, dark={dark}"
+
+
+def test_spaces_are_read_together_and_by_their_labels(tab: Page, ids: dict[str, str], tmp_path: Path) -> None:
+    with running(tmp_path / "m.db", "--write", "--share", "garden=tom") as server:
+        for width in (1200, PHONE):
+            tab.look(width=width, dark=False)
+            tab.open(server.link)
+            tab.open(f"{server.address}/o/default/ann?q=who+keeps+bees")
+            assert found(tab)[0] == "Tom keeps bees"
+            assert tab.evaluate("document.querySelector('#results .space').innerText") == "garden"
+            assert violations(tab) == []
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width
+            tab.follow("nav.spaces a:last-child")
+            assert found(tab) == ["Tom keeps bees"]
+            tab.follow("#results .memories .text a")
+            assert tab.evaluate("document.querySelector('.whole').innerText") == "Tom keeps bees"
+            tab.follow("nav.spaces a:first-child")
+            assert "Ann lives in Oslo" in found(tab)
 
 
 def violations(tab: Page) -> list[str]:
@@ -359,7 +378,7 @@ def violations(tab: Page) -> list[str]:
     return serious
 
 
-@pytest.mark.parametrize("width", [375, 1200])
+@pytest.mark.parametrize("width", [PHONE, 1200])
 def test_nothing_is_wider_than_the_window(at: Page, server: Running, ids: dict[str, str], width: int) -> None:
     at.look(width=width, dark=False)
     for place in ("", "?q=where+is+the+spare+key", f"/records/{ids['turn']}", "/block?q=key", "/stats", "/erase"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import signal
@@ -10,6 +11,7 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -17,13 +19,18 @@ from tempfile import TemporaryDirectory
 
 import httpx
 import pytest
+from google.adk.events import Event
+from google.adk.sessions import Session
+from google.genai.types import Content, Part
 
-from memory_core import Draft, Memory
+from memory_adk import MemoryService
+from memory_core import Memory, MemoryRecord
 from tests.app.serve.conftest import Running, running
 
 pytestmark = pytest.mark.process
 
-CLIENTS, EACH = 50, 6
+CLIENTS, AGENTS = 50, 4
+MOST_SAID = 300
 NOBODY = 65_534
 
 
@@ -77,29 +84,58 @@ def test_what_it_acknowledged_before_a_signal_at_any_moment_is_stored(tmp_path: 
     assert known <= stored
 
 
-def test_many_clients_beside_a_writing_agent_lose_nothing(tmp_path: Path) -> None:
-    path = made(tmp_path)
+@pytest.mark.parametrize(
+    "seconds", [2, pytest.param(60, marks=[pytest.mark.torture, pytest.mark.timeout(600)])], ids=["short", "a minute"]
+)
+def test_many_clients_beside_writing_agents_lose_nothing(tmp_path: Path, seconds: int) -> None:
+    path, until = made(tmp_path), time.monotonic() + seconds
 
-    def client_of(server: Running, name: int) -> None:
+    def client_of(server: Running, name: int) -> list[str]:
+        sent: list[str] = []
         with httpx.Client(base_url=server.address, headers=bearer(server), timeout=120) as client:
-            for number in range(EACH):
-                assert client.post("/v1/records", json={"text": f"client {name} note {number}"}).status_code == 201
-                found = client.post("/v1/search", json={"query": f"client {name} note {number}", "limit": 3})
+            while not sent or time.monotonic() < until:
+                sent.append(f"client {name} note {len(sent)}")
+                assert client.post("/v1/records", json={"text": sent[-1]}).status_code == 201
+                found = client.post("/v1/search", json={"query": sent[-1], "limit": 3})
                 assert found.status_code == 200
+        return sent
+
+    def sessions_of(service: MemoryService, name: int) -> list[str]:
+        """An ADK agent that hands over a conversation again and again as it grows."""
+        said, events = list[str](), list[Event]()
+        while not said or (time.monotonic() < until and len(said) < MOST_SAID):
+            said.append(f"agent {name} says {len(said)}")
+            content = Content(role="user", parts=[Part(text=said[-1])])
+            events.append(Event(author="user", id=f"{name}-{len(said)}", content=content))
+            session = Session(id=f"s{name}", app_name="default", user_id="ann", events=events)
+            asyncio.run(service.add_session_to_memory(session))
+        return said
 
     with (
         running(path, "--words-only", "--write") as server,
         Memory(path, embedder=None) as memory,  # another process on the same file
-        ThreadPoolExecutor(CLIENTS) as pool,
+        ThreadPoolExecutor(CLIENTS + AGENTS) as pool,
     ):
+        service = MemoryService(memory)
         work = [pool.submit(client_of, server, name) for name in range(CLIENTS)]
-        for number in range(100):
-            memory.bind(user="ann").sync.add(Draft(f"agent note {number}"))
-        for each in work:
-            each.result()
-        stored = {record.text for record in memory.bind(user="ann").sync.list(limit=10_000)}
-    expected = {f"client {name} note {number}" for name in range(CLIENTS) for number in range(EACH)}
-    assert expected | {f"agent note {number}" for number in range(100)} <= stored
+        work += [pool.submit(sessions_of, service, name) for name in range(AGENTS)]
+        expected = [text for each in work for text in each.result()]
+        asyncio.run(service.close())
+    with Memory(path, embedder=None) as memory:
+        stored = [record.text for record in every_record(memory)]
+    assert len(expected) >= CLIENTS + AGENTS
+    assert sorted(text for text in stored if "Okafor" not in text) == sorted(expected)  # each once
+
+
+def every_record(memory: Memory) -> Iterator[MemoryRecord]:
+    """All records of Ann's, page by page."""
+    cursor: str | None = None
+    while True:
+        page = memory.bind(user="ann").sync.list(limit=10_000, cursor=cursor)
+        yield from page.records
+        cursor = page.cursor
+        if cursor is None:
+            return
 
 
 def test_the_local_socket_is_for_its_user_alone_and_needs_no_token(tmp_path: Path) -> None:
