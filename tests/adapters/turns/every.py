@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from pathlib import Path
 from typing import Any, Final
 
-from google.adk.agents import BaseAgent, LlmAgent, SequentialAgent
+from google.adk.agents import BaseAgent, LlmAgent
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.apps import App
 from google.adk.events.event import Event
@@ -61,6 +61,15 @@ class Talker(BaseAgent):
             yield Event(author=self.name, invocation_id=ctx.invocation_id, content=content)
 
 
+class Both(BaseAgent):
+    """Lets its agents run one after the other, in one turn."""
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        for agent in self.sub_agents:
+            async for event in agent.run_async(ctx):
+                yield event
+
+
 def look_up(number: int) -> str:
     """Look something up."""
     return f"result {number}"
@@ -100,7 +109,7 @@ async def adk_tools(handle: BoundMemory, before: int, during: int, measure: Meas
     rounds = [calls[start : start + _AT_ONCE] for start in range(0, len(calls), _AT_ONCE)]
     asker = LlmAgent(name="asker", model=ScriptedLlm(script=[*rounds, "Jasmine."]), tools=[look_up])
     talker = Talker(name="talker", said=numbered(during // 2, "step"))
-    await _adk_turn(handle, SequentialAgent(name="both", sub_agents=[talker, asker]), before, measure)
+    await _adk_turn(handle, Both(name="both", sub_agents=[talker, asker]), before, measure)
 
 
 @tool
