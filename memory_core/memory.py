@@ -25,7 +25,7 @@ from collections.abc import Awaitable
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol, Self
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.concurrency.loop import OF_PARENT, CoreLoop, core_loop, on_core, promised
@@ -65,6 +65,14 @@ logger = logging.getLogger(__name__)
 
 EXIT_SECONDS: Final = 1.0
 """How long interpreter shutdown waits for unclosed memories; acknowledged writes are safe in any case."""
+
+
+class Background(Protocol):
+    """What is written in the background."""
+
+    async def settle(self) -> None:
+        """Return when everything that it was given so far is stored or has failed."""
+        ...
 
 
 class Memory:
@@ -121,6 +129,7 @@ class Memory:
         self._core: CoreLoop | None = None
         """The loop it was opened on, which distinguishes this process from its parent."""
         self._let_go: weakref.finalize[..., Memory] | None = None
+        self._background: weakref.WeakSet[Background] = weakref.WeakSet()
         core_loop()  # starts a thread: better here than inside a coroutine
 
     def __repr__(self) -> str:
@@ -245,6 +254,10 @@ class Memory:
 
         return await on_core(partial(restore, backup, path, overwrite=overwrite, progress=progress))
 
+    def finish_first(self, background: Background) -> None:
+        """Let `close` wait for what an adapter writes to this memory in the background."""
+        self._background.add(background)
+
     async def close(self) -> None:
         """Finish accepted writes and release files and models. Closing twice is fine.
 
@@ -348,6 +361,7 @@ class Memory:
     async def _close(self) -> None:
         if self._core is not core_loop():
             self._settle_here()
+        await asyncio.gather(*(each.settle() for each in list(self._background)))
         async with self._opening:
             self._closed = True
             store, self._store = self._store, None

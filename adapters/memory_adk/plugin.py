@@ -204,7 +204,8 @@ class MemoryPlugin(BasePlugin):
         """Store pending turns and retry failed ones once; ADK calls this when the runner closes.
 
         It returns after four seconds even if the store has not answered, because ADK counts five as a failure. The
-        turns are stored as soon as the store answers, unless the process ends before that.
+        turns are stored as soon as the store answers, unless the process ends before that; closing the memory waits for
+        them.
         """
         await self._capture.close(limits.CLOSE_SECONDS)
 

@@ -104,7 +104,7 @@ class Writes(Generic[W]):
     async def settle(self) -> None:
         """Return when everything put so far is done or has failed, although more is put meanwhile."""
         seen: set[Hashable] = set()
-        while fresh := [conversation for conversation in list(self._running) if conversation not in seen]:
+        while self._pid == os.getpid() and (fresh := [each for each in list(self._running) if each not in seen]):
             seen.update(fresh)  # one that has failed is tried again by another that has succeeded
             await asyncio.gather(*map(self._caught_up, fresh))
 

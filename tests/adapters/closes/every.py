@@ -52,19 +52,28 @@ class Work:
         return self.memory.bind(app=APP, user=ANN)
 
     async def until_closed(
-        self, talk: Callable[[int, int], Awaitable[Sequence[str]]], close: Callable[[], Awaitable[object]]
+        self,
+        talk: Callable[[int, int], Awaitable[Sequence[str]]],
+        close: Callable[[], Awaitable[object]],
+        *,
+        is_stored_later: bool = False,
     ) -> None:
         """Talk in several conversations, and close at a random moment; then everybody hears that it is closed.
 
         Args:
             talk: One turn of a conversation; returns what is acknowledged with it.
             close: Closes as the framework does.
+            is_stored_later: Whether a turn is over before it is stored: one that is over when it is being closed
+                already may have come too late.
         """
         talks = [asyncio.create_task(self._talk(talk, number)) for number in range(TALKS)]
         await asyncio.sleep(self.dice.uniform(0, MOST_SECONDS))
         if self.dice.random() < 0.5:  # as a server does that is asked to end, or as a program does whose tasks go on
             for task in talks:
                 task.cancel()
+        acknowledged = self.acknowledged
+        if is_stored_later:
+            self.acknowledged = []
         await close()
         await self.memory.close()
         for task in talks:
@@ -72,10 +81,12 @@ class Work:
         ended = await asyncio.gather(*talks, return_exceptions=True)
         wrong = [error for error in ended if not isinstance(error, asyncio.CancelledError | ClosedError)]
         assert wrong == []
+        self.acknowledged = acknowledged
 
     async def _talk(self, talk: Callable[[int, int], Awaitable[Sequence[str]]], number: int) -> None:
         for turn in itertools.count():
-            self.acknowledged += await talk(number, turn)
+            said = await talk(number, turn)
+            self.acknowledged += said
             await asyncio.sleep(self.dice.uniform(0, 0.05))
 
 
@@ -105,7 +116,7 @@ async def adk_runner(work: Work) -> None:
         await runner.close()
         await service.close()
 
-    await work.until_closed(talk, close)
+    await work.until_closed(talk, close, is_stored_later=True)
 
 
 def _said(request: Any) -> str:
