@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import itertools
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import redirect_stderr
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, Self
 
+import httpx2
 from google.adk.runners import Runner
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 from spade.message import Message
 
 from memory_adk import MemoryPlugin, MemoryService
@@ -24,6 +28,7 @@ from memory_core import BoundMemory, ClosedError, Memory
 from memory_langchain import MemoryChatMessageHistory, MemoryMiddleware, with_memory
 from memory_langchain.testing import ScriptedChatModel
 from memory_mcp import memory_server, run_hook
+from memory_mcp.serving import serve_http
 from memory_spade.memory.home import Home
 from memory_spade.memory.opening import Opening
 from memory_xaibo import CoreMemory, TextEmbedder, TokenChunker, VectorIndex, VectorMemory
@@ -226,61 +231,72 @@ async def _spade(work: Work, prepare: Callable[[Plain], None]) -> None:
 
 
 async def mcp_server(work: Work) -> None:
-    """A client that hands over what was said, and leaves."""
-    async with _Connected(work.handle) as client:
+    """A server over HTTP that is asked to end, as the program does it."""
+    async with _Served(work.handle) as served:
 
         async def talk(number: int, turn: int) -> list[str]:
             said = texts(number, turn)
             messages = [{"role": "user", "content": text, "id": text} for text in said]
-            await client.call("memory_remember", messages=messages, session=f"s{number}")
-            await client.call("memory_store", content=f"fact {number} {turn}")
+            await served.call("memory_remember", messages=messages, session=f"s{number}")
+            await served.call("memory_store", content=f"fact {number} {turn}")
             return [*said, f"fact {number} {turn}"]
 
-        await work.until_closed(talk, client.leave)
+        await work.until_closed(talk, served.stop)
 
 
-class _Connected:
-    """A client in a task of its own, which leaves when it is told to."""
+_starting = asyncio.Lock()
+
+
+class _Served:
+    """A server, and a client that hears no more than it answers."""
 
     def __init__(self, handle: BoundMemory) -> None:
         self._handle = handle
-        self._client: Client | None = None
-        self._is_ready, self._leaves = asyncio.Event(), asyncio.Event()
-        self._has_left = asyncio.Event()
+        self._is_ready, self._has_ended = asyncio.Event(), asyncio.Event()
 
-    async def __aenter__(self) -> _Connected:
-        self._task = asyncio.create_task(self._stay())
-        await self._is_ready.wait()
+    async def __aenter__(self) -> Self:
+        async with _starting:  # each says on standard error where it listens
+            with redirect_stderr(io.StringIO()) as said:
+                self._serving = asyncio.create_task(
+                    serve_http(memory_server(self._handle), "127.0.0.1", 0, hosts=())
+                )
+                while not said.getvalue():  # noqa: ASYNC110
+                    await asyncio.sleep(0.001)
+        url = said.getvalue().removeprefix("memory-mcp: ").strip()
+        self._connected = asyncio.create_task(self._connect(url))
+        ready = asyncio.create_task(self._is_ready.wait())
+        await asyncio.wait({self._connected, ready}, return_when=asyncio.FIRST_COMPLETED)
+        assert self._is_ready.is_set(), self._connected.exception()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.leave()
+        self._connected.cancel()
+        await asyncio.wait({self._connected})
+        self._connected.cancelled() or self._connected.exception()  # there is no server to take leave of
 
-    async def leave(self) -> None:
-        """Close the connection, whatever calls are under way; the server ends them."""
-        self._leaves.set()
-        await self._task
+    async def _connect(self, url: str) -> None:
+        async with httpx2.AsyncClient(timeout=60) as http:
+            async with Client(streamable_http_client(url, http_client=http)) as self._client:
+                self._is_ready.set()
+                await asyncio.Event().wait()
+
+    async def stop(self) -> None:
+        """Let the server end, as a signal does."""
+        self._serving.cancel()
+        await asyncio.wait({self._serving})
+        self._has_ended.set()
 
     async def call(self, tool: str, **arguments: Any) -> None:
-        """Call a tool; raises `ClosedError` if the connection ends first, or the memory is closed."""
-        assert self._client is not None
+        """Call a tool; raises `ClosedError` if there is no answer any more."""
         calling = asyncio.create_task(self._client.call_tool(tool, arguments))
         calling.add_done_callback(lambda call: call.cancelled() or call.exception())  # perhaps nobody waits any more
-        left = asyncio.create_task(self._has_left.wait())
-        done, _ = await asyncio.wait({calling, left}, return_when=asyncio.FIRST_COMPLETED)
-        left.cancel()
-        if calling not in done:
+        ended = asyncio.create_task(self._has_ended.wait())
+        done, _ = await asyncio.wait({calling, ended}, return_when=asyncio.FIRST_COMPLETED)
+        ended.cancel()
+        if calling not in done or calling.exception() is not None or calling.result().is_error:
             calling.cancel()
-            raise ClosedError("the client has left")
-        if calling.exception() is not None or calling.result().is_error:
-            assert self._leaves.is_set(), calling
-            raise ClosedError("the call failed")
-
-    async def _stay(self) -> None:
-        async with Client(memory_server(self._handle)) as self._client:
-            self._is_ready.set()
-            await self._leaves.wait()
-        self._has_left.set()
+            assert self._serving.cancelling() or self._serving.done(), calling
+            raise ClosedError("the server has ended")
 
 
 async def hook(work: Work) -> None:
