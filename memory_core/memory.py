@@ -25,7 +25,7 @@ from collections.abc import Awaitable
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, NoReturn, Protocol, Self
+from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.concurrency.loop import OF_PARENT, CoreLoop, core_loop, on_core, promised
@@ -38,6 +38,7 @@ from memory_core.operation import OPERATIONS
 from memory_core.operator import Operator
 from memory_core.protocols import (
     Adding,
+    Background,
     BackingUp,
     Clock,
     Embedder,
@@ -65,14 +66,6 @@ logger = logging.getLogger(__name__)
 
 EXIT_SECONDS: Final = 1.0
 """How long interpreter shutdown waits for unclosed memories; acknowledged writes are safe in any case."""
-
-
-class Background(Protocol):
-    """What is written in the background."""
-
-    async def settle(self) -> None:
-        """Return when everything that it was given so far is stored or has failed."""
-        ...
 
 
 class Memory:

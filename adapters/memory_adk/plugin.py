@@ -248,9 +248,7 @@ class MemoryPlugin(BasePlugin):
         memory = service.memory_of(session.app_name, session.user_id)
 
         async def block() -> str:
-            found = await recall(
-                memory, query, options, context=options.neighbors, without_events=shown, before=before
-            )
+            found = await recall(memory, query, options, context=options.neighbors, without_events=shown, before=before)
             return await with_profile(memory, found.text)
 
         try:

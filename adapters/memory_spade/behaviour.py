@@ -187,6 +187,6 @@ def _without_memory_errors(
             await run(self)
         except MemoryCoreError as error:
             level = self._owner().home.deadline.level
-            logger.log(level, "a behaviour's run ended early: %s", reason_for_log(error))  # no traceback, which may quote
+            logger.log(level, "a behaviour's run ended early: %s", reason_for_log(error))  # its message may quote
 
     return guarded

@@ -1,7 +1,7 @@
 """A turn costs what its messages cost, however many they are and however long the conversation was before.
 
-The cost is the number of this project's functions that are called, and of drafts that the store is given: a busy machine
-changes neither.
+The cost is the number of this project's functions that are called, and of drafts that the store is given: a busy
+machine changes neither.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ async def measured(name: str, before: int, during: int) -> Gauge:
         async with Memory(store) as memory:
             gauge = Gauge(store)
             await TURNS[name](memory.bind(app="demo", user="ann"), before, during, gauge.measure)
-    assert 0 < gauge.calls
+    assert gauge.calls > 0
     return gauge
 
 

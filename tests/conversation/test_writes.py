@@ -91,7 +91,7 @@ def test_a_turn_of_any_length_is_handed_over_once(count: int) -> None:
 
 
 def test_a_close_waits_for_what_was_said_before_it_although_the_conversation_goes_on() -> None:
-    disk, writes, is_over = Disk(), Writes["Endless"](), threading.Event()
+    disk, writes, is_over = Disk(), Writes[Said](), threading.Event()
 
     @dataclass(frozen=True)
     class Endless(Said):

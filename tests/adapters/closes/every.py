@@ -179,9 +179,7 @@ async def langgraph_agent(work: Work) -> None:
         return f"answer {prompt[-1].text.removeprefix('question ')}"
 
     model = ScriptedChatModel(script=reply)
-    agent: Any = create_agent(
-        model, middleware=[MemoryMiddleware(work.handle, tools=())], checkpointer=InMemorySaver()
-    )
+    agent: Any = create_agent(model, middleware=[MemoryMiddleware(work.handle, tools=())], checkpointer=InMemorySaver())
 
     async def talk(number: int, turn: int) -> list[str]:
         question, answer = texts(number, turn)
@@ -257,9 +255,7 @@ class _Served:
     async def __aenter__(self) -> Self:
         async with _starting:  # each says on standard error where it listens
             with redirect_stderr(io.StringIO()) as said:
-                self._serving = asyncio.create_task(
-                    serve_http(memory_server(self._handle), "127.0.0.1", 0, hosts=())
-                )
+                self._serving = asyncio.create_task(serve_http(memory_server(self._handle), "127.0.0.1", 0, hosts=()))
                 while not said.getvalue():  # noqa: ASYNC110
                     await asyncio.sleep(0.001)
         url = said.getvalue().removeprefix("memory-mcp: ").strip()
@@ -275,10 +271,10 @@ class _Served:
         self._connected.cancelled() or self._connected.exception()  # there is no server to take leave of
 
     async def _connect(self, url: str) -> None:
-        async with httpx2.AsyncClient(timeout=60) as http:
-            async with Client(streamable_http_client(url, http_client=http)) as self._client:
-                self._is_ready.set()
-                await asyncio.Event().wait()
+        http = httpx2.AsyncClient(timeout=60)
+        async with http, Client(streamable_http_client(url, http_client=http)) as self._client:
+            self._is_ready.set()
+            await asyncio.Event().wait()
 
     async def stop(self) -> None:
         """Let the server end, as a signal does."""

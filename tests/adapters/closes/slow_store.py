@@ -9,10 +9,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from memory_core import ClosedError, ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Where
-from memory_core.protocols import ListRequest, ProgressCallback, SearchRequest
+from memory_core.protocols import ListRequest, SearchRequest
 from memory_core.storage.sqlite.store import SqliteStore
+from memory_core.values.progress import ProgressCallback
 
 WRITE_SECONDS = 0.2
+# Named, because the store has a method `list`.
+Stored = list[MemoryRecord | None]
+Put = list[MemoryRecord]
+Names = list[str]
+Hits = list[Hit]
 
 
 def at(path: Path) -> SqliteStore:
@@ -45,7 +51,7 @@ class SlowStore:
         await self._is_idle.wait()
         await self._behind.close()
 
-    async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
+    async def search(self, scope: Scope, request: SearchRequest) -> Hits:
         return await self._behind.search(scope, request)
 
     async def list(self, scope: Scope, request: ListRequest) -> Page:
@@ -58,7 +64,7 @@ class SlowStore:
         *,
         embed_later: bool,
         progress: ProgressCallback | None = None,
-    ) -> list[MemoryRecord | None]:
+    ) -> Stored:
         async with self._writing():
             return await self._behind.add(scope, records, embed_later=embed_later, progress=progress)
 
@@ -74,13 +80,11 @@ class SlowStore:
         async with self._writing():
             return await self._behind.erase(scope)
 
-    async def put(
-        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
-    ) -> list[MemoryRecord]:
+    async def put(self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]) -> Put:
         async with self._writing():
             return await self._behind.put(scope, records, remove=remove)
 
-    async def collections(self, scope: Scope, where: Where) -> Sequence[str]:
+    async def collections(self, scope: Scope, where: Where) -> Names:
         return await self._behind.collections(scope, where)
 
     async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
