@@ -268,7 +268,8 @@ class _Served:
     async def __aexit__(self, *_: object) -> None:
         self._connected.cancel()
         await asyncio.wait({self._connected})
-        self._connected.cancelled() or self._connected.exception()  # there is no server to take leave of
+        if not self._connected.cancelled():
+            self._connected.exception()  # there is no server to take leave of
 
     async def _connect(self, url: str) -> None:
         http = httpx2.AsyncClient(timeout=60)
