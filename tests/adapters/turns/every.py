@@ -208,20 +208,26 @@ async def hook(handle: BoundMemory, before: int, during: int, measure: Measure) 
         await measure(lambda: run_hook(handle, whole))
 
 
-async def hook_without_ids(handle: BoundMemory, before: int, during: int, measure: Measure) -> None:
-    """A hook that is given the messages, without ids."""
-
+async def _without_ids(handle: BoundMemory, texts: Sequence[str], before: int, measure: Measure) -> None:
     def event(count: int) -> str:
-        texts = [*numbered(before, "earlier"), QUESTION, *numbered(during - 1, "step")][:count]
-        said = [
-            {"role": "user" if text == QUESTION or (at < before and at % 2 == 0) else "assistant", "content": text}
-            for at, text in enumerate(texts)
-        ]
+        roles = ["user" if at == before or (at < before and at % 2 == 0) else "assistant" for at in range(count)]
+        said = [{"role": role, "content": text} for role, text in zip(roles, texts, strict=False)]
         return json.dumps({"session_id": "s", "messages": said})
 
     if before:
         await run_hook(handle, event(before))
-    await measure(lambda: run_hook(handle, event(before + during)))
+    await measure(lambda: run_hook(handle, event(len(texts))))
+
+
+async def hook_without_ids(handle: BoundMemory, before: int, during: int, measure: Measure) -> None:
+    """A hook that is given the messages, without ids."""
+    texts = [*numbered(before, "earlier"), QUESTION, *numbered(during - 1, "step")]
+    await _without_ids(handle, texts, before, measure)
+
+
+async def hook_of_equal_words(handle: BoundMemory, before: int, during: int, measure: Measure) -> None:
+    """The same, if everybody always says the same."""
+    await _without_ids(handle, ["go on"] * (before + during), before, measure)
 
 
 async def mcp(handle: BoundMemory, before: int, during: int, measure: Measure) -> None:
@@ -307,6 +313,7 @@ TURNS: Final[Mapping[str, Driver]] = {
     "history": history,
     "hook": hook,
     "hook without ids": hook_without_ids,
+    "hook of equal words": hook_of_equal_words,
     "mcp": mcp,
     "mcp store": mcp_store,
     "spade": spade,
