@@ -38,6 +38,7 @@ from memory_core.operation import OPERATIONS
 from memory_core.operator import Operator
 from memory_core.protocols import (
     Adding,
+    Background,
     BackingUp,
     Clock,
     Embedder,
@@ -121,6 +122,7 @@ class Memory:
         self._core: CoreLoop | None = None
         """The loop it was opened on, which distinguishes this process from its parent."""
         self._let_go: weakref.finalize[..., Memory] | None = None
+        self._background: weakref.WeakSet[Background] = weakref.WeakSet()
         core_loop()  # starts a thread: better here than inside a coroutine
 
     def __repr__(self) -> str:
@@ -245,6 +247,10 @@ class Memory:
 
         return await on_core(partial(restore, backup, path, overwrite=overwrite, progress=progress))
 
+    def finish_first(self, background: Background) -> None:
+        """Let `close` wait for what an adapter writes to this memory in the background."""
+        self._background.add(background)
+
     async def close(self) -> None:
         """Finish accepted writes and release files and models. Closing twice is fine.
 
@@ -348,6 +354,7 @@ class Memory:
     async def _close(self) -> None:
         if self._core is not core_loop():
             self._settle_here()
+        await asyncio.gather(*(each.settle() for each in list(self._background)))
         async with self._opening:
             self._closed = True
             store, self._store = self._store, None

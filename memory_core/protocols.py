@@ -367,6 +367,14 @@ class AgentMemory(Searching, Protocol):
         ...
 
 
+class Background(Protocol):
+    """What is written in the background."""
+
+    async def settle(self) -> None:
+        """Return when everything that it was given so far is stored or has failed; called on the core loop."""
+        ...
+
+
 class Home(Protocol):
     """The part of a `Memory` that handles use."""
 
@@ -385,6 +393,10 @@ class Home(Protocol):
 
     def list_page(self, scope: Scope, request: ListRequest) -> Awaitable[Page]:
         """`Records.list`, by the fastest path that the store offers."""
+        ...
+
+    def finish_first(self, background: Background) -> None:
+        """See `Memory.finish_first`."""
         ...
 
     async def close(self) -> None:

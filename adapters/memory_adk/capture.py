@@ -152,6 +152,7 @@ class Capture:
 
     async def _put(self, write: Write) -> None:
         self._services.add(write.service)
+        write.service.finish_first(self._writes)
         await self._writes.put(write)
 
     def _was_rewound(self, session: Session) -> bool:

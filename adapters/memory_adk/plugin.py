@@ -52,8 +52,8 @@ class _Turn:
 
     captured: Progress = field(default_factory=Progress)
     """How much of it has been handed over to be stored."""
-    requests: dict[str, LlmRequest] = field(default_factory=dict[str, LlmRequest])
-    """By agent, the latest request; plugins after this one may still change it."""
+    shown: dict[str, Shown] = field(default_factory=dict[str, Shown])
+    """By agent, what the latest request shows; plugins after this one may still change it."""
     recall: asyncio.Future[str] | None = None
     """The block recalled for it."""
 
@@ -152,11 +152,11 @@ class MemoryPlugin(BasePlugin):
         if service is None:
             return
         turn = self._turn(invocation_context)
-        turn.requests[callback_context.agent_name] = llm_request
+        turn.shown[callback_context.agent_name] = shown_in(llm_request, invocation_context)
         if not self._recalls:
             return
         if turn.recall is None:
-            shown = shown_in(llm_request, invocation_context)
+            shown = shown_in(llm_request, invocation_context).events
             turn.recall = asyncio.ensure_future(self._recall(service, invocation_context, shown))
         if not turn.recall.done():
             await asyncio.wait([turn.recall])  # `wait` does not raise: an error in this library must not end the run
@@ -174,8 +174,7 @@ class MemoryPlugin(BasePlugin):
     ) -> None:
         """Exclude messages that the prompt shows, above all the current one, from the results of tools."""
         turn = self._turns.get(tool_context.invocation_id, _Turn())
-        request, context = turn.requests.get(tool_context.agent_name), tool_context.get_invocation_context()
-        shown = in_prompt(context) if request is None else shown_in(request, context)
+        shown = turn.shown.get(tool_context.agent_name) or in_prompt(tool_context.get_invocation_context())
         in_conversation.set(shown)  # each tool call has its own context
 
     async def on_tool_error_callback(
@@ -205,7 +204,8 @@ class MemoryPlugin(BasePlugin):
         """Store pending turns and retry failed ones once; ADK calls this when the runner closes.
 
         It returns after four seconds even if the store has not answered, because ADK counts five as a failure. The
-        turns are stored as soon as the store answers, unless the process ends before that.
+        turns are stored as soon as the store answers, unless the process ends before that; closing the memory waits for
+        them.
         """
         await self._capture.close(limits.CLOSE_SECONDS)
 
@@ -232,7 +232,9 @@ class MemoryPlugin(BasePlugin):
         except Exception as error:  # noqa: BLE001  (ADK would end the run)
             logger.error("a turn of session %s is not stored: %s", session.id, reason_for_log(error))  # noqa: TRY400
 
-    async def _recall(self, service: MemoryService, invocation_context: InvocationContext, shown: Shown) -> str:
+    async def _recall(
+        self, service: MemoryService, invocation_context: InvocationContext, shown: frozenset[str]
+    ) -> str:
         """Return the profile and the block of memories for this turn; empty if there is nothing, or not in time."""
         query = content_text(invocation_context.user_content)
         session = invocation_context.session
@@ -241,14 +243,12 @@ class MemoryPlugin(BasePlugin):
         before = [
             content_text(event.content)
             for event in session.events
-            if event.author == "user" and event.invocation_id != turn and event.id in shown.events
+            if event.author == "user" and event.invocation_id != turn and event.id in shown
         ]
         memory = service.memory_of(session.app_name, session.user_id)
 
         async def block() -> str:
-            found = await recall(
-                memory, query, options, context=options.neighbors, without_events=shown.events, before=before
-            )
+            found = await recall(memory, query, options, context=options.neighbors, without_events=shown, before=before)
             return await with_profile(memory, found.text)
 
         try:

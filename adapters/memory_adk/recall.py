@@ -92,11 +92,13 @@ def as_results(options: RecallOptions, neighbors: bool = False) -> RecallOptions
 def show(request: LlmRequest, memories: str) -> None:
     """Insert a block of memories before the latest user message of a prompt, unless another plugin has done so."""
     contents = request.contents
-    if memories and not any(part.text == memories for content in contents for part in content.parts or []):
+    end = end_of_history(contents)
+    # ADK makes each prompt of the session, in whose history no block is.
+    if memories and not any(part.text == memories for content in contents[end:] for part in content.parts or []):
         quoted = types.Content(role="user", parts=[types.Part(text=memories)])
         # In the first turn, the parts of a static instruction that are not text are user messages too.
         static: int | None = getattr(request, "_static_instruction_prefix_end_index", None)
-        contents.insert(max(end_of_history(contents), static or 0), quoted)
+        contents.insert(max(end, static or 0), quoted)
 
 
 def end_of_history(contents: Sequence[types.Content]) -> int:

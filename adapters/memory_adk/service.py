@@ -19,7 +19,7 @@ except ImportError as error:
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from memory_adk.convert import EVENT_ID, event_drafts, in_space, memory_entry
 from memory_adk.entries import checked_entries, entry_draft, put
@@ -41,7 +41,7 @@ from memory_core import (
     SharedMemory,
     Where,
 )
-from memory_core.adapting import Access, owned_by, remember_drafts, settled
+from memory_core.adapting import Access, Writes, owned_by, remember_drafts, settled
 
 MAX_RESULTS: Final = 10
 MAX_UNSETTLED: Final = 10_000
@@ -298,6 +298,11 @@ class MemoryService(BaseMemoryService):
         for scope, handle in list(self._unsettled.items()):
             await settled(handle, timeout=timeout)
             self._unsettled.pop(scope, None)
+
+    def finish_first(self, writes: Writes[Any]) -> None:
+        """Let the memory be closed only when what waits to be written through this service is stored."""
+        memory = self._memory.memory if isinstance(self._memory, BoundMemory) else self._memory
+        memory.finish_first(writes)
 
     async def close(self) -> None:
         """Close the memory if the service owns it (see `owns_memory`)."""

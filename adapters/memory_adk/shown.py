@@ -9,20 +9,26 @@ try:
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Shown:
     """The events that a prompt shows."""
 
     invocation_id: str = ""
     """Whose turn it is."""
-    events: frozenset[str] = frozenset()
-    """Their ids."""
+    find: Callable[[], frozenset[str]] = frozenset
+    """Reads prompt and session, of which only the tools of the memory ask anything."""
+
+    @cached_property
+    def events(self) -> frozenset[str]:
+        """Their ids, as of the first time that this is asked."""
+        return self.find()
 
 
 in_conversation: Final[ContextVar[Shown]] = ContextVar("memory_adk_in_conversation", default=Shown())  # noqa: B039
@@ -31,16 +37,19 @@ in_conversation: Final[ContextVar[Shown]] = ContextVar("memory_adk_in_conversati
 
 def shown_in(request: LlmRequest, context: InvocationContext) -> Shown:
     """What a request shows: other plugins, and agents without history, leave out a part of the session."""
-    texts = {part.text.strip() for content in request.contents for part in content.parts or [] if part.text}
-    together = "\n".join(texts)
 
-    def is_shown(event: Event) -> bool:
-        parts = (event.content.parts or []) if event.content else []
-        said = [part.text.strip() for part in parts if part.text and not part.thought]
-        return bool(said) and all(text in texts or text in together for text in said)  # ADK quotes other agents
+    def find() -> frozenset[str]:
+        texts = {part.text.strip() for content in request.contents for part in content.parts or [] if part.text}
+        together = "\n".join(texts)
 
-    shown = frozenset(event.id for event in context.session.events if is_shown(event))
-    return Shown(context.invocation_id, shown)
+        def is_shown(event: Event) -> bool:
+            parts = (event.content.parts or []) if event.content else []
+            said = [part.text.strip() for part in parts if part.text and not part.thought]
+            return bool(said) and all(text in texts or text in together for text in said)  # ADK quotes other agents
+
+        return frozenset(event.id for event in context.session.events if is_shown(event))
+
+    return Shown(context.invocation_id, find)
 
 
 def in_prompt(context: InvocationContext) -> Shown:
@@ -48,8 +57,8 @@ def in_prompt(context: InvocationContext) -> Shown:
     current turn for an agent without history."""
     turn, events = context.invocation_id, context.session.events
     if getattr(context.agent, "include_contents", None) == "none":
-        return Shown(turn, frozenset(event.id for event in events if event.invocation_id == turn))
-    return Shown(turn, uncompacted(events))
+        return Shown(turn, lambda: frozenset(event.id for event in events if event.invocation_id == turn))
+    return Shown(turn, lambda: uncompacted(events))
 
 
 def uncompacted(events: Sequence[Event]) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 
 from memory_core import PUSHED, MemoryRecord, Recalled, RecallOptions
@@ -57,10 +58,16 @@ async def recall_for(
 ) -> Recalled:
     """`recall` for a question, by default the last one of these messages, without what the messages show."""
     ids = {message.id for message in messages if message.id is not None}
-    texts = {searchable_text(message) for message in messages}  # a client may resend it under other ids
+
+    @cache
+    def texts() -> frozenset[str]:
+        """What the messages say; asked for seldom, and a long turn asks the model often."""
+        return frozenset(map(searchable_text, messages))
 
     def is_shown(record: MemoryRecord) -> bool:
-        return record.session == scope.session and (message_id(record) in ids or record.text in texts)
+        if record.session != scope.session:
+            return False
+        return message_id(record) in ids or record.text in texts()  # a client may resend it under other ids
 
     said = [message for message in messages if message.type == "human"]
     asked = question or (said[-1] if said else None)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from memory_core import MemoryCoreError, MemoryRecord, Recalled, RecallOptions, Summarizer
+from memory_core import ClosedError, MemoryCoreError, MemoryRecord, Recalled, RecallOptions, Summarizer
 from memory_core.adapting import NOTHING, reason_for_log
 from memory_langchain.history import capture, first_sent_again, read_window, write
 from memory_langchain.messages import searchable_text, to_message, to_messages
@@ -194,7 +194,8 @@ class Turn:
             await self.save(partial)
         except MemoryCoreError as lost:
             failure.add_note(f"its question was not saved: {lost}")
-            logger.error("the question of a turn that failed was not saved: %s", reason_for_log(lost))  # noqa: TRY400  (reported above)
+            level = logging.WARNING if isinstance(lost, ClosedError) else logging.ERROR  # it was closed on purpose
+            logger.log(level, "the question of a turn that failed was not saved: %s", reason_for_log(lost))
 
 
 def in_order(question: Sequence[BaseMessage], history: Sequence[BaseMessage], memories: str) -> list[BaseMessage]:

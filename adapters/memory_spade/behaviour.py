@@ -147,7 +147,7 @@ class MemoryBehaviour(CyclicBehaviour):
             await agent.home.deadline.write("remembering a message", store)
         except MemoryCoreError as error:
             reason = reason_for_log(error)  # without the traceback, whose messages may quote
-            logger.error("an agent goes on without remembering a message: %s", reason)  # noqa: TRY400
+            logger.log(agent.home.deadline.level, "an agent goes on without remembering a message: %s", reason)
 
 
 def _draft(message: Message, *, agent: str, peer: str | None, author: str | None, is_own: bool) -> Draft:
@@ -186,6 +186,7 @@ def _without_memory_errors(
         try:
             await run(self)
         except MemoryCoreError as error:
-            logger.error("a behaviour's run ended early: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
+            level = self._owner().home.deadline.level
+            logger.log(level, "a behaviour's run ended early: %s", reason_for_log(error))  # its message may quote
 
     return guarded

@@ -279,7 +279,7 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
             noted = await home.deadline.read("reading notes", lambda: notes.aget_information(session, last=MAX_NOTES))
     except MemoryCoreError as error:
         reason = reason_for_log(error)  # without the traceback, whose messages may quote
-        logger.error("an agent answers without its notes: %s", reason)  # noqa: TRY400
+        logger.log(home.deadline.level, "an agent answers without its notes: %s", reason)
     if agent.agent_base_memory is not None and agent.inject_memories:
         options = recall_options(agent, noted)
         before = [str(each.get("content") or "") for each in history if each["role"] == "user" and each is not message]

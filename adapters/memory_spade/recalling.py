@@ -38,5 +38,5 @@ async def recalled(
         return await deadline.read("recalling memories", recall)
     except Exception as error:  # noqa: BLE001  (a function of the application may raise anything)
         reason = reason_for_log(error)  # without the traceback, whose messages may quote
-        logger.error("an agent answers without its memory: %s", reason)  # noqa: TRY400
+        logger.log(deadline.level, "an agent answers without its memory: %s", reason)
         return NOTHING

@@ -12,6 +12,7 @@ see the same conversation give it the same key. See `docs/decisions/0005-message
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -85,6 +86,9 @@ def known_messages(given: Sequence[Said], stored: Sequence[Said], *, is_complete
     best = _Fit({}, 0)
     for start in range(min(_STARTS, len(given))):
         for place, message in enumerate(stored):
+            most = min(len(given) - start, len(stored) - place)
+            if (0 if start else most, most) <= (best.beginning, best.score):
+                break  # no alignment from here on is better: people may say the same again and again
             if message == given[start]:
                 found = _weighed(_fit(new, old, start, place), new, old)
                 if found.score > 0 and (found.beginning, found.score) > (best.beginning, best.score):
@@ -162,11 +166,7 @@ def _end_of_reach(start: int, place: int, known: dict[int, int], new: _Talk, old
     the message before it if not, and nowhere if that one is new."""
     if not known or new.turns[start - 1] != new.turns[start]:
         return len(old.messages)
-    end = place
-    if start - 1 in known:
-        while end < len(old.messages) and old.turns[end] == old.turns[known[start - 1]]:
-            end += 1
-    return end
+    return max(place, bisect_right(old.turns, old.turns[known[start - 1]])) if start - 1 in known else place
 
 
 def _weighed(fit: _Fit, new: _Talk, old: _Talk) -> _Fit:

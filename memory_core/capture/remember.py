@@ -11,6 +11,7 @@ from memory_core.capture.alignment import LOOK_BACK
 from memory_core.capture.known_messages import key_behind, key_of, keys_of, known_records, within
 from memory_core.models import STATES, Draft, MemoryRecord, Order, Page, Patch, Scope
 from memory_core.records.kinds import MESSAGE_KIND
+from memory_core.values.json_text import is_same_json
 from memory_core.values.limits import MAX_LISTED
 from memory_core.values.times import shifted
 from memory_core.where.where import Where
@@ -57,7 +58,8 @@ async def remember_drafts(
         return []
     drafts = [_reachable(handle.scope, draft) for draft in drafts]
     session = drafts[0].session
-    known_keys = await _stored_of(handle, [draft.source_key for draft in drafts if draft.source_key is not None])
+    by_key = await _stored_of(handle, [draft.source_key for draft in drafts if draft.source_key is not None])
+    known_keys = by_key.keys()
     last: Sequence[MemoryRecord] = ()
     if session is not None and any(draft.source_key not in known_keys for draft in drafts):
         last = await _last_messages(handle, session, len(drafts))
@@ -65,9 +67,11 @@ async def remember_drafts(
     keys = keys_of(handle.scope, drafts, last, known)
     times = _times(drafts, known, now, last)
     fresh = [place for place in range(len(drafts)) if place not in known]
-    new = [replace(drafts[place], source_key=keys[place], occurred_at=times[place]) for place in fresh]
+    same = _unchanged(drafts, fresh, by_key)
+    due = [place for place in fresh if place not in same]
+    new = [replace(drafts[place], source_key=keys[place], occurred_at=times[place]) for place in due]
     written = await handle.add_many(new, embed=embed) if new else []
-    stored = known | {place: record for place, record in zip(fresh, written, strict=True) if record is not None}
+    stored = known | same | {place: record for place, record in zip(due, written, strict=True) if record is not None}
     return await _in_order(handle, stored, [place for place in fresh if drafts[place].occurred_at is None])
 
 
@@ -100,13 +104,30 @@ def _reachable(scope: Scope, draft: Draft) -> Draft:
     return replace(draft, source_key=within(scope, draft.source_key))
 
 
-async def _stored_of(handle: Storing, keys: Sequence[str]) -> set[str]:
-    """The given source keys that are stored."""
-    found: set[str] = set()
+def _unchanged(
+    drafts: Sequence[Draft], places: Sequence[int], by_key: Mapping[str, MemoryRecord]
+) -> dict[int, MemoryRecord]:
+    """Messages that say what is stored under their keys, so that the store need not be given them again."""
+    stored = {place: by_key.get(drafts[place].source_key or "") for place in places}
+    same = {place: record for place, record in stored.items() if record is not None and _says(drafts[place], record)}
+    changed = {drafts[place].source_key for place in places if place not in same}  # a key may occur twice
+    return {place: record for place, record in same.items() if record.source_key not in changed}
+
+
+def _says(draft: Draft, record: MemoryRecord) -> bool:
+    """Whether adding a draft under the key of a record would leave it as it is (`Records.add`)."""
+    role = draft.role or record.role
+    said = (draft.text, role, draft.author, tuple(draft.tags))
+    return said == (record.text, record.role, record.author, record.tags) and is_same_json(draft.data, record.data)
+
+
+async def _stored_of(handle: Storing, keys: Sequence[str]) -> dict[str, MemoryRecord]:
+    """The records of the given source keys that are stored."""
+    found: dict[str, MemoryRecord] = {}
     for at in range(0, len(keys), MAX_LISTED):
         some = tuple(dict.fromkeys(keys[at : at + MAX_LISTED]))
         page = await handle.list(where=Where(source_keys=some, states=STATES), limit=len(some))
-        found.update(record.source_key for record in page.records if record.source_key is not None)
+        found |= {record.source_key: record for record in page.records if record.source_key is not None}
     return found
 
 

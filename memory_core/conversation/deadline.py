@@ -37,6 +37,8 @@ class Deadline:
     def __init__(self, seconds: float, who: str) -> None:
         self.seconds = seconds
         self._who = who
+        self._writing: set[asyncio.Future[Any]] = set()
+        """Late ones included."""
         self._late: dict[asyncio.Future[Any], str] = {}
         self._timers: dict[asyncio.Future[Any], asyncio.TimerHandle] = {}
         """Of the late reads."""
@@ -63,12 +65,12 @@ class Deadline:
         return await self._within(what, call, until=None)
 
     async def finish(self) -> None:
-        """Wait for late calls once more, at most as long as for one call, and cancel those that do not end."""
+        """Wait for writes and late calls, at most as long as for one call, and cancel late ones that do not end."""
         here = asyncio.get_running_loop()
-        late = [call for call in self._late if call.get_loop() is here]
-        if late:
-            await asyncio.wait(late, timeout=self.seconds)
-        for call in late:
+        going_on = {call for call in (*self._writing, *self._late) if call.get_loop() is here}
+        if going_on:
+            await asyncio.wait(going_on, timeout=self.seconds)
+        for call in going_on:
             self._give_up(call)
 
     async def _within(self, what: str, call: Callable[[], Awaitable[T]], *, until: float | None) -> T:
@@ -76,6 +78,9 @@ class Deadline:
             return await call()
 
         task = asyncio.create_task(called(), name="memory-core call")
+        if until is None:
+            self._writing.add(task)
+            task.add_done_callback(self._writing.discard)
         try:
             # Not `asyncio.timeout`, which waits for what it cancels.
             await asyncio.wait({task}, timeout=self.seconds)

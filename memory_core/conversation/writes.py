@@ -67,6 +67,8 @@ class Writes(Generic[W]):
         """Locked briefly only: several threads put writes, and the core loop does them."""
         self._waiting: dict[Hashable, W] = {}
         self._running: dict[Hashable, Future[None]] = {}
+        self._rounds: dict[Hashable, Future[None]] = {}
+        """For each conversation, what ends with the write that runs."""
         self._failed: dict[Hashable, W] = {}
         self._behind: set[Hashable] = set()
 
@@ -100,21 +102,26 @@ class Writes(Generic[W]):
                 self._start(failed)
 
     async def settle(self) -> None:
-        """Return when nothing is waiting or running."""
-        while running := [asyncio.wrap_future(future) for future in list(self._running.values())]:
-            await asyncio.wait(running)
+        """Return when everything put so far is done or has failed, although more is put meanwhile."""
+        seen: set[Hashable] = set()
+        while self._pid == os.getpid() and (fresh := [each for each in list(self._running) if each not in seen]):
+            seen.update(fresh)  # one that has failed is tried again by another that has succeeded
+            await asyncio.gather(*map(self._caught_up, fresh))
 
     async def close(self, seconds: float) -> bool:
-        """Retry what failed once, and wait for all writes, but not longer than this; they go on after that.
+        """Retry what failed once, and wait for everything put so far, but not longer than this; it goes on after that.
 
         Returns:
-            Whether nothing is left to be written.
+            Whether all of it was tried.
         """
+        tried: set[Hashable] = set()
         try:
             async with asyncio.timeout(seconds):
                 await self.settle()
-                self.try_again()
-                await self.settle()
+                while (failed := next(iter(self._failed), None)) is not None and failed not in tried:
+                    tried.add(failed)
+                    self.try_again()
+                    await self.settle()
         except TimeoutError:
             return False
         return True
@@ -131,6 +138,7 @@ class Writes(Generic[W]):
                     write = write.after(earlier)
             self._waiting[conversation] = write
             if conversation not in self._running:
+                self._rounds[conversation] = Future()
                 self._running[conversation] = written = core_loop().submit(self._work(conversation))
                 written.add_done_callback(lambda done: self._ended(conversation, done))
 
@@ -145,18 +153,36 @@ class Writes(Generic[W]):
                 logger.error("a turn of session %s is not stored: %s", write.name, reason_for_log(error))  # noqa: TRY400
             else:
                 self.try_again()
+            self._end_round(conversation, goes_on=True)
 
     def _next(self, conversation: Hashable) -> W | None:
         with self._lock:
             if (write := self._waiting.pop(conversation, None)) is None:
                 del self._running[conversation]
+                self._end_round(conversation)
             return write
+
+    def _end_round(self, conversation: Hashable, *, goes_on: bool = False) -> None:
+        """Tell those who wait that a write has ended."""
+        with self._lock:
+            ended = self._rounds.pop(conversation, None)
+            if goes_on:
+                self._rounds[conversation] = Future()
+        if ended is not None:
+            ended.set_result(None)
+
+    async def _caught_up(self, conversation: Hashable) -> None:
+        """Return when the writes of a conversation have ended that run and wait now."""
+        for _ in range(2):
+            if (ending := self._rounds.get(conversation)) is not None:
+                await asyncio.wait([asyncio.wrap_future(ending)])
 
     def _ended(self, conversation: Hashable, done: Future[None]) -> None:
         """Forget a worker that was cancelled, because its loop ends with the process."""
         with self._lock:
             if self._running.get(conversation) is done:
                 del self._running[conversation]
+                self._end_round(conversation)
 
     def _fail(self, write: W, error: MemoryCoreError) -> None:
         """Keep a failed write, in the next one of its conversation if that is waiting."""

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -87,6 +88,40 @@ def test_a_turn_of_any_length_is_handed_over_once(count: int) -> None:
 
     asyncio.run(talk())
     assert disk.handed_over == count
+
+
+def test_a_close_waits_for_what_was_said_before_it_although_the_conversation_goes_on() -> None:
+    disk, writes, is_over = Disk(), Writes[Said](), threading.Event()
+
+    @dataclass(frozen=True)
+    class Endless(Said):
+        async def run(self) -> None:
+            await super().run()
+            if not is_over.is_set():
+                await writes.put(replace(self, messages=(str(disk.handed_over),)))
+
+    async def talk() -> None:
+        await writes.put(Endless(disk, ("first",)))
+        await writes.put(Endless(disk, ("last",)))
+        assert await writes.close(10.0)
+        assert "last" in disk.stored
+        is_over.set()
+        await writes.settle()
+
+    asyncio.run(talk())
+
+
+def test_a_close_tries_everything_again_that_has_failed() -> None:
+    disks = [Disk(fails=[True]) for _ in range(5)]
+    writes: Writes[Said] = Writes()
+
+    async def talk() -> None:
+        for number, disk in enumerate(disks):
+            await writes.put(Said(disk, ("one",), conversation=f"c{number}"))
+        assert await writes.close(60.0)
+
+    asyncio.run(talk())
+    assert [disk.stored for disk in disks] == [["one"]] * 5
 
 
 def test_a_write_that_hangs_delays_a_close_by_its_limit_and_no_other_conversation(

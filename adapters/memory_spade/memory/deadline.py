@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import threading
 from collections.abc import Callable
@@ -38,6 +39,14 @@ class Deadline(adapting.Deadline):
 
     late_error: ClassVar[type[MemoryCoreError]] = MemoryTimeoutError
     cancelled_error: ClassVar[type[MemoryCoreError]] = MemoryBackendError
+
+    is_over = False
+    """Whether the agent was stopped. SPADE lets its behaviours end their last run after that, without a memory."""
+
+    @property
+    def level(self) -> int:
+        """The level at which a failed call is logged."""
+        return logging.WARNING if self.is_over else logging.ERROR
 
 
 class _Threads:

@@ -166,7 +166,8 @@ class Home:
             logger.error("agent %s starts although its memory is not open yet", self._jid)  # noqa: TRY400  (no cause)
 
     async def end(self) -> None:
-        """Let late calls finish, then `close`; neither is waited for longer than any other call."""
+        """Let writes and late calls finish, then `close`; neither is waited for longer than any other call."""
+        self.deadline.is_over = True
         try:
             await self.deadline.finish()
         finally:
@@ -175,7 +176,7 @@ class Home:
 
     async def open(self) -> None:
         """Open the agent's own memories, and check that borrowed ones can be opened."""
-        self._stopped = False
+        self._stopped = self.deadline.is_over = False
         for place in self._places:
             if isinstance(place, AgentBaseMemory):
                 await place.initialize()

@@ -76,7 +76,7 @@ class Connection(RawConnection):
         self.queue(partial(self._do, work, self._open()))
 
     def _open(self) -> sqlite3.Connection:
-        if not self.is_running or self.raw is None:
+        if self._is_closing or not self.is_running or self.raw is None:  # what is queued now would find it closed
             raise _closed()
         return self.raw
 

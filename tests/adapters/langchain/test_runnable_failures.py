@@ -181,3 +181,15 @@ async def test_sync_calls_work_inside_a_running_loop(ann: BoundMemory) -> None:
     chain = with_memory(echo() | StrOutputParser(), ann)
     assert chain.invoke("hello", MONDAY) == "you said hello"
     assert "".join(chain.stream("hello", MONDAY)) == "you said hello"
+
+
+async def test_a_turn_that_ends_after_the_memory_was_closed_is_no_error_of_the_memory(
+    memory: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def end(_: object) -> str:
+        await memory.close()
+        raise asyncio.CancelledError  # as when the application ends
+
+    with pytest.raises(asyncio.CancelledError):
+        await with_memory(RunnableLambda(end), memory.bind(user="ann")).ainvoke("one", MONDAY)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
