@@ -1,0 +1,112 @@
+"""Lines of an export that were changed by anybody: an import of them is refused in one sentence, or does what it says."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable
+from hashlib import blake2b
+
+import pytest
+
+from memory_core import Draft, InvalidInputError, Memory, MemoryCoreError, MemoryRecord, Where, run_sync
+from memory_core.models import STATES
+from memory_core.transfer.jsonl import export_jsonl, import_jsonl
+from tests.fuzz.mutating import LONG, changed_bytes, changed_lines, each, kept, mutants
+from tests.storage.embedders import WordEmbedder
+
+SUBJECT = "export_lines"
+EVERYTHING = Where(states=STATES)
+
+
+def sealed(content: bytes) -> bytes:
+    """The lines with the last one that fits them, so that what is in them is read."""
+    lines = [line for line in content.split(b"\n") if line.strip()]
+    if lines and b'"end"' in lines[-1]:
+        lines.pop()
+    body = b"".join(line + b"\n" for line in lines)
+    records = sum(b'"record"' in line for line in lines)
+    end = {"end": {"records": records, "checksum": blake2b(body, digest_size=16).hexdigest()}}
+    return body + json.dumps(end).encode() + b"\n"
+
+
+def taken(memory: Memory, content: bytes) -> None:
+    run_sync(lambda: import_jsonl(memory, content.splitlines(keepends=True)))
+
+
+def all_of(memory: Memory, app: str, user: str) -> dict[str, MemoryRecord]:
+    page = run_sync(memory.bind(app=app, user=user).list, where=EVERYTHING, limit=1_000)
+    return {record.id: record for record in page.records}
+
+
+def copied(memory: Memory) -> bytes:
+    lines: list[bytes] = []
+    run_sync(lambda: export_jsonl(memory, lines.append))
+    return b"".join(lines)
+
+
+def check(content: bytes) -> None:
+    """Whatever is imported, what was there stays, the memory works, and its own export is accepted."""
+    _into_a_copy(content)
+    with Memory(":memory:", embedder=WordEmbedder()) as fresh:
+        try:
+            taken(fresh, content)
+        except MemoryCoreError as error:
+            assert str(error)
+        else:
+            _insist_on_use(fresh)
+
+
+def _into_a_copy(content: bytes) -> None:
+    whole = dict(kept(SUBJECT))["plain.jsonl"]
+    with Memory(":memory:", embedder=WordEmbedder()) as target:
+        taken(target, whole)
+        private = target.bind(app="private 4711", user="eve")
+        run_sync(private.add, Draft("Eve's own", source_key="k1"))
+        before, ann = all_of(target, "private 4711", "eve"), all_of(target, "default", "ann")
+        try:
+            taken(target, content)
+        except MemoryCoreError as error:
+            assert str(error)
+        assert all_of(target, "private 4711", "eve") == before
+        after = all_of(target, "default", "ann")
+        assert ann.keys() <= after.keys()
+        assert all(after[id_] == record or after[id_].version > record.version for id_, record in ann.items())
+        _insist_on_use(target)
+
+
+def _insist_on_use(memory: Memory) -> None:
+    ann = memory.bind(user="ann")
+    run_sync(ann.search, "Where does Ann live?")
+    added = run_sync(ann.add, "something new")
+    assert run_sync(ann.get, added.id) == added
+    again = copied(memory)
+    with Memory(":memory:", embedder=WordEmbedder()) as third:
+        taken(third, again)
+
+
+def test_the_kept_exports() -> None:
+    each(SUBJECT, (content for _, content in kept(SUBJECT)), ".jsonl", check)
+    for name in ("plain.jsonl", "vectors.jsonl", "one-owner.jsonl"):
+        with Memory(":memory:", embedder=WordEmbedder()) as memory:
+            taken(memory, dict(kept(SUBJECT))[name])  # the seeds are whole
+
+
+@pytest.mark.parametrize("count", [60, pytest.param(10_000, marks=LONG)])
+def test_changed_lines(count: int) -> None:
+    assert each(SUBJECT, map(sealed, mutants(kept(SUBJECT), count, changed_lines)), ".jsonl", check) == count
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(5_000, marks=LONG)])
+def test_changed_bytes_with_and_without_a_last_line_that_fits(count: int) -> None:
+    choice = random.Random(5)
+
+    def maybe_sealed(contents: Iterable[bytes]) -> Iterable[bytes]:
+        return (sealed(content) if choice.random() < 0.7 else content for content in contents)
+
+    assert each(SUBJECT, maybe_sealed(mutants(kept(SUBJECT), count, changed_bytes)), ".jsonl", check) == count
+
+
+def test_a_line_that_is_no_bytes_is_refused() -> None:
+    with Memory(":memory:", embedder=None) as memory, pytest.raises(InvalidInputError, match="mode 'rb'"):
+        run_sync(lambda: import_jsonl(memory, ["{}"]))  # type: ignore[list-item]  # that is the point
