@@ -1,0 +1,225 @@
+"""Files of other programs, damaged or made to do harm: each importer reads what it can, and names the rest.
+
+Databases are kept as SQL, and changed in their cells or in their bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import shutil
+import sqlite3
+import sys
+import zipfile
+from collections.abc import AsyncIterator
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_adk.radbot import importer as radbot
+from memory_core import Draft, InvalidInputError, Memory, run_sync
+from memory_core.adapting import ForeignPoint
+from memory_core.app.main import main
+from memory_core.app.sources.document import document
+from memory_core.app.sources.markdown import markdown
+from memory_core.records.draft_to_record import check_draft
+from tests.fuzz.mutating import CORPUS, HOSTILE, LONG, changed_bytes, changed_json, changed_lines, each, kept, mutants
+
+SUBJECT = "foreign_files"
+FORMATS = ("adk", "chatgpt", "chroma", "conversation", "document", "jsonl", "langgraph", "markdown", "mem0", "spade-llm")
+NAMES = {"chatgpt": "conversations", "spade-llm": "bot_interactions"}
+"""Names of files that an importer looks at."""
+WRONG_CELLS = (7, -(2**63), 2**63 - 1, 1e308, float("inf"), b"\xff\xfe", b"", "x\0y", "9" * 5_000, '{"a": [1]}', "[" * 3_000)
+HOME = Draft("Eve's own", id="eve", data={"x": 1})
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a memory in which Eve has something, and no settings of the machine."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("FILE", "APP", "USER", "CONFIG"):
+        monkeypatch.delenv(f"MEMORY_CORE_{name}", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    with Memory("whole.db", embedder=None) as memory:
+        run_sync(memory.bind(app="private 4711", user="eve").add, HOME)
+    return tmp_path
+
+
+@cache
+def as_database(sql: bytes) -> bytes:
+    """The bytes of a database."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(sql.decode())
+        return db.serialize()
+
+
+def changed_cells(choice: random.Random, content: bytes) -> bytes:
+    """A database with one to three cells of another type or text."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.deserialize(content)
+        try:
+            tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE TABLE%'")]
+            for _ in range(choice.randint(1, 3)):
+                _change_cell(choice, db, choice.choice(tables))
+            db.commit()
+        except (sqlite3.Error, UnicodeDecodeError):
+            return changed_bytes(choice, content)  # it was damaged before
+        return db.serialize()
+
+
+def _change_cell(choice: random.Random, db: sqlite3.Connection, table: str) -> None:
+    column = choice.choice([row[1] for row in db.execute(f'PRAGMA table_info ("{table}")')])
+    rows = db.execute(f'SELECT rowid, CAST("{column}" AS BLOB) FROM "{table}"').fetchall()
+    if not rows:
+        return
+    rowid, before = choice.choice(rows)
+    wrong: Any = choice.choice([*WRONG_CELLS, *(one for one in HOSTILE if isinstance(one, str | float) or one is None)])
+    if isinstance(before, bytes) and before[:1] in b"{[" and before and choice.random() < 0.7:
+        wrong = changed_json(choice, before)
+    if isinstance(wrong, bytes | str) and choice.random() < 0.8:  # as text, whatever its bytes are
+        raw = wrong if isinstance(wrong, bytes) else wrong.encode("utf-8", "surrogatepass")
+        value = f"CAST(X'{raw.hex()}' AS TEXT)"
+        parameters: tuple[Any, ...] = (rowid,)
+    else:
+        value, parameters = "?", (wrong if not isinstance(wrong, str) else wrong.encode("utf-8", "replace"), rowid)
+    try:
+        db.execute(f'UPDATE OR IGNORE "{table}" SET "{column}" = {value} WHERE rowid = ?', parameters)
+    except sqlite3.IntegrityError:
+        return
+
+
+def changed(choice: random.Random, content: bytes) -> bytes:
+    """A file of any format, changed where it matters."""
+    if content.startswith(b"SQLite format 3\0"):
+        return changed_cells(choice, content) if choice.random() < 0.85 else changed_bytes(choice, content)
+    if content.startswith(b"PK\3\4") and choice.random() < 0.3:
+        return _archive(changed_json(choice, json.dumps([{"mapping": {}, "id": None}]).encode()))
+    if content[:1] in b"{[" and b"\n{" in content:
+        return changed_lines(choice, content)
+    return changed_json(choice, content) if choice.random() < 0.7 else changed_bytes(choice, content)
+
+
+def _archive(content: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("conversations.json", content)
+    return out.getvalue()
+
+
+def seeds(format_: str) -> dict[str, list[tuple[str, bytes]]]:
+    """The inputs of a format by suffix, databases as their bytes."""
+    found: dict[str, list[tuple[str, bytes]]] = {}
+    for name, content in kept(f"{SUBJECT}/{format_}"):
+        suffix = Path(name).suffix
+        whole = as_database(content) if suffix == ".sql" else content
+        found.setdefault(".db" if suffix == ".sql" else suffix, []).append((name, whole))
+    return found
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """Run the program; a terminal can show all that it prints, and it never reports a defect of its own."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", out)
+        patched.setattr(sys, "stderr", err)
+        code = main(arguments)
+    said = err.buffer.getvalue().decode()  # type: ignore[attr-defined]  # the one given above
+    out.flush()
+    assert code in {0, 1, 2}, said
+    assert "Traceback" not in said
+    return code
+
+
+def check(folder: Path, monkeypatch: pytest.MonkeyPatch, format_: str, suffix: str, content: bytes) -> None:
+    source = folder / f"{NAMES.get(format_, 'source')}{suffix}"
+    source.write_bytes(content)
+    shutil.copy(folder / "whole.db", folder / "memory.db")
+    arguments = ("move", str(source), "--format", format_, "--words-only", "--user", "ann")
+    looked = run(monkeypatch, *arguments, "--dry-run")
+    assert run(monkeypatch, *arguments, "--yes", "--json") == looked
+    with Memory("memory.db", embedder=None) as memory:
+        records = run_sync(memory.bind(app="private 4711", user="eve").list).records
+        assert [(record.id, record.text, record.data) for record in records] == [("eve", "Eve's own", {"x": 1})]
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_the_kept_files(folder: Path, monkeypatch: pytest.MonkeyPatch, format_: str) -> None:
+    for suffix, found in seeds(format_).items():
+        contents = (content for _, content in found)
+        each(f"{SUBJECT}/{format_}", contents, suffix, lambda one, suffix=suffix: check(folder, monkeypatch, format_, suffix, one))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("count", [5, pytest.param(2_000, marks=LONG)])
+@pytest.mark.parametrize("format_", FORMATS)
+def test_changed_files(folder: Path, monkeypatch: pytest.MonkeyPatch, format_: str, count: int) -> None:
+    for suffix, found in seeds(format_).items():
+        made = mutants(found, count, changed)
+        each(f"{SUBJECT}/{format_}", made, suffix, lambda one, suffix=suffix: check(folder, monkeypatch, format_, suffix, one))  # type: ignore[misc]
+
+
+def test_every_importer_of_files_has_a_corpus() -> None:
+    assert {path.name for path in (CORPUS / SUBJECT).iterdir()} == {*FORMATS, "radbot"}
+
+
+def check_point(content: bytes) -> None:
+    """A point of RadBot's collection: a draft that can be stored, or a reason."""
+    try:
+        payload = json.loads(content)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(payload, dict):
+        return
+    try:
+        _, draft = radbot.draft_of("radbot:x:1", payload)
+        check_draft(draft)
+    except InvalidInputError as error:
+        assert str(error)
+
+
+@pytest.mark.parametrize("count", [300, pytest.param(100_000, marks=LONG)])
+def test_points_of_radbot(count: int) -> None:
+    found = kept(f"{SUBJECT}/radbot")
+    each(f"{SUBJECT}/radbot", (content for _, content in found), ".json", check_point)
+    each(f"{SUBJECT}/radbot", mutants(found, count, changed_json), ".json", check_point)
+
+
+async def test_a_bad_point_of_radbot_costs_itself_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    payloads = [
+        {"text": "tea", "user_id": "ann"},
+        {"text": "milk", "user_id": "ann", "session_id": "s" * 600},
+        {"text": "rum", "user_id": "ann", "timestamp": 1e300},
+        {"text": "gin", "user_id": "ann", "tags": [f"tag {number}" for number in range(300)]},
+    ]
+
+    async def pages(*_: object) -> AsyncIterator[list[ForeignPoint]]:
+        yield [ForeignPoint(str(number), payload) for number, payload in enumerate(payloads)]
+
+    monkeypatch.setattr(radbot, "foreign_points", pages)
+    async with Memory(":memory:", embedder=None) as memory:
+        done = await radbot.import_radbot(memory)
+        assert (done.records, sorted(done.refused)) == (1, ["1", "2", "3"])
+
+
+LONG_CHARS = 150_000
+"""So many of them took an importer minutes or hours, where each of them made it read the rest again."""
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("unit", ["<a ", "<a b='", "<a b=c ", "<!--x>", "<!-- ", "</script", "<![CDATA[", "&#", "<script>", "<"])
+async def test_a_long_page_takes_no_longer_for_being_malformed(tmp_path: Path, unit: str) -> None:
+    for end in ("", ">"):
+        (tmp_path / "page.html").write_text(unit * (LONG_CHARS // len(unit)) + end)
+        assert [item async for item in document(str(tmp_path / "page.html"))]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("unit", ["#", " ", " #", "- a\n", "a: b\n", "`", "```\n", "["])
+async def test_long_notes_take_no_longer_for_being_odd(tmp_path: Path, unit: str) -> None:
+    for start in ("# x", "---\na: [", "---\na:\n"):
+        (tmp_path / "notes.md").write_text(start + unit * (LONG_CHARS // len(unit)) + "x\n---\ny")
+        assert [item async for item in markdown(str(tmp_path / "notes.md"))]
