@@ -163,6 +163,8 @@ async def called(client: Client, content: bytes) -> None:
     except MCPError as error:
         insist_on_answer(str(error))
         return
+    except ValueError:  # the client's own: it cannot send this
+        return
     for block in result.content:
         assert isinstance(block, TextContent)
         insist_on_answer(block.text)
