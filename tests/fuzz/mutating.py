@@ -2,8 +2,7 @@
 
 `corpus/<subject>/` has small inputs: seeds, which were exported or written by hand, and every input that has found a
 defect. They are replayed by the ordinary tests, with some hundred changes of them that are the same each time;
-`make torture` makes thousands. An input that fails there is left in a temporary folder, and the failure says how to keep
-it.
+`make torture` makes thousands. An input that fails is left in a temporary folder, and the failure says how to keep it.
 """
 
 from __future__ import annotations
@@ -39,9 +38,10 @@ HOSTILE: Sequence[Any] = (
 )  # fmt: skip
 """Values that are out of place nearly everywhere."""
 TOKENS: Sequence[bytes] = (
-    b"\0", b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\\ud800", b"\\u0000", b"NaN", b"-Infinity", b"1e999",
-    b"9" * 5_000, b"[" * 2_000, b'{"a":' * 2_000, b"null", b"true", b'""', b"\n", b"\r\n", b"\xe2\x80\xa8", b'"', b"\\", b",",
-    b"{", b"}", b"]", b"---\n", b"# ", b"```", b"<!--", b"<a b='", b"<![", b"</", b"&#x110000;", b"&", b" " * 500,
+    b"\0", b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\\ud800", b"\\u0000", b"NaN", b"-Infinity",
+    b"1e999", b"9" * 5_000, b"[" * 2_000, b'{"a":' * 2_000, b"null", b"true", b'""', b"\n", b"\r\n", b"\xe2\x80\xa8",
+    b'"', b"\\", b",", b"{", b"}", b"]", b"---\n", b"# ", b"```", b"<!--", b"<a b='", b"<![", b"</", b"&#x110000;",
+    b"&", b" " * 500,
 )  # fmt: skip
 """Bytes that mean something to one of the readers."""
 
@@ -133,6 +133,11 @@ def each(subject: str, contents: Iterable[bytes], suffix: str, check: Callable[[
             check(content)
         count += 1
     return count
+
+
+def insist_on_sentence(error: Exception) -> None:
+    """What is wrong, in some words, however large what it is about may be."""
+    assert 10 < len(str(error)) < 5_000, repr(error)[:200]
 
 
 def _with_another(choice: random.Random, value: Any) -> Any:

@@ -16,7 +16,7 @@ from memory_core.profile import PROFILE_END, PROFILE_START
 from memory_core.recall.block import BLOCK_END, BLOCK_START, MAX_BLOCK_CHARS
 from memory_core.recall.values import PUSHED
 from memory_mcp.showing import line_of, lines_of, stored, text_of_stored
-from tests.fuzz.mutating import LONG, TORTURE, changed_bytes, each, kept, mutants
+from tests.fuzz.mutating import LONG, TORTURE, changed_bytes, each, insist_on_sentence, kept, mutants
 
 SUBJECT = "blocks"
 PINNED = "pinned"
@@ -108,7 +108,7 @@ def check(content: bytes) -> None:
             try:
                 run_sync(ann.add, draft)
             except InvalidInputError as error:
-                assert len(str(error)) < 2_000
+                insist_on_sentence(error)
         records = run_sync(ann.list, limit=100).records
         for most in (0, 80, 140, 300, 1_000, 4_000):
             insist_on_recalled(ann, RecallOptions(max_chars=most, floor=False))

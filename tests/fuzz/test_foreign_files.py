@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import random
 import shutil
 import sqlite3
@@ -15,7 +14,7 @@ import sys
 import zipfile
 from collections.abc import AsyncIterator
 from contextlib import closing
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +27,47 @@ from memory_core.app.main import main
 from memory_core.app.sources.document import document
 from memory_core.app.sources.markdown import markdown
 from memory_core.records.draft_to_record import check_draft
-from tests.fuzz.mutating import CORPUS, HOSTILE, LONG, changed_bytes, changed_json, changed_lines, each, kept, mutants
+from tests.fuzz.mutating import (
+    CORPUS,
+    HOSTILE,
+    LONG,
+    changed_bytes,
+    changed_json,
+    changed_lines,
+    each,
+    insist_on_sentence,
+    kept,
+    mutants,
+)
 
 SUBJECT = "foreign_files"
-FORMATS = ("adk", "chatgpt", "chroma", "conversation", "document", "jsonl", "langgraph", "markdown", "mem0", "spade-llm")
+FORMATS = (
+    "adk",
+    "chatgpt",
+    "chroma",
+    "conversation",
+    "document",
+    "jsonl",
+    "langgraph",
+    "markdown",
+    "mem0",
+    "spade-llm",
+)
 NAMES = {"chatgpt": "conversations", "spade-llm": "bot_interactions"}
 """Names of files that an importer looks at."""
-WRONG_CELLS = (7, -(2**63), 2**63 - 1, 1e308, float("inf"), b"\xff\xfe", b"", "x\0y", "9" * 5_000, '{"a": [1]}', "[" * 3_000)
+WRONG_CELLS = (
+    7,
+    -(2**63),
+    2**63 - 1,
+    1e308,
+    float("inf"),
+    b"\xff\xfe",
+    b"",
+    "x\0y",
+    "9" * 5_000,
+    '{"a": [1]}',
+    "[" * 3_000,
+)
 HOME = Draft("Eve's own", id="eve", data={"x": 1})
 
 
@@ -128,8 +161,9 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         patched.setattr(sys, "stdout", out)
         patched.setattr(sys, "stderr", err)
         code = main(arguments)
-    said = err.buffer.getvalue().decode()  # type: ignore[attr-defined]  # the one given above
     out.flush()
+    err.seek(0)
+    said = err.read()
     assert code in {0, 1, 2}, said
     assert "Traceback" not in said
     return code
@@ -151,15 +185,15 @@ def check(folder: Path, monkeypatch: pytest.MonkeyPatch, format_: str, suffix: s
 def test_the_kept_files(folder: Path, monkeypatch: pytest.MonkeyPatch, format_: str) -> None:
     for suffix, found in seeds(format_).items():
         contents = (content for _, content in found)
-        each(f"{SUBJECT}/{format_}", contents, suffix, lambda one, suffix=suffix: check(folder, monkeypatch, format_, suffix, one))  # type: ignore[misc]
+        each(f"{SUBJECT}/{format_}", contents, suffix, partial(check, folder, monkeypatch, format_, suffix))
 
 
-@pytest.mark.parametrize("count", [5, pytest.param(2_000, marks=LONG)])
+@pytest.mark.parametrize("count", [5, pytest.param(500, marks=LONG)])
 @pytest.mark.parametrize("format_", FORMATS)
 def test_changed_files(folder: Path, monkeypatch: pytest.MonkeyPatch, format_: str, count: int) -> None:
     for suffix, found in seeds(format_).items():
         made = mutants(found, count, changed)
-        each(f"{SUBJECT}/{format_}", made, suffix, lambda one, suffix=suffix: check(folder, monkeypatch, format_, suffix, one))  # type: ignore[misc]
+        each(f"{SUBJECT}/{format_}", made, suffix, partial(check, folder, monkeypatch, format_, suffix))
 
 
 def test_every_importer_of_files_has_a_corpus() -> None:
@@ -178,7 +212,7 @@ def check_point(content: bytes) -> None:
         _, draft = radbot.draft_of("radbot:x:1", payload)
         check_draft(draft)
     except InvalidInputError as error:
-        assert str(error)
+        insist_on_sentence(error)
 
 
 @pytest.mark.parametrize("count", [300, pytest.param(100_000, marks=LONG)])
@@ -189,7 +223,7 @@ def test_points_of_radbot(count: int) -> None:
 
 
 async def test_a_bad_point_of_radbot_costs_itself_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    payloads = [
+    payloads: list[dict[str, Any]] = [
         {"text": "tea", "user_id": "ann"},
         {"text": "milk", "user_id": "ann", "session_id": "s" * 600},
         {"text": "rum", "user_id": "ann", "timestamp": 1e300},
@@ -210,7 +244,9 @@ LONG_CHARS = 150_000
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("unit", ["<a ", "<a b='", "<a b=c ", "<!--x>", "<!-- ", "</script", "<![CDATA[", "&#", "<script>", "<"])
+@pytest.mark.parametrize(
+    "unit", ["<a ", "<a b='", "<a b=c ", "<!--x>", "<!-- ", "</script", "<![CDATA[", "&#", "<script>", "<"]
+)
 async def test_a_long_page_takes_no_longer_for_being_malformed(tmp_path: Path, unit: str) -> None:
     for end in ("", ">"):
         (tmp_path / "page.html").write_text(unit * (LONG_CHARS // len(unit)) + end)

@@ -103,9 +103,9 @@ def _modern(content: bytes) -> tuple[bytes, dict[str, str]]:
         "io.modelcontextprotocol/clientInfo": {"name": "fuzz", "version": "1"},
     }
     params["_meta"] = meta
-    for name, value in (("mcp-method", body.get("method")), ("mcp-name", params.get("name", params.get("uri")))):
-        if isinstance(value, str) and value.isascii() and value.isprintable():
-            headers[name] = value
+    named = {"mcp-method": body.get("method"), "mcp-name": params.get("name", params.get("uri"))}
+    fitting = {name: value for name, value in named.items() if isinstance(value, str)}
+    headers |= {name: value for name, value in fitting.items() if value.isascii() and value.isprintable()}
     return json.dumps(body).encode(), headers
 
 
