@@ -6,12 +6,14 @@ import json
 import random
 from collections.abc import Iterable
 from hashlib import blake2b
+from pathlib import Path
 
 import pytest
 
 from memory_core import Draft, InvalidInputError, Memory, MemoryCoreError, MemoryRecord, Where, run_sync
 from memory_core.models import STATES
 from memory_core.transfer.jsonl import export_jsonl, import_jsonl
+from tests.fuzz.conftest import Run, begin, insist_on_what_was_there
 from tests.fuzz.mutating import LONG, changed_bytes, changed_lines, each, insist_on_sentence, kept, mutants
 from tests.storage.embedders import WordEmbedder
 
@@ -92,12 +94,12 @@ def test_the_kept_exports() -> None:
             taken(memory, dict(kept(SUBJECT))[name])  # the seeds are whole
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(4_000, marks=LONG)])
+@pytest.mark.parametrize("count", [40, pytest.param(4_000, marks=LONG)])
 def test_changed_lines(count: int) -> None:
     assert each(SUBJECT, map(sealed, mutants(kept(SUBJECT), count, changed_lines)), ".jsonl", check) == count
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(2_000, marks=LONG)])
+@pytest.mark.parametrize("count", [25, pytest.param(2_000, marks=LONG)])
 def test_changed_bytes_with_and_without_a_last_line_that_fits(count: int) -> None:
     choice = random.Random(5)
 
@@ -105,6 +107,21 @@ def test_changed_bytes_with_and_without_a_last_line_that_fits(count: int) -> Non
         return (sealed(content) if choice.random() < 0.7 else content for content in contents)
 
     assert each(SUBJECT, maybe_sealed(mutants(kept(SUBJECT), count, changed_bytes)), ".jsonl", check) == count
+
+
+@pytest.mark.parametrize("count", [5, pytest.param(500, marks=LONG)])
+def test_the_command_says_it_in_a_sentence(folder: Path, run: Run, count: int) -> None:
+    def command(content: bytes) -> None:
+        (folder / "export.jsonl").write_bytes(content)
+        begin()
+        assert run("import", "export.jsonl", "--words-only") == 2  # Eve's memory is of another store
+        looked = run("import", "export.jsonl", "--words-only", "--file", "new.db", "--dry-run", "--json")
+        assert run("import", "export.jsonl", "--words-only", "--file", "new.db") in {looked, 2}
+        (folder / "new.db").unlink(missing_ok=True)
+        insist_on_what_was_there()
+
+    made = (sealed(content) for content in mutants(kept(SUBJECT), count, changed_lines, seed=11))
+    each(SUBJECT, (*(content for _, content in kept(SUBJECT)), *made), ".jsonl", command)
 
 
 def test_a_line_that_is_no_bytes_is_refused() -> None:

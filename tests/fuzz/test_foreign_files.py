@@ -5,12 +5,11 @@ Databases are kept as SQL, and changed in their cells or in their bytes.
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import random
-import shutil
 import sqlite3
-import sys
 import zipfile
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -19,14 +18,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from memory_adk.radbot import importer as radbot
-from memory_core import Draft, InvalidInputError, Memory, run_sync
+from memory_core import InvalidInputError, Memory
 from memory_core.adapting import ForeignPoint
-from memory_core.app.main import main
+from memory_core.app import moving
+from memory_core.app.formats import IMPORTERS, entry_of
+from memory_core.app.mapping import Keys, Ownership
+from memory_core.app.settings import Settings
+from memory_core.app.showing import as_json
 from memory_core.app.sources.document import document
 from memory_core.app.sources.markdown import markdown
 from memory_core.records.draft_to_record import check_draft
+from tests.fuzz.conftest import Run, begin, insist_on_what_was_there
 from tests.fuzz.mutating import (
     CORPUS,
     HOSTILE,
@@ -68,19 +73,6 @@ WRONG_CELLS = (
     '{"a": [1]}',
     "[" * 3_000,
 )
-HOME = Draft("Eve's own", id="eve", data={"x": 1})
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a memory in which Eve has something, and no settings of the machine."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("FILE", "APP", "USER", "CONFIG"):
-        monkeypatch.delenv(f"MEMORY_CORE_{name}", raising=False)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    with Memory("whole.db", embedder=None) as memory:
-        run_sync(memory.bind(app="private 4711", user="eve").add, HOME)
-    return tmp_path
 
 
 @cache
@@ -154,46 +146,59 @@ def seeds(format_: str) -> dict[str, list[tuple[str, bytes]]]:
     return found
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    """Run the program; a terminal can show all that it prints, and it never reports a defect of its own."""
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
-    with monkeypatch.context() as patched:
-        patched.setattr(sys, "stdout", out)
-        patched.setattr(sys, "stderr", err)
-        code = main(arguments)
-    out.flush()
-    err.seek(0)
-    said = err.read()
-    assert code in {0, 1, 2}, said
-    assert "Traceback" not in said
-    return code
+OWN = Settings(file="memory.db", app="default", user="ann", embedder="none", named_user=True)
+FIELDS = ("user_id", "user", "x", "timestamp", "at", "date", "namespace.1", "key", "value", "type", "n", "topic")
 
 
-def check(folder: Path, monkeypatch: pytest.MonkeyPatch, format_: str, suffix: str, content: bytes) -> None:
+def look(folder: Path, format_: str, suffix: str, content: bytes) -> None:
+    """What a file would become, as the program shows it, once with fields that the command names."""
     source = folder / f"{NAMES.get(format_, 'source')}{suffix}"
     source.write_bytes(content)
-    shutil.copy(folder / "whole.db", folder / "memory.db")
+    choice = random.Random(content)
+    named = Keys(*(choice.choice((None, None, *FIELDS)) for _ in range(5)))
+    importer = entry_of(IMPORTERS, format_)
+    for keys in (Keys(), named):
+        try:
+            seen = asyncio.run(moving._looked(importer(str(source)), Ownership(OWN, keys)))
+            Console(file=io.StringIO()).print(seen.table())
+            assert json.loads(as_json(seen.to_dict())) is not None
+            seen.insist_on_one_person(Ownership(OWN).default)
+        except InvalidInputError as error:
+            insist_on_sentence(error)
+
+
+def check(folder: Path, run: Run, format_: str, suffix: str, content: bytes) -> None:
+    """A look by the program, and a move."""
+    source = folder / f"{NAMES.get(format_, 'source')}{suffix}"
+    source.write_bytes(content)
+    begin()
     arguments = ("move", str(source), "--format", format_, "--words-only", "--user", "ann")
-    looked = run(monkeypatch, *arguments, "--dry-run")
-    assert run(monkeypatch, *arguments, "--yes", "--json") == looked
-    with Memory("memory.db", embedder=None) as memory:
-        records = run_sync(memory.bind(app="private 4711", user="eve").list).records
-        assert [(record.id, record.text, record.data) for record in records] == [("eve", "Eve's own", {"x": 1})]
+    looked = run(*arguments, "--dry-run")
+    assert run(*arguments, "--yes", "--json") == looked
+    insist_on_what_was_there()
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_the_kept_files(folder: Path, monkeypatch: pytest.MonkeyPatch, format_: str) -> None:
+def test_the_kept_files(folder: Path, run: Run, format_: str) -> None:
     for suffix, found in seeds(format_).items():
         contents = (content for _, content in found)
-        each(f"{SUBJECT}/{format_}", contents, suffix, partial(check, folder, monkeypatch, format_, suffix))
+        each(f"{SUBJECT}/{format_}", contents, suffix, partial(check, folder, run, format_, suffix))
 
 
-@pytest.mark.parametrize("count", [5, pytest.param(500, marks=LONG)])
+@pytest.mark.parametrize("count", [30, pytest.param(4_000, marks=LONG)])
 @pytest.mark.parametrize("format_", FORMATS)
-def test_changed_files(folder: Path, monkeypatch: pytest.MonkeyPatch, format_: str, count: int) -> None:
+def test_changed_files(folder: Path, format_: str, count: int) -> None:
     for suffix, found in seeds(format_).items():
         made = mutants(found, count, changed)
-        each(f"{SUBJECT}/{format_}", made, suffix, partial(check, folder, monkeypatch, format_, suffix))
+        each(f"{SUBJECT}/{format_}", made, suffix, partial(look, folder, format_, suffix))
+
+
+@pytest.mark.parametrize("count", [1, pytest.param(100, marks=LONG)])
+@pytest.mark.parametrize("format_", FORMATS)
+def test_changed_files_through_the_program(folder: Path, run: Run, format_: str, count: int) -> None:
+    for suffix, found in seeds(format_).items():
+        made = mutants(found, count, changed, seed=11)
+        each(f"{SUBJECT}/{format_}", made, suffix, partial(check, folder, run, format_, suffix))
 
 
 def test_every_importer_of_files_has_a_corpus() -> None:
