@@ -7,6 +7,8 @@ import random
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cache
+from typing import Any
 
 import pytest
 
@@ -132,6 +134,13 @@ def test_changed_texts(count: int) -> None:
     assert each(SUBJECT, mutants(kept(SUBJECT), count, changed_bytes), ".txt", check) == count
 
 
+@cache
+def plain() -> dict[str, Any]:
+    """The fields of some memory."""
+    with Memory(":memory:", embedder=None) as memory:
+        return run_sync(memory.bind(user="ann").add, "x").to_dict()
+
+
 @pytest.mark.parametrize("start", range(0, 0x11_0000 if TORTURE else 0x3000, 0x1000))
 def test_every_character_in_a_text_and_a_name(start: int) -> None:
     """Each character of Unicode that can be stored, between letters, in a line of its own memory."""
@@ -139,16 +148,8 @@ def test_every_character_in_a_text_and_a_name(start: int) -> None:
     names = ["x".join(chars[at : at + 100]) for at in range(0, len(chars), 100)]
     records = [
         MemoryRecord.from_dict(
-            {**TEMPLATE, "id": str(number), "text": name, "author": name, "kind": name, "data": {"user": name}}
+            {**plain(), "id": str(number), "text": name, "author": name, "kind": name, "data": {"user": name}}
         )
         for number, name in enumerate(names)
     ]
     insist_on_lists(records)
-
-
-def _template() -> dict[str, object]:
-    with Memory(":memory:", embedder=None) as memory:
-        return run_sync(memory.bind(user="ann").add, "x").to_dict()
-
-
-TEMPLATE = _template()

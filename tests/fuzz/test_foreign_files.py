@@ -248,7 +248,7 @@ LONG_CHARS = 150_000
 """So many of them took an importer minutes or hours, where each of them made it read the rest again."""
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "unit", ["<a ", "<a b='", "<a b=c ", "<!--x>", "<!-- ", "</script", "<![CDATA[", "&#", "<script>", "<"]
 )
@@ -258,7 +258,7 @@ async def test_a_long_page_takes_no_longer_for_being_malformed(tmp_path: Path, u
         assert [item async for item in document(str(tmp_path / "page.html"))]
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("unit", ["#", " ", " #", "- a\n", "a: b\n", "`", "```\n", "["])
 async def test_long_notes_take_no_longer_for_being_odd(tmp_path: Path, unit: str) -> None:
     for start in ("# x", "---\na: [", "---\na:\n"):
