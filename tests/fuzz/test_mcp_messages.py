@@ -17,7 +17,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
-from memory_core import Draft, Memory
+from memory_core import BoundMemory, Draft, Memory, SharedMemory
 from memory_mcp import http_app, memory_server
 from tests.fuzz.mutating import LONG, Mutator, Seeds, changed_bytes, changed_json, kept, mutants, tried
 from tests.storage.embedders import WordEmbedder
@@ -37,12 +37,25 @@ INITIALIZE = {
 
 @pytest.fixture
 async def memory() -> AsyncIterator[Memory]:
-    """A memory in which Eve, who does not call, has something."""
+    """A memory in which Eve, who does not call, has something, and the readers of a wiki, who may not write."""
     async with Memory(":memory:", embedder=WordEmbedder()) as memory:
-        await memory.bind(app="demo", user="eve").add(Draft(SECRET, id="tide", source_key="memory_store:tide"))
+        kept_whole = {
+            "eve": Draft(SECRET, id="tide", source_key="memory_store:tide"),
+            "wiki": Draft("a page", id="wiki 1"),
+        }
+        for user, draft in kept_whole.items():
+            await memory.bind(app="demo", user=user).add(draft)
         yield memory
-        (record,) = (await memory.bind(app="demo", user="eve").list()).records
-        assert (record.id, record.text, record.version) == ("tide", SECRET, 1)
+        for user, draft in kept_whole.items():
+            (record,) = (await memory.bind(app="demo", user=user).list()).records
+            assert (record.id, record.text, record.version) == (draft.id, draft.text, 1)
+
+
+def reach(memory: Memory, shape: str) -> BoundMemory | SharedMemory:
+    """What Ann reaches."""
+    ann = memory.bind(app="demo", user="ann")
+    spaces = {name: memory.bind(app="demo", user=name) for name in ("team", "wiki")}
+    return SharedMemory(ann, spaces, writable=["team"]) if shape == "shared" else ann
 
 
 @pytest.fixture(autouse=True)
@@ -173,11 +186,10 @@ async def called(client: Client, content: bytes) -> None:
     assert SECRET not in json.dumps(result.structured_content)
 
 
-@pytest.mark.parametrize("skynet", [False, True])
-@pytest.mark.parametrize("count", [200, pytest.param(10_000, marks=LONG)])
-async def test_changed_arguments(memory: Memory, count: int, *, skynet: bool) -> None:
-    server = memory_server(memory.bind(app="demo", user="ann"), skynet=skynet)
-    async with Client(server) as client:
+@pytest.mark.parametrize("shape", ["alone", "skynet", "shared"])
+@pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=LONG)])
+async def test_changed_arguments(memory: Memory, count: int, shape: str) -> None:
+    async with Client(memory_server(reach(memory, shape), skynet=shape == "skynet")) as client:
         for content in (*(content for _, content in CALLS), *_with_stores(CALLS, count, changed_json)):
             with tried(SUBJECT, content, ".json"):
                 await called(client, content)
