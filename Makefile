@@ -36,7 +36,7 @@ check-fast: $(VENV)/.dev  ## `make test` without slow tests and coverage
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync static
 	$(PY) -m pytest -m "not process and not slow" $(PYTEST_ARGS)
 
-torture: $(VENV)/.dev  ## crashes, forks, shared and dropped memories by the hundred, and the table of faults; takes some minutes
+torture: $(VENV)/.dev  ## crashes, forks, shared and dropped memories by the hundred, fuzzing, and the table of faults; takes some minutes
 	TORTURE=1 $(PY) -m pytest -m torture -n 2 --dist worksteal -rfEs $(PYTEST_ARGS)
 	$(PY) -m tests.storage.faults.matrix
 

@@ -17,9 +17,12 @@ try:
     from mcp.server.context import ServerRequestContext
     from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+    from mcp.shared.exceptions import MCPError
     from mcp_types import (
+        INVALID_PARAMS,
         CallToolResult,
         EmptyResult,
+        GetPromptResult,
         InputRequiredResult,
         LoggingLevel,
         LoggingMessageNotification,
@@ -62,6 +65,15 @@ class LoggingServer(MCPServer[Any]):
             raise
         await self._tell(context, "debug", f"{name} took {1_000 * (time.perf_counter() - begun):.0f} ms")
         return result
+
+    @override
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        known = [prompt.name for prompt in await self.list_prompts()]
+        if name not in known:  # the SDK would log a crash, and answer with an internal error
+            raise MCPError(INVALID_PARAMS, f"there is no prompt {name!r:.80}; there is {', '.join(known)}")
+        return await super().get_prompt(name, arguments, context)
 
     async def _set_level(self, context: ServerRequestContext[Any, Any], params: SetLevelRequestParams) -> EmptyResult:
         client = context.session.client_params

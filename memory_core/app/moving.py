@@ -18,6 +18,7 @@ from memory_core.app.intake import carry
 from memory_core.app.mapping import PERSON_KEYS, Keys, Ownership
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft, Scope
+from memory_core.records.draft_to_record import check_draft
 from memory_core.transfer.foreign_values import fields_of, name_of
 from memory_core.transfer.formats import Found, Importer, Refused
 
@@ -169,6 +170,7 @@ async def _looked(found: AsyncIterator[Found | Refused], ownership: Ownership) -
             continue
         try:
             owner, draft = ownership.of(item)
+            check_draft(draft)
         except InvalidInputError:
             continue
         look.shares[owner].add(draft)

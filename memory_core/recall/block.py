@@ -41,7 +41,7 @@ def line_of(turns: Sequence[Line], longest: int, options: RecallOptions) -> str:
     if form is not None:
         return f"- {' / '.join(part for turn in turns for part in _parts(turn, longest, form))}"
     label = None if options.label is None else options.label(turns[0].record)
-    space = [] if label is None else [f"[{_plain(label)}]"]
+    space = [] if label is None else [f"[{shown_name(label)}]"]
     said = [part for turn in turns for part in (*_validity(turn.record), *_parts(turn, longest, None))]
     return " ".join(["-", *space, *said])
 
@@ -96,11 +96,11 @@ def _speaker(record: MemoryRecord) -> str:
     """The author, and the role unless the author is a person."""
     if record.author is None:
         return record.role or ""
-    name = _plain(record.author)
+    name = shown_name(record.author)
     return name if record.role in (None, "user", record.author.casefold()) else f"{name} ({record.role})"
 
 
-def _plain(name: str) -> str:
+def shown_name(name: str) -> str:
     """A name as it is, or quoted if it is long or has unusual characters."""
     plain = _PLAIN_NAME.fullmatch(name) and len(name) <= _MAX_NAME_CHARS
     return name if plain else f'"{printable(name, _MAX_NAME_CHARS)}"'

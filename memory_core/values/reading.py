@@ -60,8 +60,9 @@ def _read_one_of(hint: Any, value: object, name: str) -> Any:
     for kind in kinds[:-1]:
         try:
             return read(kind, value, name)
-        except InvalidInputError:
-            continue
+        except InvalidInputError as error:
+            if isinstance(error.__cause__, RecursionError):
+                raise  # no other type would accept it, nor say why
     return read(kinds[-1], value, name)
 
 

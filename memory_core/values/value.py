@@ -45,18 +45,22 @@ class Value:
         """Restore a value from `to_dict`; missing fields take their default, and sequences become tuples.
 
         Raises:
-            InvalidInputError: A field is unknown, required but missing, or of another type; the message names it.
+            InvalidInputError: A field is unknown, required but missing, of another type, or nested too deeply; the
+                message names it.
         """
         if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # untrusted JSON
             raise InvalidInputError(f"a {cls.__name__} is made from a JSON object, not from {shown(given)}")
         hints, known = hints_of(cls), {each.name: each for each in _fields(cls)}
-        unknown = sorted(set(given) - set(known))
+        unknown = [name for name in given if name not in known]
         if unknown:
             raise InvalidInputError(f"a {cls.__name__} has no {shown(unknown[0])}; it has {', '.join(known)}")
         missing = [name for name, each in known.items() if name not in given and _default(each) is MISSING]
         if missing:
             raise InvalidInputError(f"a {cls.__name__} needs {missing[0]!r}")
-        return cls(**{name: read(hints[name], value, f"{cls.__name__}.{name}") for name, value in given.items()})
+        try:
+            return cls(**{name: read(hints[name], value, f"{cls.__name__}.{name}") for name, value in given.items()})
+        except RecursionError as cause:
+            raise InvalidInputError(f"a {cls.__name__} is nested too deeply, or contains itself; flatten it") from cause
 
     if not TYPE_CHECKING:  # else every name would be an attribute, and every value a sequence
 

@@ -112,7 +112,11 @@ GROUPS: Final = (AnyOf, AllOf, NoneOf)
 def _moments(value: object) -> object:
     """Convert a text, or the texts of a list, to datetimes; others are left to `check_where`, which refuses them."""
     if isinstance(value, list | tuple):
-        return tuple(_moments(each) for each in cast("Sequence[object]", value))
+        return tuple(_moment(each) for each in cast("Sequence[object]", value))
+    return _moment(value)
+
+
+def _moment(value: object) -> object:
     try:
         return datetime.fromisoformat(value) if isinstance(value, str) else value
     except ValueError:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from memory_core import Draft, InvalidInputError, Memory, QdrantServer
-from memory_core.adapting import USER_QUERY, ForeignPoint, foreign_points, on_core
+from memory_core import Draft, InvalidInputError, Memory, QdrantServer, utc_now
+from memory_core.adapting import USER_QUERY, ForeignPoint, complete, foreign_points, on_core
 
 COLLECTION: Final = "agent_memory"
 """RadBot's default collection."""
@@ -60,7 +60,7 @@ async def _remember(memory: Memory, app: str, collection: str, page: list[Foreig
     for point in page:
         try:
             user, draft = draft_of(f"radbot:{collection}:{point.id}", point.payload)
-            memory.bind(app=app, user=user)
+            complete(draft, memory.bind(app=app, user=user).scope, utc_now())
         except InvalidInputError as error:
             done.refused[point.id] = str(error)
         else:
@@ -93,12 +93,11 @@ def draft_of(source_key: str, payload: Mapping[str, Any]) -> tuple[str, Draft]:
 
 
 def _moment(value: Any) -> datetime | None:
-    if isinstance(value, int | float):
-        return datetime.fromtimestamp(value, UTC)
-    if not isinstance(value, str):
+    if not isinstance(value, int | float | str):
         return None
     try:
-        moment = datetime.fromisoformat(value)
-    except ValueError as error:
-        raise InvalidInputError(f"its timestamp {value!r} is not an ISO time") from error
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        wanted = "an ISO time" if isinstance(value, str) else "a time in seconds since 1970"
+        raise InvalidInputError(f"its timestamp {value!r:.80} is not {wanted}") from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

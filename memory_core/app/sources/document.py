@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Final
@@ -23,6 +25,7 @@ _INLINE: Final = frozenset(
 )
 """Tags inside a line; all others end it."""
 _SILENT: Final = frozenset({"script", "style", "template", "noscript"})
+_TAG: Final = re.compile(r"<[^<>]*>")
 
 
 async def document(source: str) -> AsyncIterator[Found | Refused]:
@@ -83,7 +86,7 @@ def _parts(text: str) -> Iterator[tuple[int, str]]:
 def _text_of(html: str) -> str:
     reader = _Html()
     reader.feed(html)
-    reader.close()
+    reader.end()
     lines = (" ".join(line.split()) for line in "".join(reader.found).split("\n"))
     return "\n".join(line for line in lines if line)
 
@@ -106,6 +109,12 @@ class _Html(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.found += [] if self._silent else [data.replace("\n", " ")]
+
+    def end(self) -> None:
+        """Read what follows a tag or a comment that has no end. `close` would look for its end again from each `<`,
+        which takes hours for a megabyte."""
+        rest, self.rawdata = self.rawdata, ""
+        self.handle_data(unescape(_TAG.sub(" ", rest)))
 
     def parse_marked_section(self, i: int, report: int = 1) -> int:
         """Skip `<![...>`, as browsers do; the parser of the standard library fails at an unknown one."""

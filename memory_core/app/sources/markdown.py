@@ -21,7 +21,7 @@ from memory_core.transfer.formats import Found, Refused
 
 SUFFIXES: Final = frozenset({".md", ".markdown"})
 _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})")
-_HEADING: Final = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*$")
+_HEADING: Final = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*)$")
 _FIELD: Final = re.compile(r"^([A-Za-z][\w -]*):[ \t]*(.*)$")
 _ITEM: Final = re.compile(r"^[ \t]*-[ \t]+(.*)$")
 _TIMES: Final = ("date", "created", "created_at", "updated")
@@ -107,7 +107,9 @@ def _front_matter(text: str) -> tuple[_Fields, str]:
     for line in head.split("\n"):
         if (item := _ITEM.match(line)) and name:
             before = fields[name]
-            fields[name] = [*(before if isinstance(before, list) else []), _unquoted(item[1])]
+            items = before if isinstance(before, list) else []
+            items.append(_unquoted(item[1]))
+            fields[name] = items
         elif found := _FIELD.match(line):
             name = found[1].strip()
             value = found[2].strip()
@@ -122,6 +124,11 @@ def _listed(value: str) -> list[str]:
 def _unquoted(value: str) -> str:
     value = value.strip()
     return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
+
+
+def _title(heading: str) -> str:
+    """A heading without the marks that may close it; a pattern would try each of a line's spaces as their beginning."""
+    return heading.rstrip("#").rstrip(" \t")
 
 
 def _sections(body: str) -> Iterator[_Section]:
@@ -140,7 +147,7 @@ def _sections(body: str) -> Iterator[_Section]:
             return
         if heading is not None:
             depth = len(heading[1])
-            headings = [*(outer for outer in headings if outer[0] < depth), (depth, heading[2])]
+            headings = [*(outer for outer in headings if outer[0] < depth), (depth, _title(heading[2]))]
         elif mark := _FENCE.match(line):
             fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
         lines.append(line)

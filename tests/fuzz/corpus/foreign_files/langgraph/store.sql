@@ -1,0 +1,25 @@
+BEGIN TRANSACTION;
+CREATE TABLE store (
+    -- 'prefix' represents the doc's 'namespace'
+    prefix text NOT NULL,
+    key text NOT NULL,
+    value text NOT NULL,
+    created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
+    updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP, expires_at TIMESTAMP, ttl_minutes REAL,
+    PRIMARY KEY (prefix, key)
+);
+INSERT INTO "store" VALUES('users.ann','tea',X'7B2274657874223A22416E6E206472696E6B73206A61736D696E6520746561222C226E223A5B312C7B2261223A6E756C6C7D5D7D','2026-11-27 19:16:34','2026-11-27 19:16:34',NULL,NULL);
+INSERT INTO "store" VALUES('memories','home',X'7B22636F6E74656E74223A22416E6E206C6976657320696E20526F6D65227D','2026-11-27 19:16:34','2026-11-27 19:16:34',NULL,NULL);
+INSERT INTO "store" VALUES('a.b','k',X'7B2278223A7B2279223A227A227D7D','2026-11-27 19:16:34','2026-11-27 19:16:34',NULL,NULL);
+CREATE TABLE store_migrations (
+                    v INTEGER PRIMARY KEY
+                );
+INSERT INTO "store_migrations" VALUES(0);
+INSERT INTO "store_migrations" VALUES(1);
+INSERT INTO "store_migrations" VALUES(2);
+INSERT INTO "store_migrations" VALUES(3);
+INSERT INTO "store_migrations" VALUES(4);
+CREATE INDEX store_prefix_idx ON store (prefix);
+CREATE INDEX idx_store_expires_at ON store (expires_at)
+WHERE expires_at IS NOT NULL;
+COMMIT;
