@@ -44,6 +44,15 @@ CROSSINGS: Final = {
     threading.Thread.start.__code__: "start a thread",
 }
 
+BY_CHANCE: Final = frozenset(
+    {
+        ("threads.py", "yield_now"),  # long work yields after some milliseconds
+        ("group_commit.py", "_serve"),  # the next write has arrived before the commit has quite ended
+        ("thread.py", "_adjust_thread_count"),  # no thread of the executor is idle yet
+    }
+)
+"""File and name of functions whose crossings are not counted, because they depend on how fast the machine is."""
+
 
 class Counts(NamedTuple):
     """The work of one operation."""
@@ -130,7 +139,7 @@ class Counter:
             function = self._known.get(id(frame.f_code)) or self._function(frame.f_code)
             if function.is_counted and frame.f_lasti <= function.start:
                 self._called.append(function.name)
-            elif function.crossing is not None and not _is_nobodys(frame):
+            elif function.crossing is not None and not _is_by_chance(frame):
                 self._crossed.append(function.crossing)
 
     def _function(self, code: CodeType) -> _Function:
@@ -160,12 +169,7 @@ class _Function:
         return next((each.offset for each in dis.get_instructions(code) if each.opname == "RESUME"), -1)
 
 
-def _is_nobodys(frame: FrameType) -> bool:
-    """Whether a crossing depends on how fast the machine is: long work yields after some milliseconds, and an executor
-    starts a thread if none is idle yet."""
+def _is_by_chance(frame: FrameType) -> bool:
+    """Whether a crossing depends on how fast the machine is."""
     caller = frame.f_back
-    if caller is None:
-        return False
-    if frame.f_code is WAKE:
-        return caller.f_code.co_name == "yield_now"
-    return frame.f_code is threading.Thread.start.__code__ and caller.f_code.co_name == "_adjust_thread_count"
+    return caller is not None and (Path(caller.f_code.co_filename).name, caller.f_code.co_name) in BY_CHANCE

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-import asyncio
-import random
-from collections.abc import Awaitable, Callable
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from memory_core import BoundMemory
 from tests.budget.counting import Counter
 from tests.budget.measuring import Counted, Measuring, Work, opened
 from tests.budget.operations import sentences
 
+if TYPE_CHECKING:
+    from google.adk.events.event import Event
+
 LENGTHS: Final = (20, 200)
 """Messages of the conversation before the turn."""
+_BATCH: Final = 90
+"""Messages handed over at once; an MCP client may hand over 100."""
 
 
 class Client(Protocol):
     """A conversation in a framework."""
 
-    def parts(self, question: str, answer: str) -> dict[str, Work]:
+    async def go_on(self, said: Sequence[str]) -> None:
+        """Go on with a question and an answer in turn, in as few calls as possible."""
+        ...
+
+    def turn(self, question: str, answer: str) -> dict[str, Work]:
         """What one turn consists of, in order."""
         ...
 
@@ -36,7 +44,13 @@ class Spade:
         self._behaviour = Hearing()
         self._behaviour.set_agent(Plain(BOT, "secret", memory=handle))
 
-    def parts(self, question: str, answer: str) -> dict[str, Work]:
+    async def go_on(self, said: Sequence[str]) -> None:
+        for question, answer in pairs(said):
+            works = self.turn(question, answer)
+            await works["receive"]()
+            await works["send"]()
+
+    def turn(self, question: str, answer: str) -> dict[str, Work]:
         from spade.message import Message
 
         from memory_spade.conversation import MESSAGE_ID
@@ -57,57 +71,92 @@ class Spade:
 
 
 class Adk:
-    """The service gets the events of each turn, and the whole session from a client that adds it again."""
+    """The service, which gets the events of each turn."""
 
     def __init__(self, handle: BoundMemory) -> None:
-        from google.adk.events.event import Event
-
         from memory_adk import MemoryService
 
         self._service = MemoryService(handle)
-        self._events: list[Event] = []
+        self._number = 0
 
-    def parts(self, question: str, answer: str) -> dict[str, Work]:
+    async def go_on(self, said: Sequence[str]) -> None:
+        await self._add(said)
+
+    def turn(self, question: str, answer: str) -> dict[str, Work]:
+        return {
+            "search": lambda: self._service.search_memory(app_name="budget", user_id="ann", query=question),
+            "add events": lambda: self._add([question, answer]),
+        }
+
+    async def _add(self, said: Sequence[str]) -> None:
+        await self._service.add_events_to_memory(
+            app_name="budget", user_id="ann", session_id="monday", events=[self._event(text) for text in said]
+        )
+
+    def _event(self, text: str) -> Event:
         from google.adk.events.event import Event
         from google.genai import types
 
-        new = [
-            Event(
-                id=f"event {len(self._events) + n}",
-                invocation_id=f"turn {len(self._events) // 2}",
-                author=author,
-                timestamp=1_700_000_000.0 + len(self._events) + n,
-                content=types.Content(role=role, parts=[types.Part(text=text)]),
-            )
-            for n, (author, role, text) in enumerate((("user", "user", question), ("helper", "model", answer)))
-        ]
-        self._events += new
-        of = {"app_name": "budget", "user_id": "ann"}
-        return {
-            "search": lambda: self._service.search_memory(**of, query=question),
-            "add events": lambda: self._service.add_events_to_memory(**of, session_id="monday", events=new),
-        }
-
-    def again(self) -> Work:
-        """Add the whole session, nothing of which is new."""
-        from google.adk.sessions.session import Session
-
-        session = Session(id="monday", app_name="budget", user_id="ann", events=list(self._events))
-        return lambda: self._service.add_session_to_memory(session)
+        number, self._number = self._number, self._number + 1
+        author, role = (("user", "user"), ("helper", "model"))[number % 2]
+        return Event(
+            id=f"event {number}",
+            invocation_id=f"turn {number // 2}",
+            author=author,
+            timestamp=1_700_000_000.0 + number,
+            content=types.Content(role=role, parts=[types.Part(text=text)]),
+        )
 
 
-class Chain:
-    """A chain with a memory."""
+class Session(Adk):
+    """The service, which gets the whole session of a runner again and again."""
 
-    def __init__(self, handle: BoundMemory, **options: Any) -> None:
+    def __init__(self, handle: BoundMemory) -> None:
+        super().__init__(handle)
+        self._events: list[Event] = []
+
+    def turn(self, question: str, answer: str) -> dict[str, Work]:
+        return {"add the session": lambda: self._add([question, answer])}
+
+    async def _add(self, said: Sequence[str]) -> None:
+        from google.adk.sessions import session
+
+        self._events += [self._event(text) for text in said]
+        await self._service.add_session_to_memory(
+            session.Session(id="monday", app_name="budget", user_id="ann", events=self._events)
+        )
+
+
+class History:
+    """The history of LangChain, as a chain of one's own uses it."""
+
+    def __init__(self, handle: BoundMemory) -> None:
+        from memory_langchain import MemoryChatMessageHistory
+
+        self._history = MemoryChatMessageHistory(handle, session_id="monday")
+
+    async def go_on(self, said: Sequence[str]) -> None:
+        from langchain_core.messages import AIMessage, HumanMessage
+
+        await self._history.aadd_messages([(HumanMessage, AIMessage)[n % 2](text) for n, text in enumerate(said)])
+
+    def turn(self, question: str, answer: str) -> dict[str, Work]:
+        return {"read": self._history.aget_messages, "add": lambda: self.go_on([question, answer])}
+
+
+class Chain(History):
+    """A chain of LangChain that shows its model the whole conversation."""
+
+    def __init__(self, handle: BoundMemory, history_limit: int | None = None) -> None:
         from memory_langchain import with_memory
         from memory_langchain.testing import ScriptedChatModel
 
+        super().__init__(handle)
         self._answer = ""
         model = ScriptedChatModel(script=lambda _: self._answer)
-        self._chain = with_memory(model, handle, session_id="monday", **options)
+        self._chain = with_memory(model, handle, session_id="monday", history_limit=history_limit)
 
-    def parts(self, question: str, answer: str) -> dict[str, Work]:
+    def turn(self, question: str, answer: str) -> dict[str, Work]:
         self._answer = answer
         return {"invoke": lambda: self._chain.ainvoke(question)}
 
@@ -119,21 +168,6 @@ class Window(Chain):
         super().__init__(handle, history_limit=10)
 
 
-class History:
-    """The history of LangChain, as a chain of one's own uses it."""
-
-    def __init__(self, handle: BoundMemory) -> None:
-        from memory_langchain import MemoryChatMessageHistory
-
-        self._history = MemoryChatMessageHistory(handle, session_id="monday")
-
-    def parts(self, question: str, answer: str) -> dict[str, Work]:
-        from langchain_core.messages import AIMessage, HumanMessage
-
-        messages = [HumanMessage(question), AIMessage(answer)]
-        return {"read": self._history.aget_messages, "add": lambda: self._history.aadd_messages(messages)}
-
-
 class Mcp:
     """A client that hands over each turn."""
 
@@ -142,11 +176,14 @@ class Mcp:
 
         self._server = memory_server(handle)
 
-    def parts(self, question: str, answer: str) -> dict[str, Work]:
-        said = [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
+    async def go_on(self, said: Sequence[str]) -> None:
+        messages = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(said)]
+        await self._call("memory_remember", messages=messages, session="monday")
+
+    def turn(self, question: str, answer: str) -> dict[str, Work]:
         return {
             "recall": lambda: self._call("memory_recall", query=question),
-            "remember": lambda: self._call("memory_remember", messages=said, session="monday"),
+            "remember": lambda: self.go_on([question, answer]),
         }
 
     async def _call(self, tool: str, **arguments: Any) -> None:
@@ -157,25 +194,53 @@ class Mcp:
         assert not result.is_error, result.content
 
 
-CLIENTS = {"spade": Spade, "adk": Adk, "chain": Chain, "window": Window, "history": History, "mcp": Mcp}
+CLIENTS: Final[Mapping[str, tuple[str, Callable[[BoundMemory], Client]]]] = {
+    "SPADE": ("spade", Spade),
+    "ADK": ("google.adk", Adk),
+    "ADK session": ("google.adk", Session),
+    "LangChain history": ("langchain_core", History),
+    "LangChain chain": ("langchain_core", Chain),
+    "LangChain chain with a window": ("langchain_core", Window),
+    "MCP": ("mcp", Mcp),
+}
+"""By name the package that has to be installed, and the client."""
 
 
-async def count_turns(counter: Counter, folder: Path, lengths=LENGTHS) -> dict[str, Counted]:
+async def count_turns(counter: Counter, folder: Path, lengths: Sequence[int] = LENGTHS) -> dict[str, Counted]:
+    """By name the work of each part of a turn after so many messages, in every framework that is installed."""
     found: dict[str, Counted] = {}
-    for name, make in CLIENTS.items():
+    for name, (package, make) in CLIENTS.items():
+        if not _is_installed(package):
+            continue
         path = folder / f"{name}.db"
         async with opened(path) as memory:
-            measuring = Measuring(counter, memory, path)
-            client = make(memory.bind(app="budget", user="ann"))
-            said = sentences(max(lengths) + 2, 7)
-            for at in range(0, len(said), 2):
-                parts = client.parts(said[at], said[at + 1])
-                counting = at in lengths
-                for part, work in parts.items():
-                    if counting:
-                        found[f"{name} {part} {at}"] = await measuring.count(work)
-                    else:
-                        await work()
-                if at in lengths and isinstance(client, Adk):
-                    found[f"{name} again {at}"] = await measuring.count(client.again())
+            with counter.unseen():  # importing a framework
+                measuring, client = Measuring(counter, memory, path), make(memory.bind(app="budget", user="ann"))
+            gc.freeze()  # so that the many objects of frameworks are not searched at every count
+            said, stored = sentences(max(lengths) + 2, 7), 0
+            for length in lengths:
+                with counter.unseen():
+                    for start in range(stored, length - 2, _BATCH):
+                        await client.go_on(said[start : min(start + _BATCH, length - 2)])
+                await _turn(measuring, client, said[length - 2 : length])  # brings everything up to date
+                parts = await _turn(measuring, client, said[length : length + 2])
+                found |= {f"{name}: {part}, after {length} messages": each for part, each in parts.items()}
+                stored = length + 2
     return found
+
+
+async def _turn(measuring: Measuring, client: Client, said: Sequence[str]) -> dict[str, Counted]:
+    ((question, answer),) = pairs(said)
+    return {part: await measuring.count(work) for part, work in client.turn(question, answer).items()}
+
+
+def pairs(said: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each question with its answer."""
+    return zip(said[::2], said[1::2], strict=True)
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # not even the package around it
+        return False
