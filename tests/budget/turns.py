@@ -16,7 +16,7 @@ from tests.budget.operations import sentences
 if TYPE_CHECKING:
     from google.adk.events.event import Event
 
-LENGTHS: Final = (20, 200)
+LENGTHS: Final = (20, 200, 400)
 """Messages of the conversation before the turn."""
 _BATCH: Final = 90
 """Messages handed over at once; an MCP client may hand over 100."""
