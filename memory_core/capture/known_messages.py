@@ -130,7 +130,7 @@ def _follows(scope: Scope, last: Sequence[MemoryRecord], at: int) -> bool:
     if kind_of_key(record.source_key) != "said":
         return True
     keys = (source_key(record.session or "", previous, _said(record, timed=timed)) for timed in (False, True))
-    return record.source_key in {within(scope, key) for key in keys}
+    return any(within(scope, key) == record.source_key for key in keys)  # mostly the first, and hashing takes time
 
 
 def _deleted_before(
