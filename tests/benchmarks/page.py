@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -25,6 +26,7 @@ from memory_core.app.serve.served import Served
 
 ROUNDS = 31
 BATCH = 5_000
+Call = Callable[[], Awaitable[object]]
 TYPED = ("wh", "where is", "where is the key", "where is the key of room 7")
 
 
@@ -36,7 +38,7 @@ async def fill(ann: BoundMemory, count: int) -> None:
         )
 
 
-async def milliseconds(call: Callable[[], Awaitable[object]]) -> float:
+async def milliseconds(call: Call) -> float:
     """How long a call takes."""
     start = time.perf_counter()
     await call()
@@ -56,15 +58,12 @@ async def measure(memory: Memory) -> None:
             answer = await browser.get("/o/default/ann", params={"q": query}, headers=headers)
             assert answer.status_code == 200, answer.text
 
-        pairs: dict[str, tuple[Callable[[], Awaitable[object]], Callable[[], Awaitable[object]]]] = {
-            "first page": (lambda: page("", "false"), lambda: ann.list(limit=20)),
-            **{
-                f"typed {text!r}": (
-                    lambda text=text: page(text, "true"),
-                    lambda text=text: ann.search(text, limit=20),
-                )
-                for text in TYPED
-            },
+        def typing(text: str) -> tuple[Call, Call]:
+            return partial(page, text, "true"), partial(ann.search, text, limit=20)
+
+        pairs: dict[str, tuple[Call, Call]] = {
+            "first page": (partial(page, "", "false"), partial(ann.list, limit=20)),
+            **{f"typed {text!r}": typing(text) for text in TYPED},
         }
         for name, (through_page, by_itself) in pairs.items():
             times = [(await milliseconds(through_page), await milliseconds(by_itself)) for _ in range(ROUNDS)]

@@ -1,4 +1,4 @@
-"""Counts the work of an operation: SQL statements, crossings between threads, and Python calls. It never looks at a clock.
+"""Counts the work of an operation: SQL statements, crossings between threads, and Python calls; never time.
 
 The seams are public ones of Python, so nothing is replaced and nothing is patched:
 
@@ -69,7 +69,6 @@ class Counts(NamedTuple):
     def less(self, other: Counts) -> Counts:
         """The difference."""
         return Counts(*(one - two for one, two in zip(self, other, strict=True)))
-
 
 
 class Counter:
