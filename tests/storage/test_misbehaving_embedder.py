@@ -120,3 +120,30 @@ def test_a_vector_in_a_file_of_somebody_else_wins_nothing_by_its_length(tmp_path
             hits = run_sync(memory.bind(user="ann").search, "black tea", mode="vector", floor=False)
             assert hits[0].record.text == "black tea"
             assert max(hit.score for hit in hits) <= 1.01
+
+
+class GivingUp(WordEmbedder):
+    """Waits, and answers a cancellation with an error, as a task group does before Python 3.13 if its task has failed
+    in the same moment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def embed_documents(self, texts: Any) -> Any:
+        self.asked.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise EmbeddingError("the model is gone") from None
+
+
+async def test_an_error_that_hides_a_cancellation_does_not_keep_a_memory_from_closing(tmp_path: Path) -> None:
+    embedder = GivingUp()
+    memory = Memory(tmp_path / "m.db", embedder=embedder)
+    await memory.bind(user="ann").add("Ann keeps bees", embed="later")
+    await asyncio.wait_for(embedder.asked.wait(), 60)
+    await asyncio.wait_for(memory.close(), 60)
+    async with Memory(tmp_path / "m.db", embedder=WordEmbedder()) as memory:
+        ann = memory.bind(user="ann")
+        assert [hit.record.text for hit in await ann.search("bees")] == ["Ann keeps bees"]

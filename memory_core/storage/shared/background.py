@@ -9,6 +9,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from memory_core.concurrency.loop import is_cancelled
 from memory_core.errors import EmbeddingError, StorageError, reason_for_log
 
 logger = logging.getLogger(__name__)
@@ -50,13 +51,13 @@ class BackgroundTask:
         self._wake.clear()
 
     async def close(self) -> None:
-        """Stop; the next process does the remaining work."""
+        """Stop, even if the work answers a cancellation with an error; the next process does the rest."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def _serve(self) -> None:
         pause = FIRST_PAUSE_SECONDS
-        while True:
+        while not is_cancelled():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(self._next_due()):
                     await self._wake.wait()
@@ -65,8 +66,8 @@ class BackgroundTask:
                 await self._work()
                 pause = FIRST_PAUSE_SECONDS
             except (EmbeddingError, StorageError) as error:
-                if not threading.main_thread().is_alive():
-                    return  # the interpreter is ending: the next process goes on
+                if is_cancelled() or not threading.main_thread().is_alive():
+                    return  # it is closed, or the interpreter is ending: the next process goes on
                 logger.warning("background work waits, next try in %.0f s: %s", pause, reason_for_log(error))
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)

@@ -119,13 +119,15 @@ async def checked_vectors(
     try:
         async with deadline:
             vectors = np.asarray(await ask(), np.float32)
-    except (MemoryCoreError, GeneratorExit):
+    except GeneratorExit:
         raise
     except BaseException as error:  # it may raise anything, and may succeed next time
+        if is_cancelled():  # an error may hide it: before Python 3.13, that of a task group does
+            raise asyncio.CancelledError from error
+        if isinstance(error, MemoryCoreError):
+            raise
         if deadline.expired():
             raise EmbeddingError(f"{name} did not answer within {seconds:.0f} s") from None
-        if isinstance(error, asyncio.CancelledError) and is_cancelled():
-            raise
         raise EmbeddingError(f"{name} failed: {type(error).__name__}: {error}") from error
     if vectors.shape == wanted and len(wanted) == 1 and is_unit(vectors):  # a query
         return vectors
