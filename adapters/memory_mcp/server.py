@@ -77,8 +77,7 @@ def memory_server(
             function from the user of a token to a `SharedMemory` shares with each user what is theirs to see.
         collection: Where tools read and write if a call names no collection. The default is the collection of the
             handle, else `"*"`, which writes without a collection and reads all of them.
-        tools: `"core"` offers the five tools without which an agent has no memory, in fewer tokens; `"read"` those
-            that change nothing.
+        tools: `"core"` are the five without which an agent has no memory; `"read"` are those that change nothing.
         skynet: Whether the arguments and defaults are those of the Skynet document: five types, five emotions, metadata
             with every memory, the collection `skynet_memories`, and the nearest memories at any distance.
         timeout: Seconds after which a call is an error, unless it asks the user. It may still write what it was given.

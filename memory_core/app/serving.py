@@ -20,7 +20,7 @@ from memory_core.transfer.migrate import is_server
 
 if TYPE_CHECKING:
     from memory_core.app.serve.callers import Caller
-    from memory_core.app.serve.served import Space
+    from memory_core.app.serve.served import Served, Space
 
 DEFAULT_PORT: Final = 8765
 INTERRUPTED: Final = 130
@@ -55,12 +55,8 @@ async def serve(  # noqa: PLR0913  (one parameter per option)
 
     Without --tokens it listens on this machine only, and the link that it prints lets you in.
     """
-    from memory_core.app.serve.application import application  # noqa: PLC0415  (takes half a second)
-    from memory_core.app.serve.beside import served_beside  # noqa: PLC0415
     from memory_core.app.serve.callers import THE_OPERATOR, Signer  # noqa: PLC0415
-    from memory_core.app.serve.local_socket import HAS_LOCAL_SOCKETS, place_beside  # noqa: PLC0415
     from memory_core.app.serve.served import Served  # noqa: PLC0415
-    from memory_core.app.serve.serving import listening, serve_until_signal  # noqa: PLC0415
 
     known, key = _callers(host, tokens)
     memory = await invocation.memory(create=write, read_only=not write)
@@ -75,13 +71,25 @@ async def serve(  # noqa: PLR0913  (one parameter per option)
         spaces=_spaces(share or ()),
     )
     served.reach(served.own(THE_OPERATOR))  # refuses labels that cannot be used
-    beside = place_beside(invocation.path) if HAS_LOCAL_SOCKETS and not is_server(invocation.settings.file) else None
-    with listening(host, port, path=socket, beside=beside) as (address, sockets, unheard):
-        link = f"http://{address}/{'' if key is None else f'sign-in?key={key}'}"
-        said = [link, *([] if unheard is None else [f"hooks open the file themselves: {unheard}"])]
-        async with served_beside(served) as others:
-            received = await serve_until_signal(application(served, others), sockets, lambda: _print(said))
+    received = await _listen(invocation, served, (host, port), socket, "" if key is None else f"sign-in?key={key}")
     return Answer(None, None, INTERRUPTED if received == signal.SIGINT else 0)
+
+
+async def _listen(
+    invocation: Invocation, served: Served, address: tuple[str, int], path: Path | None, entry: str
+) -> int | None:
+    """Serve until a signal comes, which is returned; `entry` is the part of the page's address that lets one in."""
+    from memory_core.app.serve.application import application  # noqa: PLC0415  (takes half a second)
+    from memory_core.app.serve.beside import served_beside  # noqa: PLC0415
+    from memory_core.app.serve.local_socket import HAS_LOCAL_SOCKETS, place_beside  # noqa: PLC0415
+    from memory_core.app.serve.serving import listening, serve_until_signal  # noqa: PLC0415
+
+    beside = place_beside(invocation.path) if HAS_LOCAL_SOCKETS and not is_server(invocation.settings.file) else None
+    with listening(*address, path=path, beside=beside) as (shown, sockets, unheard):
+        said = [f"http://{shown}/{entry}"]
+        said += [] if unheard is None else [f"hooks open the file themselves: {unheard}"]
+        async with served_beside(served) as others:
+            return await serve_until_signal(application(served, others), sockets, lambda: _print(said))
 
 
 def _print(said: Sequence[str]) -> None:

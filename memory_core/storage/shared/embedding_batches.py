@@ -101,6 +101,10 @@ async def with_vectors(
     return [item.embedded(rows, made_by) if rows else item for item, rows in zip(items, vectors, strict=True)]
 
 
+async def _asked(ask: Callable[[], Awaitable[object]]) -> object:
+    return await ask()
+
+
 async def checked_vectors(
     embedder: Embedder, ask: Callable[[], Awaitable[object]], wanted: tuple[int, ...]
 ) -> NDArray[np.float32]:
@@ -118,11 +122,13 @@ async def checked_vectors(
     deadline = asyncio.timeout(seconds)
     try:
         async with deadline:
-            vectors = np.asarray(await ask(), np.float32)
+            # In a task of its own: before Python 3.13, a task group that fails leaves its task marked as cancelled, or
+            # hides that it was.
+            vectors = np.asarray(await asyncio.create_task(_asked(ask)), np.float32)
     except GeneratorExit:
         raise
     except BaseException as error:  # it may raise anything, and may succeed next time
-        if is_cancelled():  # an error may hide it: before Python 3.13, that of a task group does
+        if is_cancelled():
             raise asyncio.CancelledError from error
         if isinstance(error, MemoryCoreError):
             raise
