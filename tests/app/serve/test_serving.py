@@ -19,18 +19,15 @@ from tempfile import TemporaryDirectory
 
 import httpx
 import pytest
-from google.adk.events import Event
-from google.adk.sessions import Session
-from google.genai.types import Content, Part
 
 from memory_adk import MemoryService
 from memory_core import Memory, MemoryRecord
 from tests.app.serve.conftest import Running, running
+from tests.app.serve.writers import client_of, heard, sessions_of
 
 pytestmark = pytest.mark.process
 
 CLIENTS, AGENTS = 50, 4
-MOST_SAID = 300
 NOBODY = 65_534
 
 
@@ -90,40 +87,20 @@ def test_what_it_acknowledged_before_a_signal_at_any_moment_is_stored(tmp_path: 
 def test_many_clients_beside_writing_agents_lose_nothing(tmp_path: Path, seconds: int) -> None:
     path, until = made(tmp_path), time.monotonic() + seconds
 
-    def client_of(server: Running, name: int) -> list[str]:
-        sent: list[str] = []
-        with httpx.Client(base_url=server.address, headers=bearer(server), timeout=120) as client:
-            while not sent or time.monotonic() < until:
-                sent.append(f"client {name} note {len(sent)}")
-                assert client.post("/v1/records", json={"text": sent[-1]}).status_code == 201
-                found = client.post("/v1/search", json={"query": sent[-1], "limit": 3})
-                assert found.status_code == 200
-        return sent
-
-    def sessions_of(service: MemoryService, name: int) -> list[str]:
-        """An ADK agent that hands over a conversation again and again as it grows."""
-        said, events = list[str](), list[Event]()
-        while not said or (time.monotonic() < until and len(said) < MOST_SAID):
-            said.append(f"agent {name} says {len(said)}")
-            content = Content(role="user", parts=[Part(text=said[-1])])
-            events.append(Event(author="user", id=f"{name}-{len(said)}", content=content))
-            session = Session(id=f"s{name}", app_name="default", user_id="ann", events=events)
-            asyncio.run(service.add_session_to_memory(session))
-        return said
-
     with (
         running(path, "--words-only", "--write") as server,
         Memory(path, embedder=None) as memory,  # another process on the same file
-        ThreadPoolExecutor(CLIENTS + AGENTS) as pool,
+        ThreadPoolExecutor(CLIENTS + 2 * AGENTS) as pool,
     ):
         service = MemoryService(memory)
-        work = [pool.submit(client_of, server, name) for name in range(CLIENTS)]
-        work += [pool.submit(sessions_of, service, name) for name in range(AGENTS)]
+        work = [pool.submit(client_of, server, name, until) for name in range(CLIENTS)]
+        work += [pool.submit(sessions_of, service, name, until) for name in range(AGENTS)]
+        work += [pool.submit(asyncio.run, heard(memory, name, until)) for name in range(AGENTS)]
         expected = [text for each in work for text in each.result()]
         asyncio.run(service.close())
     with Memory(path, embedder=None) as memory:
         stored = [record.text for record in every_record(memory)]
-    assert len(expected) >= CLIENTS + AGENTS
+    assert len(expected) >= CLIENTS + 2 * AGENTS
     assert sorted(text for text in stored if "Okafor" not in text) == sorted(expected)  # each once
 
 
