@@ -144,7 +144,7 @@ def database(path: Path, what: str) -> Generator[sqlite3.Connection]:
             db.set_authorizer(_no_view)
             db.set_progress_handler(is_too_much, _STEPS_AT_ONCE)
             yield db
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter for names that SQLite quotes in its own errors
         if left < 0:
             said = f"reading {str(path)!r} takes more work than a file of its size explains; it is not {what}"
             raise InvalidInputError(said) from error

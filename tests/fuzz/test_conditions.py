@@ -146,7 +146,7 @@ def refused_or_asked(memory: Memory, make: Callable[[], Where]) -> None:
         asked(memory, where)
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.dictionaries(NAMES, ANYTHING, max_size=2), st.lists(CONDITION, max_size=2))
 def test_conditions_from_python(memory: Memory, values: dict[str, Any], conditions: list[Any]) -> None:
     refused_or_asked(memory, lambda: Where(**values))
@@ -154,7 +154,7 @@ def test_conditions_from_python(memory: Memory, values: dict[str, Any], conditio
     refused_or_asked(memory, lambda: Where.from_dict(values))
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(ANYTHING)
 def test_filters_from_python(memory: Memory, given_filter: Any) -> None:
     refused_or_asked(memory, lambda: Where(matching=data_conditions(given_filter)))
