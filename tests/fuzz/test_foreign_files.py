@@ -244,7 +244,7 @@ async def test_a_bad_point_of_radbot_costs_itself_only(monkeypatch: pytest.Monke
         assert (done.records, sorted(done.refused)) == (1, ["1", "2", "3"])
 
 
-LONG_CHARS = 150_000
+LONG_CHARS = 400_000
 """So many of them took an importer minutes or hours, where each of them made it read the rest again."""
 
 
