@@ -185,7 +185,7 @@ def test_the_kept_files(folder: Path, run: Run, format_: str) -> None:
         each(f"{SUBJECT}/{format_}", contents, suffix, partial(check, folder, run, format_, suffix))
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(4_000, marks=LONG)])
+@pytest.mark.parametrize("count", [20, pytest.param(1_000, marks=LONG)])
 @pytest.mark.parametrize("format_", FORMATS)
 def test_changed_files(folder: Path, format_: str, count: int) -> None:
     for suffix, found in seeds(format_).items():
