@@ -15,14 +15,15 @@ import pytest
 from frameworks import own_container
 
 from memory_core import Memory
+from memory_core.capture.alignment import LOOK_BACK
 from tests.adapters.turns.every import TURNS
 from tests.adapters.turns.gauge import CountingStore, Gauge
 
-SHORT: Final = (10, 100, 500)
-LONG: Final = (10, 100, 1_000, 5_000)
+SHORT: Final = (10, LOOK_BACK, 500)
+LONG: Final = (10, 100, LOOK_BACK, 1_000, 5_000)
 LENGTHS: Final = [SHORT, pytest.param(LONG, marks=[pytest.mark.torture, pytest.mark.timeout(3_600)])]
-FIRST: Final = 100
-"""From so many messages on, what is done once for a turn is less than the growth that is allowed."""
+FIRST: Final = LOOK_BACK
+"""From as many messages on as `remember` compares with a turn, nothing grows with the conversation."""
 GROWTH: Final = 1.2
 DRAFTS: Final = 2
 """Most drafts that the store is given for a message of the turn."""

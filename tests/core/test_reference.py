@@ -20,9 +20,11 @@ PAGE_OF = {
     "ready": None,
     "add_one": None,
     "list_page": None,
+    "finish_first": None,
     "operator": "operator",
 }
-"""Operations that are told on the page of another one; `ready`, `add_one` and `list_page` are for handles."""
+"""Operations that are told on the page of another one; `ready`, `add_one` and `list_page` are for handles, and
+`finish_first` for adapters."""
 
 
 def operations() -> dict[str, tuple[str, Callable[..., Any]]]:
