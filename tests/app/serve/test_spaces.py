@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from memory_core import Memory
+from memory_core import Memory, Patch
 from memory_core.app.serve.application import application, unguarded
 from memory_core.app.serve.callers import Caller
 from memory_core.app.serve.served import Served, Space
@@ -124,3 +124,17 @@ def test_a_server_that_only_reads_lets_nobody_change_a_space(what: Served) -> No
 def test_what_cannot_be_shared_is_refused(tmp_path: Path, given: list[str], said: str) -> None:
     options = [part for each in given for part in ("--share", each)]
     assert said in refused(made(tmp_path), *options)
+
+
+def test_every_page_is_drawn_with_a_memory_on_it(what: Served) -> None:
+    client = client_of(what, "tom")
+    for user in ("tom", "the-house"):
+        record = what.memory.bind(user=user).sync.list().records[0]
+        what.memory.bind(user=user).sync.update(record.id, Patch(tags=["pinned"]))
+        pages = [path for method, path in routes(unguarded(what)) if method == "GET" and path.startswith("/o/")]
+        assert len(pages) > 8
+        for path in pages:
+            address = path.replace("{app}", "default").replace("{user}", user).replace("{id}", record.id)
+            answer = client.get(address, params={"q": "key", "words": "key", "id": record.id})
+            assert answer.status_code == 200, path
+        assert record.text in client.get(f"/o/default/{user}/profile").text
