@@ -70,7 +70,7 @@ class Measuring:
         """Wait behind all work in the threads of both connections; twice, because its end may cause more."""
         store = await self._memory.ready()
         assert isinstance(store, SqliteStore)
-        file = store._shared
+        file = store._shared  # pyright: ignore[reportPrivateUsage]  (of our own: no operation waits for both threads)
         for connection in (file.write_connection, file.reader) * 2:
             await connection.run(lambda _: None)
 

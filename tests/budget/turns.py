@@ -41,7 +41,7 @@ class Spade:
         from tests.adapters.chats.spade import BOT, PERSON, Hearing, Plain
 
         self._bot, self._person, self._number = BOT, PERSON, 0
-        self._behaviour = Hearing()
+        self._behaviour: Any = Hearing()  # spade's have no annotations
         self._behaviour.set_agent(Plain(BOT, "secret", memory=handle))
 
     async def go_on(self, said: Sequence[str]) -> None:
