@@ -1,4 +1,4 @@
-"""Counts the work of an operation: SQL statements, crossings between threads, and Python calls; never time.
+"""Counts the work of an operation: SQL statements, crossings between threads, and Python calls. It reads no clock.
 
 The seams are public ones of Python, so nothing is replaced and nothing is patched:
 
@@ -44,6 +44,8 @@ CROSSINGS: Final = {
     threading.Thread.start.__code__: "start a thread",
 }
 
+NOWHERE: Final = -2
+"""Before the first instruction."""
 BY_CHANCE: Final = frozenset(
     {
         ("threads.py", "yield_now"),  # long work yields after some milliseconds
@@ -55,7 +57,7 @@ BY_CHANCE: Final = frozenset(
 
 
 class Counts(NamedTuple):
-    """The work of one operation."""
+    """The work of one operation, in figures."""
 
     statements: int
     """SQL statements that SQLite ran; one of `executemany` counts once for every row."""
@@ -66,9 +68,30 @@ class Counts(NamedTuple):
     calls: int
     """Calls of functions of this repository; a coroutine or a generator counts once, however often it goes on."""
 
-    def less(self, other: Counts) -> Counts:
-        """The difference."""
-        return Counts(*(one - two for one, two in zip(self, other, strict=True)))
+
+class Work(NamedTuple):
+    """The work of one operation: what was done how often."""
+
+    statements: Tally[str]
+    crossings: Tally[str]
+    calls: Tally[str]
+
+    def less(self, other: Work) -> Work:
+        """This without the other."""
+        return Work(*(one - two for one, two in zip(self, other, strict=True)))
+
+    def counts(self) -> Counts:
+        """Its figures."""
+        writes = sum(number for name, number in self.statements.items() if name.startswith("BEGIN IMMEDIATE"))
+        return Counts(self.statements.total(), writes, self.crossings.total(), self.calls.total())
+
+    def details(self) -> str:
+        """The most frequent first, for whoever looks for the cause of a rise."""
+        return "\n".join(
+            line
+            for title, found in zip(self._fields, self, strict=True)
+            for line in (title, *(f"{number:8,} {name}" for name, number in found.most_common()))
+        )
 
 
 class Counter:
@@ -78,9 +101,9 @@ class Counter:
         self._counting = False
         self._known: dict[int, _Function] = {}
         """By `id` of the code, because the hash of code is slow; the function keeps the code."""
-        self._called: deque[str] = deque()
-        self._crossed: deque[str] = deque()
         self._ran: deque[str] = deque()
+        self._crossed: deque[str] = deque()
+        self._called: deque[str] = deque()
         self._connections: deque[sqlite3.Connection] = deque()
         """Connections that are just being made, which cannot be watched yet."""
         self._unseen = threading.local()
@@ -92,30 +115,19 @@ class Counter:
         """Count from now on. Nothing is collected meanwhile: finalizers would run at any moment."""
         gc.collect()
         gc.disable()
-        for found in (self._called, self._crossed, self._ran):
+        for found in (self._ran, self._crossed, self._called):
             found.clear()
         self._counting = True
 
-    def stop(self) -> Counts:
-        """What was counted since `start`."""
+    def stop(self) -> Work:
+        """What was done since `start`."""
         self._counting = False
         gc.enable()
-        writes = sum(statement.startswith("BEGIN IMMEDIATE") for statement in self._ran)
-        return Counts(len(self._ran), writes, len(self._crossed), len(self._called))
-
-    def details(self) -> str:
-        """What was counted last, the most frequent first, for whoever looks for the cause of a rise."""
-        parts = (("statements", self._ran), ("crossings", self._crossed), ("calls", self._called))
-        lines = [
-            f"{number:8,} {name}\n" if at else f"{title}\n"
-            for title, found in parts
-            for at, (name, number) in enumerate([("", 0), *Tally(found).most_common(60)])
-        ]
-        return "".join(lines)
+        return Work(Tally(self._ran), Tally(self._crossed), Tally(self._called))
 
     @contextmanager
     def unseen(self) -> Generator[None]:
-        """Nothing in this block counts, and no connection that it makes in this thread."""
+        """Nothing that this thread does in this block counts, nor does any connection that it makes."""
         self._unseen.is_on = True
         sys.setprofile(None)
         try:
@@ -136,9 +148,11 @@ class Counter:
             self._connections.popleft().set_trace_callback(self._traced)
         elif event == "call" and self._counting:
             function = self._known.get(id(frame.f_code)) or self._function(frame.f_code)
-            if function.is_counted and frame.f_lasti <= function.start:
+            if frame.f_lasti > function.start:  # it goes on, or does not matter
+                return
+            if function.is_counted:
                 self._called.append(function.name)
-            elif function.crossing is not None and not _is_by_chance(frame):
+            if function.crossing is not None and not _is_by_chance(frame):
                 self._crossed.append(function.crossing)
 
     def _function(self, code: CodeType) -> _Function:
@@ -160,12 +174,12 @@ class _Function:
         )
         self.crossing = CROSSINGS.get(code)
         self.name = f"{path.removeprefix(f'{ROOT}/')} {code.co_qualname}"
-        self.start = self._start(code) if self.is_counted else -1
-        """Where the last instruction is at the beginning; it is behind that where a coroutine goes on."""
+        self.start = _start(code) if self.is_counted or self.crossing is not None else NOWHERE
+        """The last instruction where it begins; where a coroutine goes on, it is a later one."""
 
-    @staticmethod
-    def _start(code: CodeType) -> int:
-        return next((each.offset for each in dis.get_instructions(code) if each.opname == "RESUME"), -1)
+
+def _start(code: CodeType) -> int:
+    return next((each.offset for each in dis.get_instructions(code) if each.opname == "RESUME"), 0)
 
 
 def _is_by_chance(frame: FrameType) -> bool:

@@ -9,25 +9,18 @@ from collections.abc import Awaitable, Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from memory_core import Memory
 from memory_core.adapting import on_core
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.storage.sqlite.owners import lacks_vectors
 from memory_core.storage.sqlite.store import SqliteStore
-from tests.budget.counting import Counter, Counts
+from tests.budget.counting import Counter, Work
 
 DIMENSIONS: Final = 64
 _PAUSE: Final = 0.002
-Work = Callable[[], Awaitable[object]]
-
-
-class Counted(NamedTuple):
-    """The work of an operation, and what it consists of, for whoever looks for the cause of a rise."""
-
-    counts: Counts
-    details: str
+Operation = Callable[[], Awaitable[object]]
 
 
 def opened(path: Path) -> Memory:
@@ -47,22 +40,21 @@ class Measuring:
         self._memory = memory
         self._path = path
 
-    async def count(self, work: Work, *, opens: bool = False) -> Counted:
+    async def count(self, operation: Operation, *, opens: bool = False) -> Work:
         """The work of an operation, with all that it leaves to the background; `opens` if it opens the memory."""
         if not opens:
             await self._quiet()
-        found = await self._counted(work)
-        nothing = await self._counted(_nothing)  # the work of `_quiet` itself
-        return Counted(found.counts.less(nothing.counts), found.details)
+        work = await self._counted(operation)
+        return work.less(await self._counted(_nothing))  # the work of `_quiet` itself
 
-    async def _counted(self, work: Work) -> Counted:
+    async def _counted(self, operation: Operation) -> Work:
         self._counter.start()
         try:
-            await work()
+            await operation()
             await self._quiet()
         finally:
-            counts = self._counter.stop()
-        return Counted(counts, self._counter.details())
+            work = self._counter.stop()
+        return work
 
     async def _quiet(self) -> None:
         """Return when no vector is pending and no thread of the memory has anything left to do."""
@@ -78,7 +70,7 @@ class Measuring:
         """Wait behind all work in the threads of both connections; twice, because its end may cause more."""
         store = await self._memory.ready()
         assert isinstance(store, SqliteStore)
-        file = store._shared
+        file = store._shared  # pyright: ignore[reportPrivateUsage]  (of our own: no operation waits for both threads)
         for connection in (file.write_connection, file.reader) * 2:
             await connection.run(lambda _: None)
 

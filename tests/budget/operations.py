@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from memory_core import Draft, Memory, Message, Patch
-from tests.budget.counting import Counter
-from tests.budget.measuring import Counted, Measuring, Work, opened
+from tests.budget.counting import Counter, Work
+from tests.budget.measuring import Measuring, Operation, opened
 
 RECORDS: Final = 1_000
 _SYLLABLES: Final = [a + b for a in "bdfgklmnprst" for b in ("a", "e", "i", "o", "ar", "en")]
@@ -34,7 +34,7 @@ def conversation(seed: int) -> list[Message]:
     return [Message(text, role=("user", "assistant")[n % 2]) for n, text in enumerate(sentences(10, seed))]
 
 
-async def count_operations(counter: Counter, folder: Path) -> dict[str, Counted]:
+async def count_operations(counter: Counter, folder: Path) -> dict[str, Work]:
     """By name the work of each operation, when all that is done once in a process has been done."""
     path = folder / "operations.db"
     async with opened(path) as memory:
@@ -43,7 +43,7 @@ async def count_operations(counter: Counter, folder: Path) -> dict[str, Counted]
     return await _opening(counter, path) | await _again(counter, path)
 
 
-async def _opening(counter: Counter, path: Path) -> dict[str, Counted]:
+async def _opening(counter: Counter, path: Path) -> dict[str, Work]:
     """Open the file and search, as the first things in a process that has everything imported."""
     memory = opened(path)
     measuring, ann = Measuring(counter, memory, path), memory.bind(app="budget", user="ann")
@@ -53,18 +53,18 @@ async def _opening(counter: Counter, path: Path) -> dict[str, Counted]:
     return found
 
 
-async def _again(counter: Counter, path: Path) -> dict[str, Counted]:
+async def _again(counter: Counter, path: Path) -> dict[str, Work]:
     async with opened(path) as memory:
         await _all(counter, memory, path, seed=200)
         return await _all(counter, memory, path, seed=300)
 
 
-async def _all(counter: Counter, memory: Memory, path: Path, seed: int) -> dict[str, Counted]:
+async def _all(counter: Counter, memory: Memory, path: Path, seed: int) -> dict[str, Work]:
     """The operations on an open file: those that change nothing first."""
     measuring, ann = Measuring(counter, memory, path), memory.bind(app="budget", user="ann")
     record = (await ann.list(limit=1)).records[0]
     await ann.search(OTHER_QUESTION)  # brings the index in memory up to date
-    works: dict[str, Work] = {
+    works: dict[str, Operation] = {
         "search": lambda: ann.search(QUESTION),
         "recall": lambda: ann.recall(QUESTION),
         "list a page": lambda: ann.list(limit=50),

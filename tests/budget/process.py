@@ -26,7 +26,7 @@ def main(part: str, into: str) -> None:
     core_loop()  # before a framework chooses another kind of loop, whose crossings no profile shows
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
         found = runner.run(PARTS[part](counter, Path(folder)))
-    written = {name: {"counts": each.counts._asdict(), "details": each.details} for name, each in found.items()}
+    written = {name: {"counts": each.counts()._asdict(), "details": each.details()} for name, each in found.items()}
     Path(into).write_text(json.dumps(written), encoding="utf-8")
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from memory_core import BoundMemory
-from tests.budget.counting import Counter
-from tests.budget.measuring import Counted, Measuring, Work, opened
+from tests.budget.counting import Counter, Work
+from tests.budget.measuring import Measuring, Operation, opened
 from tests.budget.operations import sentences
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Client(Protocol):
         """Go on with a question and an answer in turn, in as few calls as possible."""
         ...
 
-    def turn(self, question: str, answer: str) -> dict[str, Work]:
+    def turn(self, question: str, answer: str) -> dict[str, Operation]:
         """What one turn consists of, in order."""
         ...
 
@@ -41,7 +41,7 @@ class Spade:
         from tests.adapters.chats.spade import BOT, PERSON, Hearing, Plain
 
         self._bot, self._person, self._number = BOT, PERSON, 0
-        self._behaviour = Hearing()
+        self._behaviour: Any = Hearing()  # spade's have no annotations
         self._behaviour.set_agent(Plain(BOT, "secret", memory=handle))
 
     async def go_on(self, said: Sequence[str]) -> None:
@@ -50,7 +50,7 @@ class Spade:
             await works["receive"]()
             await works["send"]()
 
-    def turn(self, question: str, answer: str) -> dict[str, Work]:
+    def turn(self, question: str, answer: str) -> dict[str, Operation]:
         from spade.message import Message
 
         from memory_spade.conversation import MESSAGE_ID
@@ -82,7 +82,7 @@ class Adk:
     async def go_on(self, said: Sequence[str]) -> None:
         await self._add(said)
 
-    def turn(self, question: str, answer: str) -> dict[str, Work]:
+    def turn(self, question: str, answer: str) -> dict[str, Operation]:
         return {
             "search": lambda: self._service.search_memory(app_name="budget", user_id="ann", query=question),
             "add events": lambda: self._add([question, answer]),
@@ -115,7 +115,7 @@ class Session(Adk):
         super().__init__(handle)
         self._events: list[Event] = []
 
-    def turn(self, question: str, answer: str) -> dict[str, Work]:
+    def turn(self, question: str, answer: str) -> dict[str, Operation]:
         return {"add the session": lambda: self._add([question, answer])}
 
     async def _add(self, said: Sequence[str]) -> None:
@@ -140,7 +140,7 @@ class History:
 
         await self._history.aadd_messages([(HumanMessage, AIMessage)[n % 2](text) for n, text in enumerate(said)])
 
-    def turn(self, question: str, answer: str) -> dict[str, Work]:
+    def turn(self, question: str, answer: str) -> dict[str, Operation]:
         return {"read": self._history.aget_messages, "add": lambda: self.go_on([question, answer])}
 
 
@@ -156,7 +156,7 @@ class Chain(History):
         model = ScriptedChatModel(script=lambda _: self._answer)
         self._chain = with_memory(model, handle, session_id="monday", history_limit=history_limit)
 
-    def turn(self, question: str, answer: str) -> dict[str, Work]:
+    def turn(self, question: str, answer: str) -> dict[str, Operation]:
         self._answer = answer
         return {"invoke": lambda: self._chain.ainvoke(question)}
 
@@ -180,7 +180,7 @@ class Mcp:
         messages = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(said)]
         await self._call("memory_remember", messages=messages, session="monday")
 
-    def turn(self, question: str, answer: str) -> dict[str, Work]:
+    def turn(self, question: str, answer: str) -> dict[str, Operation]:
         return {
             "recall": lambda: self._call("memory_recall", query=question),
             "remember": lambda: self.go_on([question, answer]),
@@ -206,9 +206,9 @@ CLIENTS: Final[Mapping[str, tuple[str, Callable[[BoundMemory], Client]]]] = {
 """By name the package that has to be installed, and the client."""
 
 
-async def count_turns(counter: Counter, folder: Path, lengths: Sequence[int] = LENGTHS) -> dict[str, Counted]:
+async def count_turns(counter: Counter, folder: Path, lengths: Sequence[int] = LENGTHS) -> dict[str, Work]:
     """By name the work of each part of a turn after so many messages, in every framework that is installed."""
-    found: dict[str, Counted] = {}
+    found: dict[str, Work] = {}
     for name, (package, make) in CLIENTS.items():
         if not _is_installed(package):
             continue
@@ -229,7 +229,7 @@ async def count_turns(counter: Counter, folder: Path, lengths: Sequence[int] = L
     return found
 
 
-async def _turn(measuring: Measuring, client: Client, said: Sequence[str]) -> dict[str, Counted]:
+async def _turn(measuring: Measuring, client: Client, said: Sequence[str]) -> dict[str, Work]:
     ((question, answer),) = pairs(said)
     return {part: await measuring.count(work) for part, work in client.turn(question, answer).items()}
 
