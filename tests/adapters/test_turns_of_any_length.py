@@ -24,8 +24,7 @@ LONG: Final = (10, 100, LOOK_BACK, 1_000, 5_000)
 LENGTHS: Final = [SHORT, pytest.param(LONG, marks=[pytest.mark.torture, pytest.mark.timeout(3_600)])]
 FIRST: Final = LOOK_BACK
 """From as many messages on as `remember` compares with a turn, nothing grows with the conversation."""
-GROWTH: Final = 2.0
-"""Work that grows with the square would cost 2.5 times as much; how often a turn is stored depends on the machine."""
+GROWTH: Final = 1.2
 DRAFTS: Final = 2
 """Most drafts that the store is given for a message of the turn."""
 TURN: Final = 10
