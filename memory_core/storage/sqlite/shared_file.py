@@ -288,7 +288,11 @@ async def borrow(path: str | os.PathLike[str], wanted: Wanted) -> SharedFile:
         await private.open()
         private.users = 1
         return private
-    name, which = await in_thread(partial(_find_or_create, Path(path)))
+    finding = asyncio.create_task(in_thread(partial(_find_or_create, Path(path))), name="memory-core find")
+    try:
+        name, which = await asyncio.shield(finding)
+    finally:
+        await asyncio.wait([finding])  # nothing is created after a cancelled caller was told that it is
     if which in _of_parent:
         raise StoreUnavailableError(
             f"the memory file {str(name)!r} was open when this process was forked; fork before opening it"

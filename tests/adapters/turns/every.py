@@ -12,6 +12,7 @@ from google.adk.agents import BaseAgent, LlmAgent
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.apps import App
 from google.adk.events.event import Event
+from google.adk.plugins import BasePlugin
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from google.genai import types
@@ -26,6 +27,7 @@ from spade.message import Message
 from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.testing import ScriptedLlm, ask, user_says
 from memory_core import BoundMemory, Draft
+from memory_core.capture.alignment import LOOK_BACK
 from memory_langchain import MemoryChatMessageHistory, MemoryMiddleware, with_memory
 from memory_langchain.testing import ScriptedChatModel
 from memory_mcp import memory_server, run_hook
@@ -75,13 +77,28 @@ def look_up(number: int) -> str:
     return f"result {number}"
 
 
+class Settling(BasePlugin):
+    """Waits for what the memory's plugin writes after each event: how many are written at once would else depend on the
+    machine. One at a time costs most."""
+
+    def __init__(self, memory: MemoryPlugin) -> None:
+        super().__init__("settling")
+        self._memory = memory
+
+    async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> None:
+        await self._memory.flush()
+
+
 async def _adk_turn(handle: BoundMemory, agent: BaseAgent, before: int, measure: Measure) -> None:
     service, plugin, sessions = MemoryService(handle), MemoryPlugin(), InMemorySessionService()
     async with Runner(
-        app=App(name="demo", root_agent=agent, plugins=[plugin]), session_service=sessions, memory_service=service
+        app=App(name="demo", root_agent=agent, plugins=[plugin, Settling(plugin)]),
+        session_service=sessions,
+        memory_service=service,
     ) as runner:
         session = await sessions.create_session(app_name="demo", user_id="ann", session_id="monday")
-        for number, text in enumerate(numbered(before, "earlier")):
+        # As many as each write compares its message with: the first one of the turn costs what the last one does.
+        for number, text in enumerate(numbered(max(before, LOOK_BACK), "earlier")):
             content = user_says(text)
             said = Event(author="user", content=content, invocation_id=f"turn {number}", timestamp=1e9 + number)
             await sessions.append_event(session, said)
