@@ -446,5 +446,5 @@ class ChatModel(Protocol):
     """A language model of the caller; this library never calls one by itself."""
 
     async def complete(self, messages: Sequence[ChatMessage]) -> str:
-        """The text of the answer. Any exception means that there is none."""
+        """The text of the answer. An exception of any kind means that the model has not answered."""
         ...

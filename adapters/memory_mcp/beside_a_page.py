@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
-from memory_mcp.owners import Reach
+from memory_mcp.owners import Reach, access_of
 from memory_mcp.server import http_app, memory_server
 
 try:
@@ -23,8 +23,7 @@ class TokensOfThePage:
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Called by the SDK for each request; the token itself is not passed on."""
-        user = self._user_of(token)
-        return None if user is None else AccessToken(token="", client_id=user, subject=user, scopes=[])
+        return access_of(self._user_of(token))
 
 
 @asynccontextmanager

@@ -81,8 +81,12 @@ class StaticTokens:
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Called by the SDK for each request; the token itself is not passed on."""
-        user = self._users.get(_digest(token))
-        return None if user is None else AccessToken(token="", client_id=user, subject=user, scopes=[])
+        return access_of(self._users.get(_digest(token)))
+
+
+def access_of(user: str | None) -> AccessToken | None:
+    """What the SDK is told of a token's user, if the token has one."""
+    return None if user is None else AccessToken(token="", client_id=user, subject=user, scopes=[])
 
 
 def own(reach: Reach) -> BoundMemory:

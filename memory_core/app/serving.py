@@ -89,7 +89,8 @@ async def _listen(
         said = [f"http://{shown}/{entry}"]
         said += [] if unheard is None else [f"hooks open the file themselves: {unheard}"]
         async with served_beside(served) as others:
-            return await serve_until_signal(application(served, others), sockets, lambda: _print(said))
+            said += others.missing
+            return await serve_until_signal(application(served, others.apps), sockets, lambda: _print(said))
 
 
 def _print(said: Sequence[str]) -> None:

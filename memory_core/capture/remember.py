@@ -11,7 +11,7 @@ from memory_core.capture.alignment import LOOK_BACK
 from memory_core.capture.known_messages import key_behind, key_of, keys_of, known_records, within
 from memory_core.models import STATES, Draft, MemoryRecord, Order, Page, Patch, Scope
 from memory_core.records.kinds import MESSAGE_KIND
-from memory_core.values.json_text import is_same_json
+from memory_core.records.restating import is_same
 from memory_core.values.limits import MAX_LISTED
 from memory_core.values.times import shifted
 from memory_core.where.where import Where
@@ -109,16 +109,9 @@ def _unchanged(
 ) -> dict[int, MemoryRecord]:
     """Messages that say what is stored under their keys, so that the store need not be given them again."""
     stored = {place: by_key.get(drafts[place].source_key or "") for place in places}
-    same = {place: record for place, record in stored.items() if record is not None and _says(drafts[place], record)}
+    same = {place: record for place, record in stored.items() if record is not None and is_same(record, drafts[place])}
     changed = {drafts[place].source_key for place in places if place not in same}  # a key may occur twice
     return {place: record for place, record in same.items() if record.source_key not in changed}
-
-
-def _says(draft: Draft, record: MemoryRecord) -> bool:
-    """Whether adding a draft under the key of a record would leave it as it is (`Records.add`)."""
-    role = draft.role or record.role
-    said = (draft.text, role, draft.author, tuple(draft.tags))
-    return said == (record.text, record.role, record.author, record.tags) and is_same_json(draft.data, record.data)
 
 
 async def _stored_of(handle: Storing, keys: Sequence[str]) -> dict[str, MemoryRecord]:

@@ -16,12 +16,10 @@ from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from hashlib import blake2b
 from pathlib import Path
-from uuid import uuid4
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from qdrant_client import QdrantClient
 
 from memory_core import (
     Draft,
@@ -45,7 +43,7 @@ from memory_core.transfer.jsonl import Exported, Imported, export_jsonl, import_
 from memory_core.transfer.migrate import memory_at, port_of
 from tests.app.conftest import Run
 from tests.storage.embedders import DIMENSIONS, WordEmbedder
-from tests.storage.qdrant.loopback import Loopback
+from tests.storage.qdrant.addresses import empty_collection
 
 Lines = list[bytes]
 BATCH = 32
@@ -349,16 +347,11 @@ def program(*arguments: str) -> list[str]:
 @pytest.fixture(params=["file", "qdrant"])
 def target(request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of an empty store: a file, or a collection of `QDRANT_URL`'s server or of the engine of one."""
-    server = os.environ.get("QDRANT_URL")
     if request.param == "file":
         yield "b.db"
-    elif server:
-        collection = f"killed-{uuid4().hex}"
-        yield f"qdrant://{server.partition('://')[2]}/{collection}"
-        QdrantClient(server, check_compatibility=False).delete_collection(collection)
     else:
-        with Loopback() as loopback:
-            yield f"qdrant://{loopback.url.partition('://')[2]}/killed"
+        with empty_collection() as address:
+            yield address
 
 
 def agree(target: str) -> bool:

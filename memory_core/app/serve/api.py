@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Final, cast
 from urllib.parse import quote
@@ -24,7 +24,7 @@ from memory_core.app.serve.bodies import (
 from memory_core.app.serve.callers import THE_OPERATOR, Caller
 from memory_core.app.serve.exporting import exported
 from memory_core.app.serve.problems import Problem
-from memory_core.app.serve.served import Reach, bearer, path_name, served_by
+from memory_core.app.serve.served import Grant, Reach, bearer, path_name, served_by
 from memory_core.conversation.recalling import block_in_session
 from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.handle import BoundMemory
@@ -70,24 +70,18 @@ async def owner_of_call(request: Request, caller: Annotated[Caller, Depends(bear
     return served.named(caller, path_name(request, "app"), path_name(request, "user"))
 
 
-async def writable_owner(
-    request: Request,
-    caller: Annotated[Caller, Depends(bearer)],
-    owner: Annotated[BoundMemory, Depends(owner_of_call)],
-) -> BoundMemory:
-    """The same for a call that changes something."""
-    served_by(request).insist_on(caller, owner, "write")
-    return owner
+def owner_to(wanted: Grant) -> Callable[..., Awaitable[BoundMemory]]:
+    """The same for a call that changes something, or that removes everything."""
 
+    async def allowed(
+        request: Request,
+        caller: Annotated[Caller, Depends(bearer)],
+        owner: Annotated[BoundMemory, Depends(owner_of_call)],
+    ) -> BoundMemory:
+        served_by(request).insist_on(caller, owner, wanted)
+        return owner
 
-async def erasable_owner(
-    request: Request,
-    caller: Annotated[Caller, Depends(bearer)],
-    owner: Annotated[BoundMemory, Depends(owner_of_call)],
-) -> BoundMemory:
-    """The same for a call that removes everything."""
-    served_by(request).insist_on(caller, owner, "all")
-    return owner
+    return allowed
 
 
 async def named_owner(
@@ -103,8 +97,8 @@ async def record_id(request: Request, id: Annotated[str, Path(description="The i
 
 
 Owner = Annotated[BoundMemory, Depends(owner_of_call)]
-Writable = Annotated[BoundMemory, Depends(writable_owner)]
-Erasable = Annotated[BoundMemory, Depends(erasable_owner)]
+Writable = Annotated[BoundMemory, Depends(owner_to("write"))]
+Erasable = Annotated[BoundMemory, Depends(owner_to("all"))]
 Id = Annotated[str, Depends(record_id)]
 IfMatch = Annotated[
     str | None, Header(description="The `ETag` of the record when it was read: nothing is written if it has changed.")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from importlib.metadata import entry_points
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from memory_core.app.serve.callers import caller_with
 from memory_core.app.serve.served import Reach, Served
@@ -41,9 +41,18 @@ class Offer(Protocol):
         ...
 
 
+class Others(NamedTuple):
+    """What is served beside the page."""
+
+    apps: Mapping[str, ASGIApp]
+    """By path."""
+    missing: Sequence[str]
+    """What is not served, and why, in sentences."""
+
+
 @asynccontextmanager
-async def served_beside(served: Served) -> AsyncGenerator[Mapping[str, ASGIApp]]:
-    """Open what is installed of the group, by its path; what lacks a package of its own is left out."""
+async def served_beside(served: Served) -> AsyncGenerator[Others]:
+    """Open what is installed of the group."""
 
     def user_of(token: str) -> str | None:
         caller = caller_with(served.tokens, token)
@@ -53,23 +62,19 @@ async def served_beside(served: Served) -> AsyncGenerator[Mapping[str, ASGIApp]]
         return served.reach(served.memory.bind(app=served.owner.app, user=user))
 
     memory = reach_of if served.spaces else served.memory.bind(app=served.owner.app)
+    apps: dict[str, ASGIApp] = {}
+    missing: list[str] = []
     async with AsyncExitStack() as stack:
-        yield {
-            f"/{name}": await stack.enter_async_context(
-                offer(memory, user_of=user_of, hosts=served.hosts, writable=served.writable)
-            )
-            for name, offer in _offers().items()
-        }
-
-
-def _offers() -> Mapping[str, Offer]:
-    found: dict[str, Offer] = {}
-    for point in entry_points(group=GROUP):
-        try:
-            found[point.name] = point.load()
-        except ImportError:  # its extra is not installed
-            continue
-    return found
+        for point in entry_points(group=GROUP):
+            path = f"/{point.name}"
+            try:
+                offer: Offer = point.load()
+            except ImportError as error:  # usually, its extra is not installed
+                missing.append(f"{path} is not served: {error}")
+                continue
+            opened = offer(memory, user_of=user_of, hosts=served.hosts, writable=served.writable)
+            apps[path] = await stack.enter_async_context(opened)
+        yield Others(apps, missing)
 
 
 class Beside:

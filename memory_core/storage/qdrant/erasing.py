@@ -1,7 +1,7 @@
 """Deleting, forgetting and erasing: a record is replaced by a marker at the same point, in one conditional update.
 
 The marker holds no text, id or owner. It refuses a late request that would create the record again: a new point is only
-inserted where there is none, and a change names the state that it replaces. Markers of forgotten source keys stay,
+inserted where no point is yet, and a change names the state that it replaces. Markers of forgotten source keys stay,
 those of deleted records until no request can be on its way any more (`owners.LIFE`).
 """
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LONGEST_CALL_SECONDS: Final = 60.0
-"""How long a call of an embedder may take, and one second more for each of its texts: enough to load a model. Whoever
-adds meanwhile waits behind it."""
+"""How long a call of an embedder may take, and one second more for each of its texts: enough to load a model. Other
+adds wait behind it."""
 TEXTS_AT_ONCE: Final = 256
 """Texts embedded between two progress reports: enough to keep all cores busy, for a second or less."""
 

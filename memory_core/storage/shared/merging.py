@@ -7,8 +7,8 @@ from typing import Final
 
 from memory_core.errors import DuplicateIdError
 from memory_core.models import MemoryRecord, Scope
+from memory_core.records.restating import is_same
 from memory_core.storage.shared.prepared import Prepared
-from memory_core.values.json_text import is_same_json
 
 _BOUNDS: Final = ("agent", "session", "collection")
 
@@ -49,14 +49,12 @@ def updated(record: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
 
     A later version without a role leaves the role unchanged.
     """
-    role = later.role or record.role
-    said = (later.text, role, later.author, later.tags)
-    if said == (record.text, record.role, record.author, record.tags) and is_same_json(later.data, record.data):
+    if is_same(record, later):
         return record
     return replace(
         record,
         text=later.text,
-        role=role,
+        role=later.role or record.role,
         author=later.author,
         data=later.data,
         tags=later.tags,

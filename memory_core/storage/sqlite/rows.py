@@ -196,7 +196,7 @@ def rows_to_put(db: sqlite3.Connection, scope: Scope) -> SqliteRows:
 
 
 def rows_of(db: sqlite3.Connection, scope: Scope, row_filter: RowFilter | None = None) -> SqliteRows:
-    """The rows of an owner; there are none before its first write."""
+    """The rows of an owner, which has no rows before its first write."""
     return SqliteRows(db, scope, find(db, scope) or _NOBODY, row_filter=row_filter)
 
 

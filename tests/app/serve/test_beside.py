@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx
@@ -103,3 +105,18 @@ async def test_an_open_client_does_not_keep_the_server_from_ending(tmp_path: Pat
     assert await asyncio.to_thread(os.listdir, tmp_path) == ["m.db"]
     with Memory(path, embedder=None) as memory:
         assert "Ann rows" in {record.text for record in memory.bind(user="ann").sync.list()}
+
+
+def test_without_its_extra_the_page_is_served_and_says_what_is_not(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.modules['mcp'] = None; from memory_core.app.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    options = ["serve", "--file", str(made(tmp_path)), "--user", "ann", "--port", "0", "--words-only"]
+    with subprocess.Popen([sys.executable, "-c", program, *options], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        address = process.stderr.readline().split()[-1].partition("/sign-in")[0]
+        assert "/mcp is not served: `memory_mcp` needs" in (said := process.stderr.readline())
+        assert "pip install 'memory-core[mcp]'" in said
+        assert httpx.get(f"{address}/v1/health").is_success
+        assert httpx.post(f"{address}/mcp", json=INITIALIZE).status_code == 404
+        process.terminate()

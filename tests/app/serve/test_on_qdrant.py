@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import httpx
 import pytest
-from qdrant_client import QdrantClient
 
 from tests.adapters.mcp.calling import over_http
 from tests.app.serve.conftest import Running, running
 from tests.app.serve.test_serving import bearer
-from tests.storage.qdrant.loopback import Loopback
+from tests.storage.qdrant.addresses import empty_collection
 
 pytestmark = pytest.mark.process
 
 
 @pytest.fixture
-def store() -> Iterator[str]:
-    """The address of an empty collection."""
-    server = os.environ.get("QDRANT_URL")
-    if server:
-        collection = f"served-{uuid4().hex}"
-        yield f"qdrant://{server.partition('://')[2]}/{collection}"
-        QdrantClient(server, check_compatibility=False).delete_collection(collection)
-    else:
-        with Loopback() as loopback:
-            yield f"qdrant://{loopback.url.partition('://')[2]}/served"
-
-
-@pytest.fixture
-def server(store: str, tmp_path: Path) -> Iterator[Running]:
-    with running(tmp_path, "--file", store, "--write", "--share", "team=team-red") as started:
+def server(tmp_path: Path) -> Iterator[Running]:
+    with (
+        empty_collection() as store,
+        running(tmp_path, "--file", store, "--write", "--share", "team=team-red") as started,  # the last file counts
+    ):
         yield started
 
 
