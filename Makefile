@@ -47,7 +47,7 @@ check-mypy: $(VENV)/.dev
 	$(VENV)/bin/mypy
 
 check-pyright: $(VENV)/.dev
-	$(VENV)/bin/pyright --pythonpath $(PY)
+	$(VENV)/bin/pyright --project . --pythonpath $(PY)
 
 check-style: $(VENV)/.dev
 	$(VENV)/bin/ruff format --check .
