@@ -14,8 +14,8 @@ from memory_core.records.kinds import is_message
 from memory_core.storage.qdrant import superseding
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import FORGOTTEN, Stored, key, to_row, to_stored
-from memory_core.storage.qdrant.erasing import delete, matching
-from memory_core.storage.qdrant.owners import Owner
+from memory_core.storage.qdrant.erasing import delete, withdraw
+from memory_core.storage.qdrant.owners import Owner, matching
 from memory_core.storage.qdrant.points import OvertakenError
 from memory_core.storage.qdrant.where import keyed, ordered, owned, ranged
 from memory_core.storage.qdrant.writing import Changes
@@ -186,7 +186,7 @@ async def _insist_on_own_ids(owner: Owner, new: Mapping[str, Prepared], now: dat
     shared = {item.record.id for item in there if item.point not in new}
     if shared:
         mine = [item for item in there if item.point in new and item.record.id in shared]
-        await delete(owner, mine, now, forget=False)
+        await withdraw(owner, mine, now)
         raise OvertakenError
 
 

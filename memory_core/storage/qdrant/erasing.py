@@ -18,8 +18,9 @@ from typing import Final
 from memory_core.errors import StorageError, reason_for_log
 from memory_core.models import RELATIONS, STATES
 from memory_core.storage.qdrant.codec import Payload, Stored, key, to_stored, token
-from memory_core.storage.qdrant.owners import ERASED, Access, Owner, reachable, shard_of, to_owner
+from memory_core.storage.qdrant.owners import ERASED, Access, Owner, matching, reachable, shard_of, to_owner
 from memory_core.storage.qdrant.points import MAX_POINTS, OvertakenError, by
+from memory_core.storage.qdrant.superseding import close_for
 from memory_core.storage.qdrant.where import EVERYTHING, all_of, among, empty, owned, ranged, same
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.where.where import Where
@@ -28,11 +29,6 @@ logger = logging.getLogger(__name__)
 
 ROUNDS: Final = 100
 """How often records that were on their way are looked for."""
-
-
-async def matching(owner: Owner, where: Where, now: datetime | None) -> list[Stored]:
-    """All records in reach that satisfy the conditions, without those that have expired by `now`."""
-    return await owner.records(*await reachable([owner], where, now))
 
 
 async def delete(
@@ -44,8 +40,8 @@ async def delete(
     write: str | None = None,
     tried: dict[str, Stored] | None = None,
 ) -> Collection[Stored]:
-    """Replace records by markers, then remove the links to them from other records; returns what all attempts of the
-    call have deleted, and raises as `Changes.carry_out`.
+    """Close what the records supersede, replace them by markers, then remove the links to them from other records.
+    Returns what all attempts of the call have deleted, and raises as `Changes.carry_out`.
 
     Args:
         write: The token of the call, the same in all of its attempts; `None` for a call without a second one.
@@ -55,17 +51,26 @@ async def delete(
     write, tried = write or token(), {} if tried is None else tried
     marked = await owner.points.read(list(tried), fields=["_writes"]) if tried else []
     done = {point.id: tried[point.id] for point in marked if write in point.payload.get("_writes", ())}
+    await close_for(owner, going)
     for some in by(MAX_POINTS, going):
         items = {item.point: item for item in some}
         tried.update(items)
-        changes = Changes(owner, write)
-        for item in some:
-            changes.mark(item, now, forget=forget)
-        await changes.carry_out()
+        await _mark(Changes(owner, write), some, now, forget=forget)
         done.update(items)
     if done:
         await owner.access.run(owner.scope, partial(_unlink, gone={item.record.id for item in done.values()}))
     return done.values()
+
+
+async def withdraw(owner: Owner, new: Sequence[Stored], now: datetime) -> None:
+    """Replace records by markers that a write has stored and gives up; what they would have superseded stays."""
+    await _mark(Changes(owner), new, now, forget=False)
+
+
+async def _mark(changes: Changes, going: Sequence[Stored], now: datetime, *, forget: bool) -> None:
+    for item in going:
+        changes.mark(item, now, forget=forget)
+    await changes.carry_out()
 
 
 async def _unlink(owner: Owner, gone: Collection[str]) -> None:
@@ -115,11 +120,8 @@ async def _empty_epoch(access: Access, ended: str, now: datetime) -> list[Stored
         if not (found := await owner.records()):
             break
         gone |= {item.point: item for item in found}
-        changes = Changes(owner)
-        for item in found:
-            changes.mark(item, now, forget=True)
         with suppress(OvertakenError):  # by a record of the next epoch, or by another process that erases
-            await changes.carry_out()
+            await _mark(Changes(owner), found, now, forget=True)
     return list(gone.values())
 
 

@@ -15,8 +15,7 @@ from memory_core.protocols import ListRequest, SearchRequest
 from memory_core.retrieval.passages import best_passage
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import PENDING, Found, Stored, carried, stamp, to_row, to_stored
-from memory_core.storage.qdrant.erasing import matching
-from memory_core.storage.qdrant.owners import Owner, reachable
+from memory_core.storage.qdrant.owners import Owner, matching, reachable
 from memory_core.storage.qdrant.points import MAX_POINTS, PAGE, Points, by
 from memory_core.storage.qdrant.superseding import resolved
 from memory_core.storage.qdrant.where import EVERYTHING, Clause, among, ordered, ranged, same

@@ -172,3 +172,8 @@ async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None)
             if has_keyword(record.text, where.keywords) and all(test(record) for test in tests):
                 matching.append(point.id)
     return [*found, among(matching)]
+
+
+async def matching(owner: Owner, where: Where, now: datetime | None) -> list[Stored]:
+    """All records in reach that satisfy the conditions, without those that have expired by `now`."""
+    return await owner.records(*await reachable([owner], where, now))

@@ -25,7 +25,7 @@ from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import Names, Stored, token
 from memory_core.storage.qdrant.connection import Connection
 from memory_core.storage.qdrant.meta import Meta
-from memory_core.storage.qdrant.owners import Access, Owner
+from memory_core.storage.qdrant.owners import Access, Owner, matching
 from memory_core.storage.qdrant.points import Points
 from memory_core.storage.qdrant.searching import Search
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri, to_server
@@ -311,7 +311,7 @@ class QdrantStore:
         now, write, tried = self._clock(), token(), dict[str, Stored]()
 
         async def work(owner: Owner) -> Collection[Stored]:
-            going = await erasing.matching(owner, where, None if expired else now)
+            going = await matching(owner, where, None if expired else now)
             return await erasing.delete(owner, going, now, forget=forget, write=write, tried=tried)
 
         return await self._write(scope, work)

@@ -4,9 +4,10 @@
 2. The new record is written with its link.
 3. The old record is closed: archived, and valid until the new one becomes valid.
 
-A reader that meets a claimed record takes it for closed if the record that supersedes it exists and is active. So at
-every moment, and after a crash at any moment, it sees the old record or the new one. `check` reports claims that were
-left behind, and `repair` closes or releases them.
+A reader that meets a claimed record takes it for closed if the record that supersedes it exists, whatever has become of
+that one. So at every moment, and after a crash at any moment, it sees the old record or the new one. Before a record is
+deleted, what is claimed for it is closed. `check` reports claims that were left behind, and `repair` closes or releases
+them.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from functools import partial
 from memory_core.models import STATES, MemoryRecord, State
 from memory_core.records.superseding import already_superseded, retired, superseded_by
 from memory_core.storage.qdrant.codec import CLOSING, Stored, key, stamp, to_record
-from memory_core.storage.qdrant.erasing import matching
-from memory_core.storage.qdrant.owners import LIFE, Access, Owner, shard_of, to_owner
+from memory_core.storage.qdrant.owners import LIFE, Access, Owner, matching, shard_of, to_owner
 from memory_core.storage.qdrant.points import OvertakenError
 from memory_core.storage.qdrant.where import any_of, same
 from memory_core.storage.qdrant.writing import Changes
@@ -63,13 +63,27 @@ async def close(owner: Owner, heirs: Heirs) -> None:
 
 
 async def resolved(owners: Sequence[Owner], found: Sequence[Stored], states: Collection[State]) -> list[Stored]:
-    """Records as a reader sees them: a claimed one is closed if an active record supersedes it, and left out if closed
-    records are not in `states`."""
+    """Records as a reader sees them: a claimed one is closed if the record that supersedes it exists, and left out if
+    closed records are not in `states`. A change of what this returns finishes the claim."""
     heirs = await _heirs_of(owners, [item for item in found if item.record.state == "active"])
-    closed = [replace(item, record=retired(item.record, heirs[item.point])) for item in found if item.point in heirs]
-    after = {item.point: item for item in closed}
+    after = {item.point: _closed(item, heirs[item.point]) for item in found if item.point in heirs}
     seen = [after.get(item.point, item) for item in found]
     return [item for item in seen if item.point not in heirs or item.record.state in states]
+
+
+async def close_for(owner: Owner, heirs: Sequence[Stored]) -> None:
+    """Close the records of the owner that are claimed for these, before these are deleted."""
+    points = {item.point: item.record for item in heirs}
+    changes = Changes(owner)
+    for item in await owner.records(same("_keys", CLOSING)) if heirs else ():
+        if item.closing is not None and item.closing[0] in points:
+            after = _closed(item, points[item.closing[0]])
+            changes.overwrite(after, after.record)
+    await changes.carry_out()
+
+
+def _closed(claimed: Stored, heir: MemoryRecord) -> Stored:
+    return replace(claimed, record=retired(claimed.record, heir), closing=None)
 
 
 async def left_behind(access: Access) -> list[str]:
@@ -94,18 +108,19 @@ async def _repair(owner: Owner, now: datetime) -> int:
     for item in claimed:
         heir = heirs.get(item.point)
         if heir is not None or _is_abandoned(item, now):
-            changes.overwrite(replace(item, closing=None), item.record if heir is None else retired(item.record, heir))
+            after = replace(item, closing=None) if heir is None else _closed(item, heir)
+            changes.overwrite(after, after.record)
     await changes.carry_out()
     return len(changes.changes)
 
 
 async def _heirs_of(owners: Sequence[Owner], found: Sequence[Stored]) -> Heirs:
-    """The active records that are about to supersede some of these, by the points of those."""
+    """The records that supersede some of these or are about to, by the points of those."""
     claims = {item.point: item.closing[0] for item in found if item.closing is not None}
     there = await owners[0].points.read(sorted({*claims.values()})) if claims else []
     keys = {owner.key for owner in owners}
     records = {point.id: to_record(point.payload) for point in there if point.payload.get("_owner") in keys}
-    return {one: records[heir] for one, heir in claims.items() if heir in records and records[heir].state == "active"}
+    return {one: records[heir] for one, heir in claims.items() if heir in records}
 
 
 async def _reached(owner: Owner, heirs: Heirs) -> list[Stored]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
+from datetime import datetime
 from typing import Any
 
 import pytest
 from qdrant_client.http.models import QueryResponse
 
-from memory_core import Draft, FingerprintError, InvalidInputError, Link, Scope, StorageError, Where, run_sync
+from memory_core import Draft, FingerprintError, InvalidInputError, Link, Patch, Scope, StorageError, Where, run_sync
 from memory_core.concurrency.loop import on_core
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.models import Relation
@@ -346,6 +347,62 @@ def test_a_reader_sees_the_old_or_the_new_truth_wherever_a_writer_dies(
     closed = run_sync(bob.get, old.id)
     assert closed is not None
     assert (closed.state, closed.valid_to is not None) == ("archived", True)
+
+
+@pytest.mark.parametrize("then", ["supersede", "delete", "archive", "expire", "vacuum"])
+def test_a_superseded_record_stays_so_whatever_becomes_of_its_successor(
+    loopback: Loopback, connect: Open, clock: Ticks, then: str
+) -> None:
+    """The writer died after it had stored the new record, and before it closed the old one."""
+    expires = clock.now + LIFE / 2 if then == "expire" else None
+    old, new = superseded_by_a_dead_writer(loopback, connect, expires)
+    memory = connect()
+    ann, left = memory.bind(user="ann"), list[str]()
+    if then == "supersede":
+        run_sync(ann.supersede, new, "Ann lives in Bonn")
+        left = ["Ann lives in Bonn"]
+    elif then == "delete":
+        run_sync(ann.delete, new)
+    elif then == "archive":
+        run_sync(ann.update, new, Patch(state="archived"))
+    elif then == "expire":
+        clock.advance(seconds=LIFE.total_seconds())
+        run_sync(ann.sweep)
+    else:
+        left = ["Ann lives in Rome"]
+    assert texts(everything(ann)) == left
+    clock.advance(seconds=2 * LIFE.total_seconds())
+    run_sync(memory.operator().vacuum)
+    assert run_sync(memory.operator().check) == []
+    assert texts(everything(ann)) == left
+    closed = run_sync(ann.get, old)
+    assert closed is not None
+    assert (closed.state, closed.valid_to is not None) == ("archived", True)
+
+
+def test_a_superseded_record_can_be_active_again_although_its_writer_died(loopback: Loopback, connect: Open) -> None:
+    old, _ = superseded_by_a_dead_writer(loopback, connect, None)
+    ann = connect().bind(user="ann")
+    run_sync(ann.update, old, Patch(state="active"))
+    assert sorted(texts(everything(ann))) == ["Ann lives in Oslo", "Ann lives in Rome"]
+
+
+def superseded_by_a_dead_writer(loopback: Loopback, connect: Open, expires: datetime | None) -> tuple[str, str]:
+    """The ids of the old and the new record; of three writes the last was never done."""
+    ann = connect(patience=ONCE).bind(user="ann")
+    old = run_sync(ann.add, Draft("Ann lives in Oslo", source_key="home"))
+    writes: list[Call] = []
+
+    def die(call: Call) -> Fault | None:
+        if call.is_write and not call.collection.endswith("-meta"):
+            writes.append(call)
+        return Fault.UNAVAILABLE if len(writes) > 2 else None
+
+    loopback.fail(die)
+    with pytest.raises(StorageError):
+        run_sync(ann.supersede, old.id, Draft("Ann lives in Rome", id="new", expires_at=expires))
+    loopback.fail()
+    return old.id, "new"
 
 
 def test_shard_keys_survive_a_fault_while_they_are_made(loopback: Loopback, connect: Open) -> None:
