@@ -2,9 +2,9 @@
 
     python tests/benchmarks/one_file.py [owners OWNERS] [words RECORDS] [vectors RECORDS] [busy SECONDS]
 
-Each figure stands beside that of `plain_sqlite.py` with the same texts: the least that a file can cost. Each is taken in
-a process of its own, which has only opened the file. Vectors are random, so no model is measured. All times but those
-of the last lines are milliseconds of CPU, which other programs on the machine change little.
+Each figure stands beside that of `plain_sqlite.py` with the same texts: the least that a file can cost. Each is taken
+in a process of its own, which has only opened the file. Vectors are random, so no model is measured. All times but
+those of the last lines are milliseconds of CPU, which other programs on the machine change little.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -97,7 +98,7 @@ def fill_plain(file: File) -> Figures:
     taken, plain = 0.0, PlainFile(file.plain, file.vectors())
     for owner, texts in file.batches():
         bare = [draft.text for draft in texts]
-        taken += cpu_of(lambda owner=owner, bare=bare: plain.add(owner, bare))  # type: ignore[misc]
+        taken += cpu_of(partial(plain.add, owner, bare))
     plain.close()
     return {"add": taken / (file.owners * file.each), "file": file.plain.stat().st_size / 1e6}
 
@@ -124,8 +125,8 @@ def ask_plain(file: File) -> Figures:
     """The same of the plain file."""
     before, asked = resident(), questions(ASKED, 1)
     plain = PlainFile(file.plain, file.vectors())
-    first = cpu_of(lambda: plain.read(0))
-    later = cpu_of(lambda: [plain.search(0, question) for question in asked]) / ASKED
+    first = cpu_of(partial(plain.read, 0))
+    later = sum(cpu_of(partial(plain.search, 0, question)) for question in asked) / ASKED
     return {"first": first, "search": later, "memory": resident() - before}
 
 
@@ -199,20 +200,16 @@ async def busy(seconds: float, each: int = 8) -> None:
             work = Busy(memory, seconds, [], [])
             await work.run(each, each)
         plain = PlainFile(Path(folder) / "plain.db", GivenVectors())
-        commits = [seconds_of(lambda n=n: plain.add(0, [drafts(1, n)[0].text])) for n in range(200)]  # type: ignore[misc]
+        commits = [seconds_of(partial(plain.add, 0, [drafts(1, n)[0].text])) for n in range(200)]
         plain.close()
     print(f"{each} writers and {each} readers, {seconds:g} s; one commit of a plain file: {show(commits)}")
     span = min(MINUTE, seconds / 2)
     for name, calls in (("adds", work.adds), ("searches", work.searches)):
         first = [took for start, took in calls if start < span]
         last = [took for start, took in calls if start >= seconds - span]
-        print(
-            f"{name}: {len(calls):,}; in the first {span:g} s {len(first) / span:,.0f} a second, {show(first)}; ",
-            end="",
-        )
-        print(
-            f"in the last {len(last) / span:,.0f} a second, {show(last)}; the longest {1e3 * max(t for _, t in calls):,.0f} ms"
-        )
+        print(f"{name}: {len(calls):,}, the longest {1e3 * max(took for _, took in calls):,.0f} ms")
+        print(f"  the first {span:g} s: {len(first) / span:,.0f} a second, {show(first)}")
+        print(f"  the last {span:g} s: {len(last) / span:,.0f} a second, {show(last)}")
 
 
 def seconds_of(work: Callable[[], object]) -> float:
