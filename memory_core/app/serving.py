@@ -86,8 +86,9 @@ async def _listen(
 
     beside = place_beside(invocation.path) if HAS_LOCAL_SOCKETS and not is_server(invocation.settings.file) else None
     with listening(*address, path=path, beside=beside) as (shown, sockets, unheard):
-        said = [f"http://{shown}/{entry}"]
-        said += [] if unheard is None else [f"hooks open the file themselves: {unheard}"]
+        link = f"http://{shown}/{entry}"
+        said = [f"for the operator, who reaches the memories of every user: {link}" if entry else link]
+        said += [] if unheard is None else [f"hooks do not ask this server: {unheard}"]
         async with served_beside(served) as others:
             said += others.missing
             return await serve_until_signal(application(served, others.apps), sockets, lambda: _print(said))

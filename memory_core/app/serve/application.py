@@ -77,7 +77,7 @@ async def _invalid(request: Request, error: Any) -> Response:
 
 async def _refused(request: Request, error: Any) -> Response:
     headers: dict[str, str] = error.headers or {}
-    if "Location" in headers:
+    if headers.keys() & {"Location", "HX-Redirect"}:
         return Response(status_code=error.status_code, headers=headers)
     return _answer(request, error.status_code, error.detail, headers)
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from functools import wraps
 from typing import Annotated, Final
 
 from memory_core.app.serve.api import known
 from memory_core.app.serve.page import receipt_page
+from memory_core.app.serve.problems import sentence, status_of
+from memory_core.app.serve.record_page import shown as shown_with
 from memory_core.app.serve.served import path_name
 from memory_core.app.serve.visits import Form, Visit, form, gone_to, visit
 from memory_core.errors import ConflictError, InvalidInputError
@@ -21,6 +25,28 @@ except ImportError as error:
 routes = APIRouter(include_in_schema=False)
 Sent = Annotated[Form, Depends(form)]
 _RECORD: Final = "/o/{app}/{user}/records/{id}"
+_STALE: Final = "this memory has changed since the page was opened; nothing was written"
+
+
+def _drawn_again(work: Callable[[Form], Awaitable[Response]]) -> Callable[[Form], Awaitable[Response]]:
+    """The same form of a record's page; if it is refused, the page is drawn again with what was typed."""
+
+    @wraps(work)
+    async def answer(sent: Sent) -> Response:
+        try:
+            return await work(sent)
+        except (ConflictError, InvalidInputError) as refused:
+            record = await known(sent.visit.owner, _id(sent))
+            return sent.visit.drawn(
+                "record.html",
+                status_of(refused),
+                shown=await shown_with(sent.visit.owner, record),
+                done=None,
+                refused=sentence(str(refused)),
+                typed={sent.name: sent.fields.get("text", "")},
+            )
+
+    return answer
 
 
 @routes.post("/o/{app}/{user}/add")
@@ -29,16 +55,18 @@ async def add(sent: Sent) -> Response:
     kind = sent.fields.get("kind", "").strip()
     draft = Draft(sent.text("text"), kind=kind or "note")
     added = await sent.visit.owner.add(draft)
-    return gone_to(sent.visit.record_address(added.id, "?done=added"))
+    return _shown_after(sent, added, "added")
 
 
 @routes.post(_RECORD + "/correct")
+@_drawn_again
 async def correct(sent: Sent) -> Response:
     """Correct a text that was wrong from the beginning."""
     return await _changed(sent, Patch(text=sent.text("text")), "corrected")
 
 
 @routes.post(_RECORD + "/revert")
+@_drawn_again
 async def revert(sent: Sent) -> Response:
     """Bring back an earlier text."""
     id = _id(sent)  # noqa: A001  (the record's own word)
@@ -51,15 +79,17 @@ async def revert(sent: Sent) -> Response:
 
 
 @routes.post(_RECORD + "/supersede")
+@_drawn_again
 async def supersede(sent: Sent) -> Response:
     """Say what is true now instead of what was true before."""
     owner, id = sent.visit.owner, _id(sent)  # noqa: A001
     await _insist_on_version(sent)
     added = await owner.supersede(id, sent.text("text"))
-    return gone_to(sent.visit.record_address(added.id, "?done=superseded"))
+    return _shown_after(sent, added, "superseded")
 
 
 @routes.post(_RECORD + "/undo-supersede")
+@_drawn_again
 async def undo_supersede(sent: Sent) -> Response:
     """Make what was superseded true again; what superseded it is archived."""
     owner = sent.visit.owner
@@ -69,12 +99,12 @@ async def undo_supersede(sent: Sent) -> Response:
         raise InvalidInputError(f"memory {shown(new.id)} replaces no other memory")
     rest = [link for link in new.links if link.relation != "supersedes"]
     await owner.update(new.id, Patch(state="archived", links=rest), expected_version=new.version)
-    for id in old:  # noqa: A001
-        await owner.update(id, Patch(state="active", valid_to=None))
-    return gone_to(sent.visit.record_address(old[0], "?done=restored"))
+    restored = [await owner.update(each, Patch(state="active", valid_to=None)) for each in old]
+    return _shown_after(sent, restored[0], "restored")
 
 
 @routes.post(_RECORD + "/pin")
+@_drawn_again
 async def pin(sent: Sent) -> Response:
     """Keep a memory active, whatever maintenance would do."""
     record = await _insist_on_version(sent)
@@ -82,6 +112,7 @@ async def pin(sent: Sent) -> Response:
 
 
 @routes.post(_RECORD + "/unpin")
+@_drawn_again
 async def unpin(sent: Sent) -> Response:
     """Treat a memory like any other again."""
     record = await _insist_on_version(sent)
@@ -89,18 +120,21 @@ async def unpin(sent: Sent) -> Response:
 
 
 @routes.post(_RECORD + "/archive")
+@_drawn_again
 async def archive(sent: Sent) -> Response:
     """Take a memory out of searches and prompts; it can be brought back."""
     return await _changed(sent, Patch(state="archived"), "archived")
 
 
 @routes.post(_RECORD + "/restore")
+@_drawn_again
 async def restore(sent: Sent) -> Response:
     """Bring a memory back."""
     return await _changed(sent, Patch(state="active"), "restored")
 
 
 @routes.post(_RECORD + "/forget")
+@_drawn_again
 async def forget(sent: Sent) -> Response:
     """Delete a memory for good."""
     record = await _insist_on_version(sent)
@@ -137,16 +171,19 @@ async def _insist_on_version(sent: Form) -> MemoryRecord:
     """
     record = await known(sent.visit.owner, _id(sent))
     if record.version != sent.version():
-        raise ConflictError("this memory has changed since the page was opened; open it again. Nothing was written")
+        raise ConflictError(_STALE)
     return record
 
 
 async def _changed(sent: Form, patch: Patch, done: str) -> Response:
-    id = _id(sent)  # noqa: A001
+    seen = sent.version()
     try:
-        await sent.visit.owner.update(id, patch, expected_version=sent.version())
+        record = await sent.visit.owner.update(_id(sent), patch, expected_version=seen)
     except ConflictError as conflict:
-        raise ConflictError(
-            "this memory has changed since the page was opened; open it again. Nothing was written"
-        ) from conflict
-    return gone_to(sent.visit.record_address(id, f"?done={done}"))
+        raise ConflictError(_STALE) from conflict
+    return _shown_after(sent, record, "unchanged" if record.version == seen else done)
+
+
+def _shown_after(sent: Form, record: MemoryRecord, done: str) -> Response:
+    """The page of a record after a change; see `done.done_of`."""
+    return gone_to(sent.visit.record_address(record.id, f"?done={done}&version={record.version}"))

@@ -25,20 +25,25 @@ NAMES: Final = tuple(each.name for each in fields(Where))
 
 Pairs = Sequence[tuple[str, str]]
 
+FIELDS: Final = ("author", "session", *TIMES, "min_importance", "data")
+"""The conditions of one value that the form beside a list has fields for."""
+
 
 def where_in(pairs: Pairs) -> Where:
-    """The conditions that the pairs of a query say; other pairs and empty values are left out.
+    """The conditions that the pairs of a query say; empty values are left out.
 
     Lists repeat their name, links are `relation:id`, days stand for their first moment in UTC, `data` and `matching`
     are JSON.
 
     Raises:
-        InvalidInputError: A value cannot be a condition.
+        InvalidInputError: A name is not that of a condition, or a value cannot be a condition.
     """
     given: dict[str, object] = {}
     many: dict[str, list[object]] = {}
     for name, text in pairs:
-        if name not in NAMES or not text:
+        if name not in NAMES:
+            raise InvalidInputError(f"there is no condition {shown(name)}; there are {', '.join(NAMES)}")
+        if not text:
             continue
         if name in LISTS or name == "links":
             many.setdefault(name, []).append(_link(text) if name == "links" else text)

@@ -97,7 +97,7 @@ def _remove_dead(path: Path) -> None:
             except ConnectionRefusedError:
                 path.unlink()
                 return
-        raise OSError("another server listens there")
+        raise OSError("another server answers there already")
 
 
 def _identity(path: Path) -> tuple[int, int]:

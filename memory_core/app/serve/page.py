@@ -5,20 +5,43 @@ from __future__ import annotations
 import json
 import time
 from base64 import b64encode
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Final
+from urllib.parse import quote
 
 from memory_core.app.serve.api import known
 from memory_core.app.serve.callers import THE_OPERATOR, Caller, caller_with
-from memory_core.app.serve.conditions import Pairs, query_of, where_in
+from memory_core.app.serve.conditions import FIELDS, Pairs, query_of, where_in
+from memory_core.app.serve.done import done_of
 from memory_core.app.serve.exporting import exported
+from memory_core.app.serve.problems import sentence
 from memory_core.app.serve.record_page import shown
 from memory_core.app.serve.served import path_name, served_by
-from memory_core.app.serve.shapes import chips_of, considered_line, considered_lines, hit_lines, line_of
+from memory_core.app.serve.shapes import (
+    Facet,
+    chips_of,
+    considered_line,
+    considered_lines,
+    facets_of,
+    hit_lines,
+    line_of,
+)
 from memory_core.app.serve.templates import drawn
-from memory_core.app.serve.visits import Visit, base_of, cookie_name, fields_of_form, gone_to, signed_in, visit
+from memory_core.app.serve.visits import (
+    Visit,
+    base_of,
+    cookie_name,
+    fields_of_form,
+    gone_to,
+    insist_on_own_form,
+    is_fragment,
+    signed_in,
+    visit,
+)
 from memory_core.app.why import NOTHING_IN_COMMON, explained, looked_at
 from memory_core.errors import InvalidInputError
-from memory_core.models import STATES, ErasureReceipt, Scope
+from memory_core.models import STATES, ErasureReceipt, Scope, Stats
 from memory_core.operator import Operator
 from memory_core.recall.values import DEFAULT_CHARS
 from memory_core.values.checks import check_count, check_query
@@ -44,8 +67,20 @@ Text = Annotated[str, Query()]
 
 
 def sorry(request: Request, status: int, said: str) -> Response:
-    """A page that says why something was not done."""
-    return drawn("_problem.html" if _is_fragment(request) else "problem.html", status, said=said)
+    """A page that says why something was not done, and leads back."""
+    values = {"said": sentence(said), "title": _TITLES.get(status, "Not done"), "back": _back_from(request, status)}
+    return drawn("_problem.html" if is_fragment(request) else "problem.html", status, **values)
+
+
+_TITLES: Final = {401: "Sign in first", 404: "Not found"}
+
+
+def _back_from(request: Request, status: int) -> str:
+    """The page of the memory that a path is about, or of the person; the sign-in leads there."""
+    parts = request.url.path.split("/")
+    is_record = parts[4:5] == ["records"] and status not in {401, 404}
+    page = "/".join(parts[: 6 if is_record else 4]) if parts[1] == "o" and len(parts) > 3 else "/"
+    return f"/sign-in?then={quote(page, safe='')}" if status == 401 else page
 
 
 @routes.get("/")
@@ -85,6 +120,16 @@ def _signed_in(request: Request, caller: Caller, then: str) -> Response:
     return answer
 
 
+@routes.post("/sign-out")
+async def sign_out(request: Request) -> Response:
+    """Forget who is signed in."""
+    _, cookie = signed_in(request)
+    insist_on_own_form(served_by(request), cookie, await fields_of_form(request))
+    answer = gone_to("/sign-in")
+    answer.delete_cookie(cookie_name(request), httponly=True, samesite="strict")
+    return answer
+
+
 @routes.get("/owners")
 async def owners(found: Visited, starting: Text = "") -> Response:
     """All owners, for the operator."""
@@ -102,15 +147,18 @@ async def owners(found: Visited, starting: Text = "") -> Response:
 async def memories(found: Visited, q: Text = "", cursor: Text = "", done: Text = "") -> Response:
     """Search, or browse by conditions."""
     pairs = _pairs(found)
+    if "" in found.request.query_params.values() and not is_fragment(found.request):  # a form sends its empty fields
+        return gone_to(found.base + query_of([*_asked(q), *pairs]))
     where = where_in(pairs)
     query = check_query(q).strip()
     values: dict[str, object] = {
         "q": q,
         "where": where,
         "pairs": pairs,
-        "chips": chips_of(where, [("q", q)] if q else []),
+        "fields": {name: next((value for key, value in pairs if key == name), "") for name in FIELDS},
+        "chips": chips_of(where, _asked(q)),
         "done": done,
-        "query": query_of([*([("q", q)] if q else []), *pairs]),
+        "query": query_of([*_asked(q), *pairs]),
     }
     if query:
         hits = await found.reach.search(query, limit=PAGE, where=where, explain=True)
@@ -119,7 +167,7 @@ async def memories(found: Visited, q: Text = "", cursor: Text = "", done: Text =
         page = await found.reach.list(where=where, limit=PAGE, cursor=cursor or None)
         more = None if page.cursor is None else query_of([*pairs, ("cursor", page.cursor)])
         values |= {"lines": [line_of(record) for record in page.records], "more": more}
-    template = "_results.html" if _is_fragment(found.request) else "memories.html"
+    template = "_results.html" if is_fragment(found.request) else "memories.html"
     return found.drawn(template, **values)
 
 
@@ -129,9 +177,8 @@ def _pairs(found: Visit) -> Pairs:
     return [(name, value) for name, value in found.request.query_params.multi_items() if name in names and value]
 
 
-def _is_fragment(request: Request) -> bool:
-    """Whether htmx asks for a part of a page."""
-    return request.headers.get("hx-request") == "true"
+def _asked(q: str) -> list[tuple[str, str]]:
+    return [("q", q)] if q else []
 
 
 @routes.get("/o/{app}/{user}/missing")
@@ -143,7 +190,7 @@ async def missing(found: Visited, q: Text = "", words: Text = "") -> Response:
         hits = await found.reach.search(words, limit=MOST_SUGGESTED, where=where, mode="substring")
         hits = hits or await found.reach.search(words, limit=MOST_SUGGESTED, where=where, floor=False)
         lines = [line_of(hit.record) for hit in hits]
-    template = "_missing.html" if _is_fragment(found.request) else "missing.html"
+    template = "_missing.html" if is_fragment(found.request) else "missing.html"
     return found.drawn(template, q=q, words=words, lines=lines)
 
 
@@ -157,11 +204,32 @@ async def why(found: Visited, id: Text, q: Text = "") -> Response:  # noqa: A002
 
 
 @routes.get("/o/{app}/{user}/facets")
-async def facets(found: Visited) -> Response:
-    """What there is to browse by: kinds, tiers, states and collections."""
-    counted = await found.owner.stats()
-    collections = await found.owner.collections()
-    return found.drawn("_facets.html", stats=counted, collections=collections[:MOST_OWNERS], states=STATES)
+async def facets(found: Visited, q: Text = "") -> Response:
+    """What there is to browse by, besides the conditions of the list: kinds, tiers, states and collections."""
+    together = found.served.together(found.owner)
+    counts = [await owner.stats() for owner in together]
+    collections = {name: None for owner in together for name in await owner.collections()}
+    return found.drawn(
+        "_facets.html",
+        facets=_facets(counts, [*_asked(q), *_pairs(found)])
+        | {"Collections": facets_of("under", collections, [*_asked(q), *_pairs(found)])[:MOST_OWNERS]},
+    )
+
+
+def _facets(counts: Sequence[Stats], others: Pairs) -> dict[str, list[Facet]]:
+    """By title, the values that records have."""
+    return {
+        "Kinds": facets_of("kinds", _summed(each.by_kind for each in counts), others),
+        "Tiers": facets_of("tiers", _summed(each.by_tier for each in counts), others),
+        "States": facets_of("states", _summed(each.by_state for each in counts), others),
+    }
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
+    total = Counter[str]()
+    for each in counts:
+        total.update(each)
+    return total
 
 
 @routes.get("/o/{app}/{user}/block")
@@ -203,7 +271,8 @@ def _number(text: str) -> int:
 @routes.get("/o/{app}/{user}/stats")
 async def stats(found: Visited) -> Response:
     """What is counted, and what is pending."""
-    return found.drawn("stats.html", stats=await found.owner.stats())
+    counted = await found.owner.stats()
+    return found.drawn("stats.html", stats=counted, facets=_facets([counted], []))
 
 
 @routes.get("/o/{app}/{user}/export")
@@ -215,10 +284,10 @@ async def export(found: Visited) -> Response:
 
 
 @routes.get("/o/{app}/{user}/records/{id}")
-async def record(found: Visited, done: Text = "") -> Response:
+async def record(found: Visited, done: Text = "", version: Text = "") -> Response:
     """Everything about one memory."""
-    each = await known(found.owner, path_name(found.request, "id"))
-    return found.drawn("record.html", shown=await shown(found.owner, each), done=done)
+    whole = await shown(found.owner, await known(found.owner, path_name(found.request, "id")))
+    return found.drawn("record.html", shown=whole, done=done_of(done, version, whole), refused=None, typed={})
 
 
 def receipt_page(found: Visit, receipt: ErasureReceipt, owner: Scope) -> Response:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
+from memory_core.app.serve.conditions import query_of
 from memory_core.app.serve.visits import Form, Visit, form, gone_to, visit
 from memory_core.errors import ConflictError
 from memory_core.handle import BoundMemory
@@ -39,23 +40,31 @@ class Proposal:
     reason: str
     kept: str
     gone: Sequence[str]
+    ids: Sequence[str]
+    """The memories that are archived."""
 
 
 @routes.get("/o/{app}/{user}/proposals")
-async def proposals(found: Annotated[Visit, Depends(visit)], done: Annotated[str, Query()] = "") -> Response:
-    """What maintenance proposes now."""
+async def proposals(
+    found: Annotated[Visit, Depends(visit)],
+    done: Annotated[str, Query()] = "",
+    id: Annotated[list[str] | None, Query()] = None,  # noqa: A002  (the record's own word)
+) -> Response:
+    """What maintenance proposes now; `id` names the memories that an accepted proposal archived."""
     steps = await _proposed(found.owner)
     shown = [_proposal(step) for step in steps[:MOST_SHOWN]]
-    return found.drawn("proposals.html", proposals=shown, more=len(steps) > MOST_SHOWN, done=done)
+    return found.drawn("proposals.html", proposals=shown, more=len(steps) > MOST_SHOWN, done=done, ids=id or ())
 
 
 @routes.post("/o/{app}/{user}/proposals/accept")
 async def accept(sent: Annotated[Form, Depends(form)]) -> Response:
     """Do what is proposed."""
-    done = await apply_steps(sent.visit.owner, [await _chosen(sent)])
+    step = await _chosen(sent)
+    done = await apply_steps(sent.visit.owner, [step])
     if done.skipped:
         raise ConflictError(_STALE)
-    return gone_to(f"{sent.visit.base}/proposals?done=accepted")
+    archived = [("id", each) for each in _archived(step)]
+    return gone_to(f"{sent.visit.base}/proposals{query_of([('done', 'accepted'), *archived])}")
 
 
 @routes.post("/o/{app}/{user}/proposals/refuse")
@@ -80,7 +89,12 @@ async def _chosen(sent: Form) -> Step:
 
 def _proposal(step: Step) -> Proposal:
     gone = [text[:SHOWN_CHARS] for text in step.gone]
-    return Proposal(_key(step), _REASONS.get(step.reason, step.reason), step.kept[:SHOWN_CHARS], gone)
+    reason = _REASONS.get(step.reason, step.reason)
+    return Proposal(_key(step), reason, step.kept[:SHOWN_CHARS], gone, _archived(step))
+
+
+def _archived(step: Step) -> list[str]:
+    return [change.id for change in step.changes if change.patch.state in {"archived", "compacted"}]
 
 
 def _key(step: Step) -> str:

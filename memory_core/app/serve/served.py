@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, cast
 from urllib.parse import unquote
@@ -69,13 +69,22 @@ class Served:
 
     def reach(self, owner: BoundMemory) -> Reach:
         """What an agent of an owner reads: the owner's memories and the spaces. A space is read by itself."""
-        scope = owner.scope
-        if not self.spaces or scope.app != self.owner.app or scope.user in self._owners():
+        handles = self._spaces_of(owner)
+        if not handles:
             return owner
-        handles = {label: self.memory.bind(app=scope.app, user=space.owner) for label, space in self.spaces.items()}
         return SharedMemory(
             owner, handles, writable=[label for label, space in self.spaces.items() if space.is_writable]
         )
+
+    def together(self, owner: BoundMemory) -> Sequence[BoundMemory]:
+        """The owners whose memories `reach` reads together."""
+        return owner, *self._spaces_of(owner).values()
+
+    def _spaces_of(self, owner: BoundMemory) -> Mapping[str, BoundMemory]:
+        scope = owner.scope
+        if scope.app != self.owner.app or scope.user in self._owners():
+            return {}
+        return {label: self.memory.bind(app=scope.app, user=space.owner) for label, space in self.spaces.items()}
 
     def label_of(self, app: str, user: str | None) -> str | None:
         """The label of the space that an owner is, if it is one."""

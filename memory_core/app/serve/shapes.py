@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -120,6 +120,21 @@ def chips_of(where: Where, others: Sequence[tuple[str, str]]) -> list[Chip]:
         Chip(name.replace("_", " "), value, query_of([*others, *(pair for pair in pairs if pair != (name, value))]))
         for name, value in pairs
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """A value to browse by."""
+
+    value: str
+    count: int | None
+    query: str
+
+
+def facets_of(name: str, values: Mapping[str, int | None], others: Sequence[tuple[str, str]]) -> list[Facet]:
+    """The values of a condition in order; `others` are the pairs of the query, of which those of this name go."""
+    kept = [pair for pair in others if pair[0] != name]
+    return [Facet(value, count, query_of([*kept, (name, value)])) for value, count in sorted(values.items())]
 
 
 def conditions_of(record: MemoryRecord) -> list[Chip]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hmac
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from memory_core.app.serve.callers import THE_OPERATOR, Caller
 from memory_core.app.serve.served import Reach, Served, path_name, served_by
@@ -60,6 +61,7 @@ class Visit:
             writable=self.may_change(),
             may_erase=self.served.writable and self.served.may(self.caller, self.owner, "all"),
             is_operator=self.caller == THE_OPERATOR,
+            visitor=self.caller.user or "operator",
             label=self.served.label_of(self.owner.scope.app, self.owner.scope.user),
             own=self._own_base(),
             spaces={label: base_of(self.served.owner.app, space.owner) for label, space in self.served.spaces.items()},
@@ -92,8 +94,13 @@ class Form:
         """
         text = self.fields.get(name, "")
         if not text.strip():
-            raise InvalidInputError(f"{name} must not be empty; go back and fill it in")
+            raise InvalidInputError(f"{name} must not be empty")
         return text.replace("\r\n", "\n")  # what browsers send for a line's end
+
+    @property
+    def name(self) -> str:
+        """What the form does: the last part of its address."""
+        return self.visit.request.url.path.rpartition("/")[2]
 
     def version(self) -> int:
         """The version of the record that the form shows.
@@ -127,9 +134,22 @@ def signed_in(request: Request) -> tuple[Caller, str]:
     caller = served_by(request).signer.caller(cookie, time.time())
     if caller is None:
         if request.method != "GET":
-            raise HTTPException(401, "you are not signed in; open the page again")
-        raise HTTPException(303, headers={"Location": f"/sign-in?then={quote(request.url.path, safe='')}"})
+            raise HTTPException(401, "you are not signed in, so nothing was done")
+        # htmx would follow a redirection and draw the form for the token in the midst of the page.
+        status, header = (401, "HX-Redirect") if is_fragment(request) else (303, "Location")
+        raise HTTPException(status, headers={header: f"/sign-in?then={quote(_page_of(request), safe='')}"})
     return caller, cookie
+
+
+def is_fragment(request: Request) -> bool:
+    """Whether htmx asks for a part of a page."""
+    return request.headers.get("hx-request") == "true"
+
+
+def _page_of(request: Request) -> str:
+    """Path and query of the page that a browser shows or asks for."""
+    page = urlsplit(request.headers.get("hx-current-url", "") if is_fragment(request) else str(request.url))
+    return page.path + (f"?{page.query}" if page.query else "")
 
 
 async def visit(request: Request) -> Visit:
@@ -148,11 +168,20 @@ async def form(request: Request, found: Annotated[Visit, Depends(visit)]) -> For
         HTTPException: The form is not from this page, or the server only reads.
     """
     fields = await fields_of_form(request)
-    expected = found.served.signer.form_token(found.cookie)
-    if not hmac.compare_digest(expected.encode(), fields.get(CSRF, "").encode(errors="replace")):
-        raise HTTPException(403, "this form was not made by this page, or is older than the server; open it again")
+    insist_on_own_form(found.served, found.cookie, fields)
     found.served.insist_on(found.caller, found.owner, "write")
     return Form(found, fields)
+
+
+def insist_on_own_form(served: Served, cookie: str, fields: Mapping[str, str]) -> None:
+    """Refuse a form that this page did not make for the browser with this cookie.
+
+    Raises:
+        HTTPException: It did not.
+    """
+    expected = served.signer.form_token(cookie)
+    if not hmac.compare_digest(expected.encode(), fields.get(CSRF, "").encode(errors="replace")):
+        raise HTTPException(403, "this form was not made by this page, or is older than the server; open it again")
 
 
 async def fields_of_form(request: Request) -> dict[str, str]:

@@ -254,11 +254,11 @@ def test_erase_a_person_with_a_receipt_as_a_file(at: Page, server: Running, tmp_
     at.follow("nav a[href$='/erase']")
     at.fill("input[name=name]", "somebody")
     at.follow("form.danger button")
-    assert at.shows("nothing was erased")
+    assert at.shows("Nothing was erased")
     at.open(f"{server.address}/o/default/ann/erase")
     at.fill("input[name=name]", "ann")
     at.follow("form.danger button")
-    assert at.shows("8 memories of ann in 1 sessions are erased")
+    assert at.shows("8 memories of ann in 1 session are erased")
     at.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
     at.click("a[download]")
     receipt = tmp_path / "erasure-receipt.json"
@@ -278,7 +278,7 @@ def test_without_write_the_page_shows_and_changes_nothing(ids: dict[str, str], t
         tab.open(server.link)
         record(server, tab, ids["wrong"])
         assert tab.shows("read-only")
-        assert tab.evaluate("document.querySelectorAll('form[method=post]').length") == 0
+        assert tab.evaluate("document.querySelectorAll('main form[method=post]').length") == 0
 
 
 def test_the_keyboard_reaches_everything(at: Page) -> None:

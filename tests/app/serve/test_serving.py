@@ -123,7 +123,7 @@ def test_the_local_socket_is_for_its_user_alone_and_needs_no_token(tmp_path: Pat
             assert client.get("/v1/stats").json()["records"] == 1
             assert client.get("/v1/stats", headers={"Origin": "http://memory-core"}).status_code == 403
         second = _refused(path, "--socket", str(place), "--port", "0")
-        assert "another server listens there" in second
+        assert "another server answers there already" in second
         server.process.kill()
     assert place.exists()  # a killed server leaves it; the next one replaces it
     with (
@@ -147,7 +147,7 @@ def test_it_listens_beside_its_file_where_a_second_server_does_not_take_its_plac
         assert stat.S_IMODE(place.stat().st_mode) == 0o600
         with running(path, "--words-only") as second:
             assert second.process.stderr is not None
-            assert "another server listens there" in second.process.stderr.readline()
+            assert "another server answers there already" in second.process.stderr.readline()
             assert httpx.get(f"{second.address}/v1/health").is_success
         second.process.wait()
         assert health(place)
@@ -179,7 +179,7 @@ def test_what_stands_beside_the_file_is_left_alone(tmp_path: Path, other: str) -
     before = place.lstat() if other != "too long" else None
     with running(path, "--words-only") as server:
         assert server.process.stderr is not None
-        assert "hooks open the file themselves: cannot listen" in server.process.stderr.readline()
+        assert "hooks do not ask this server: cannot listen" in server.process.stderr.readline()
         assert httpx.get(f"{server.address}/v1/health").is_success
     assert before is None or place.lstat() == before
 

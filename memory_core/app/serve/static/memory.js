@@ -23,3 +23,12 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("htmx:beforeSwap", (event) => {
   if (event.detail.xhr.status >= 400) event.detail.shouldSwap = true;
 });
+
+// So is that there is no answer.
+document.addEventListener("htmx:sendError", (event) => {
+  const problem = document.createElement("p");
+  problem.className = "problem";
+  problem.setAttribute("role", "alert");
+  problem.textContent = "The server does not answer. Start it again, or check the connection, and then search again.";
+  event.detail.target.replaceChildren(problem);
+});

@@ -1,0 +1,179 @@
+"""What the page says after a change, and what it keeps when a change is refused or a condition is added."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from memory_core import Draft, Memory, Patch
+from memory_core.app.serve.application import application
+from memory_core.app.serve.callers import Caller
+from memory_core.app.serve.served import Served, Space
+from tests.app.serve.test_api import HOST, served
+
+BASE = "/o/default/ann"
+
+
+@pytest.fixture
+def what(tmp_path: Path) -> Iterator[Served]:
+    with Memory(tmp_path / "m.db", embedder=None) as memory:
+        ann = memory.bind(user="ann").sync
+        ann.add(Draft("The cat is called Mohrle", id="cat", kind="fact", tags=["pets"]))
+        ann.add(Draft("We chose the north pier", id="pier", kind="decision", session="monday"))
+        memory.bind(user="team").sync.add(Draft("The crane is booked", kind="note", collection="harbour"))
+        yield served(memory)
+
+
+@pytest.fixture
+def client(what: Served) -> TestClient:
+    return signed_in(what)
+
+
+def signed_in(what: Served, user: str = "ann") -> TestClient:
+    client = TestClient(application(what), base_url=HOST, follow_redirects=True)
+    client.cookies.set("memory_core_8765", what.signer.cookie(Caller(user), 2e9))
+    return client
+
+
+def send(client: TestClient, what: Served, id: str, form: str, **fields: object) -> Any:  # noqa: A002
+    """Send a form of a record's page, as the page would: with the version that it shows now unless one is given."""
+    record = what.memory.bind(user="ann").sync.get(id)
+    cookie = client.cookies["memory_core_8765"]
+    sent = {"csrf": what.signer.form_token(cookie), "version": "" if record is None else record.version} | fields
+    return client.post(f"{BASE}/records/{id}/{form}", data={name: str(value) for name, value in sent.items()})
+
+
+def texts(what: Served) -> dict[str, str]:
+    return {record.id: record.text for record in what.memory.bind(user="ann").sync.list()}
+
+
+def test_a_correction_that_changes_nothing_says_so_and_undoes_nothing(client: TestClient, what: Served) -> None:
+    page = send(client, what, "cat", "correct", text="The cat is called Minka").text
+    assert "It is corrected." in page
+    assert "/revert" in page.partition("</form>")[0] + page
+    page = send(client, what, "cat", "correct", text="The cat is called Minka").text
+    assert "Nothing was changed" in page
+    assert "Undo" not in page.partition("<article")[0]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["?done=archived", "?done=archived&version=1", "?done=pinned&version=1", "?done=corrected&version=1", "?done=x"],
+)
+def test_an_address_cannot_claim_a_change_that_was_not_made(client: TestClient, address: str) -> None:
+    assert 'role="status"' not in client.get(f"{BASE}/records/cat{address}").text
+
+
+def test_an_undo_is_offered_only_as_long_as_nothing_else_has_changed(client: TestClient, what: Served) -> None:
+    archived = send(client, what, "cat", "archive")
+    assert "It is archived" in archived.text
+    what.memory.bind(user="ann").sync.update("cat", Patch(tags=["later"]))
+    assert "It is archived" not in client.get(str(archived.url)).text
+
+
+@pytest.mark.parametrize("form", ["correct", "supersede"])
+def test_what_was_typed_is_kept_when_a_form_is_out_of_date(client: TestClient, what: Served, form: str) -> None:
+    what.memory.bind(user="ann").sync.update("cat", Patch(text="The cat is called Minka"))
+    answer = send(client, what, "cat", form, text="The cat is called <Lulu>", version=1)
+    assert answer.status_code == 412
+    assert "has changed since" in answer.text
+    assert "The cat is called &lt;Lulu&gt;</textarea>" in answer.text
+    assert "The cat is called Minka" in answer.text
+    assert texts(what)["cat"] == "The cat is called Minka"
+    version = re.search(r'name="version" value="(\d+)"', answer.text)
+    assert version is not None
+    again = send(client, what, "cat", form, text="The cat is called <Lulu>", version=version[1])
+    assert again.status_code == 200
+    assert "The cat is called <Lulu>" in texts(what).values()
+
+
+def test_an_empty_text_is_refused_on_the_page_of_the_memory(client: TestClient, what: Served) -> None:
+    answer = send(client, what, "cat", "correct", text="  ")
+    assert answer.status_code == 422
+    assert "Text must not be empty." in answer.text
+    assert "Change it" in answer.text
+
+
+def links(page: str) -> list[str]:
+    return [unescape(each) for each in re.findall(r'href="([^"]*)"', page)]
+
+
+def test_a_facet_keeps_the_query_and_the_other_conditions(client: TestClient) -> None:
+    asked = {"q": "pier", "keywords": "north", "kinds": "fact"}
+    page = client.get(f"{BASE}/facets", params=asked).text
+    assert f"{BASE}?q=pier&keywords=north&kinds=decision" in links(page)
+    listed = unescape(client.get(BASE, params=asked).text)
+    assert f'hx-get="{BASE}/facets?q=pier&keywords=north&kinds=fact"' in listed
+
+
+def test_the_form_of_conditions_keeps_those_that_it_has_no_fields_for(client: TestClient) -> None:
+    page = client.get(BASE, params={"kinds": "decision", "session": "monday"}).text
+    form = page.partition("More conditions")[2].partition("</form>")[0]
+    assert '<input type="hidden" name="kinds" value="decision">' in form
+    assert 'name="session" dir="auto" value="monday"' in form
+
+
+def test_empty_fields_of_a_form_do_not_stay_in_the_address(client: TestClient) -> None:
+    answer = client.get(BASE, params={"q": "", "keywords": "north", "since": "", "kinds": "decision"})
+    assert answer.url.query == b"keywords=north&kinds=decision"
+
+
+def test_a_condition_that_does_not_exist_is_refused(client: TestClient) -> None:
+    answer = client.get(BASE, params={"tags": "pets"})
+    assert answer.status_code == 422
+    assert "There is no condition &#39;tags&#39;" in answer.text
+    assert "tags_any" in answer.text
+    assert BASE in links(answer.text)
+
+
+def test_facets_count_what_the_list_lists(what: Served) -> None:
+    shared = replace(what, spaces={"team": Space("team", is_writable=False)})
+    page = signed_in(shared).get(f"{BASE}/facets").text
+    assert f"{BASE}?kinds=note" in links(page)
+    assert f"{BASE}?under=harbour" in links(page)
+    assert "Statistics of your own memories" in signed_in(shared).get(f"{BASE}/stats").text
+
+
+def test_a_search_of_a_page_that_is_no_longer_signed_in_leads_to_the_sign_in(client: TestClient) -> None:
+    client.cookies.clear()
+    shown = f"{HOST}{BASE}?kinds=fact"
+    answer = client.get(BASE, params={"q": "pier"}, headers={"HX-Request": "true", "HX-Current-URL": shown})
+    assert answer.status_code == 401
+    assert answer.headers["HX-Redirect"] == "/sign-in?then=%2Fo%2Fdefault%2Fann%3Fkinds%3Dfact"
+    assert answer.text == ""
+    whole = client.get(f"{BASE}?kinds=fact")
+    assert "then=%2Fo%2Fdefault%2Fann%3Fkinds%3Dfact" in str(whole.url)
+
+
+def test_signing_out_needs_the_form_of_the_page(client: TestClient, what: Served) -> None:
+    assert client.post("/sign-out", data={"csrf": "no"}).status_code == 403
+    assert "Sign out" in client.get(BASE).text
+    csrf = what.signer.form_token(client.cookies["memory_core_8765"])
+    answer = client.post("/sign-out", data={"csrf": csrf})
+    assert answer.url.path == "/sign-in"
+    assert "Max-Age=0" in answer.history[0].headers["set-cookie"]
+
+
+def test_what_is_not_found_leads_back(client: TestClient) -> None:
+    page = client.get(f"{BASE}/records/nobody")
+    assert page.status_code == 404
+    assert "<h1>Not found</h1>" in page.text
+    assert BASE in links(page.text)
+
+
+def test_an_accepted_proposal_leads_to_the_memory_that_it_archived(client: TestClient, what: Served) -> None:
+    what.memory.bind(user="ann").sync.add(Draft("the cat is called Mohrle.", kind="fact"))
+    proposals = client.get(f"{BASE}/proposals").text
+    step = re.search(r'name="step" value="(\w+)"', proposals)
+    assert step is not None
+    csrf = what.signer.form_token(client.cookies["memory_core_8765"])
+    done = client.post(f"{BASE}/proposals/accept", data={"csrf": csrf, "step": step[1]}).text
+    (archived,) = [link for link in links(done.partition("<ol")[0]) if "/records/" in link]
+    assert "Bring back" in client.get(archived).text
