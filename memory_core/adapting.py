@@ -22,7 +22,7 @@ from memory_core.conversation.before_prompt import before_prompt
 from memory_core.conversation.deadline import Deadline, LateError
 from memory_core.conversation.following import Thread, Visible, digest, id_in_thread, threaded
 from memory_core.conversation.keeping import append, follow_branch, keep
-from memory_core.conversation.recalling import NOTHING, Asked, block_for
+from memory_core.conversation.recalling import NOTHING, Asked, block_for, block_of_turn, those
 from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
 from memory_core.every_record import every_record
@@ -143,6 +143,7 @@ __all__ = [
     "append",
     "before_prompt",
     "block_for",
+    "block_of_turn",
     "bring_back",
     "check_key",
     "check_unit",
@@ -191,6 +192,7 @@ __all__ = [
     "tags_of_pin",
     "take_back",
     "take_back_where",
+    "those",
     "threaded",
     "time_of",
     "turn_drafts",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 
 from memory_core import PUSHED, MemoryRecord, Recalled, RecallOptions
-from memory_core.adapting import NOTHING, Asked, block_for, with_profile
+from memory_core.adapting import NOTHING, Asked, block_of_turn
 from memory_langchain.messages import message_id, searchable_text
 from memory_langchain.scope import CallScope
 
@@ -22,30 +22,19 @@ DEFAULT_RECALL: Final = replace(PUSHED, limit=None)
 """Default recall options: what is pushed into a prompt, up to `k` memories."""
 
 
-async def recall(
-    scope: CallScope,
-    query: str,
-    options: RecallOptions,
-    *,
-    k: int,
-    is_shown: Callable[[MemoryRecord], bool],
-    before: Sequence[str] = (),
-) -> Recalled:
-    """Recall memories of the user for a question as a block, after the profile and without what the prompt shows.
+async def recall(scope: CallScope, asked: Asked, options: RecallOptions, *, k: int) -> Recalled:
+    """What a turn recalls.
 
     Args:
         scope: Whose memories, shared spaces included.
-        query: The question.
+        asked: What the turn recalls for.
         options: Recall options.
         k: Most memories; 0 recalls nothing. A `limit` in the options takes precedence.
-        is_shown: Whether the prompt shows a record.
-        before: What the person said before the question, oldest first.
     """
     if k == 0:
         return NOTHING
     limit = k if options.limit is None else options.limit
-    found = await block_for(scope.reach, Asked(query, before, is_shown), replace(options, limit=limit))
-    return replace(found, text=await with_profile(scope.reach, found.text))
+    return await block_of_turn(scope.reach, asked, replace(options, limit=limit))
 
 
 async def recall_for(
@@ -72,4 +61,4 @@ async def recall_for(
     said = [message for message in messages if message.type == "human"]
     asked = question or (said[-1] if said else None)
     before = [str(message.text) for message in (said[: said.index(asked)] if asked in said else said)]
-    return await recall(scope, str(asked.text) if asked else "", options, k=k, is_shown=is_shown, before=before)
+    return await recall(scope, Asked(str(asked.text) if asked else "", before, is_shown), options, k=k)

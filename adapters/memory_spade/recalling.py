@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 
 from memory_core import Recalled, RecallOptions
-from memory_core.adapting import NOTHING, AgentMemory, Asked, block_for, reason_for_log, with_profile
+from memory_core.adapting import NOTHING, AgentMemory, Asked, block_of_turn, reason_for_log
 from memory_spade.memory.deadline import Deadline
 
 logger = logging.getLogger(__name__)
@@ -30,9 +29,7 @@ async def recalled(
     """
 
     async def recall() -> Recalled:
-        reached = await memory()
-        found = await block_for(reached, Asked(query, before), options)
-        return replace(found, text=await with_profile(reached, found.text, owner=peer))
+        return await block_of_turn(await memory(), Asked(query, before), options, owner=peer)
 
     try:
         return await deadline.read("recalling memories", recall)
