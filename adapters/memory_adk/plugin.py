@@ -32,8 +32,8 @@ from memory_adk.policy import CapturePolicy
 from memory_adk.recall import in_context, show, shows
 from memory_adk.service import MemoryService, check_service
 from memory_adk.shown import Shown, in_conversation, in_prompt, shown_in
-from memory_core import PUSHED, EmbeddingError, InvalidInputError, MemoryCoreError, RecallOptions, StorageError
-from memory_core.adapting import Asked, block_of_turn, limits, reason_for_log, those
+from memory_core import PUSHED, EmbeddingError, MemoryCoreError, RecallOptions, StorageError
+from memory_core.adapting import Asked, block_of_turn, check_seconds, limits, reason_for_log, those
 
 logger = logging.getLogger(__name__)
 
@@ -100,11 +100,8 @@ class MemoryPlugin(BasePlugin):
         usual = replace(PUSHED, max_chars=recall_chars, limit=recall_results)
         self._options = recall if isinstance(recall, RecallOptions) else usual
         self._turns: dict[str, _Turn] = {}
-        if recall_seconds is not None and not recall_seconds > 0:
-            raise InvalidInputError(
-                f"recall_seconds must be above 0, not {recall_seconds!r}; recall=False turns it off"
-            )
-        self._seconds = recall_seconds or limits.RECALL_SECONDS
+        given = limits.RECALL_SECONDS if recall_seconds is None else recall_seconds
+        self._seconds = check_seconds("recall_seconds", given)
         policy = CapturePolicy() if capture is True else capture or None
         self._capture = Capture(policy)
 

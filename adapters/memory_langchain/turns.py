@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from memory_core import ClosedError, MemoryCoreError, MemoryRecord, Recalled, RecallOptions, Summarizer
-from memory_core.adapting import NOTHING, Asked, reason_for_log, those
+from memory_core.adapting import NOTHING, TURN, Asked, block_of_turn, reason_for_log, those
 from memory_langchain.history import capture, first_sent_again, read_window, write
 from memory_langchain.messages import searchable_text, to_message, to_messages
-from memory_langchain.recall import DEFAULT_RECALL, recall
 from memory_langchain.scope import CallScope
 from memory_langchain.summaries import read_summarized, summary_message
 
@@ -48,7 +47,7 @@ class Plan:
     keep_partial: bool
     summarizer: Summarizer | None = None
     answer: Callable[[Any], object] | None = None
-    recall: RecallOptions = DEFAULT_RECALL
+    recall: RecallOptions = TURN
 
     def __post_init__(self) -> None:
         if self.k < 0 or (self.history_limit is not None and self.history_limit < 0):
@@ -135,7 +134,7 @@ class Turn:
         before = [record.text for record in self.history if record.role == "user"]
         ids = frozenset(shown)
         asked = Asked(query, before, lambda record: record.id in ids, those("id", shown))
-        self.recalled = await recall(self.scope, asked, plan.recall, k=plan.recalls)
+        self.recalled = await block_of_turn(self.scope.reach, asked, plan.recall, most=plan.recalls)
 
     def chain_input(self) -> object:
         """Return the chain's input, with history and memories filled in."""

@@ -12,12 +12,14 @@ from memory_core.models import MemoryRecord
 from memory_core.profile import with_profile
 from memory_core.protocols import Searching
 from memory_core.recall.recalling import recall
-from memory_core.recall.values import Recalled, RecallOptions, shows_nothing_yet
+from memory_core.recall.values import PUSHED, Recalled, RecallOptions, shows_nothing_yet
 from memory_core.values.limits import MAX_ALTERNATIVES
 from memory_core.values.query_text import cut_query
 from memory_core.where.conditions import Condition, FieldCondition
 from memory_core.where.where import Where
 
+TURN: Final = replace(PUSHED, limit=None)
+"""Options of the block of a turn, for adapters with a setting of their own for the number of memories."""
 NOTHING: Final = Recalled("", (), ())
 """The result if nothing is to be recalled."""
 
@@ -76,14 +78,17 @@ async def block_in_session(
 
 
 async def block_of_turn(
-    memory: Searching, asked: Asked, options: RecallOptions, *, owner: str | None = None
+    memory: Searching, asked: Asked, options: RecallOptions, *, most: int | None = None, owner: str | None = None
 ) -> Recalled:
     """What is pushed into the prompt of a turn: the profile, and the memories that are relevant to the question.
 
     Args:
+        most: Most memories, if the options do not say it; with 0, nothing is pushed.
         owner: The name under which the owner of the memory speaks, if it is not the user of the memory.
     """
-    found = await block_for(memory, asked, options)
+    if most == 0:
+        return NOTHING
+    found = await block_for(memory, asked, options if options.limit is not None else replace(options, limit=most))
     return replace(found, text=await with_profile(memory, found.text, owner=owner))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,9 @@ import pytest
 from memory_core import AnyOf, BoundMemory, Draft, FieldCondition, Memory, NoneOf, SharedMemory, Where
 from memory_core.adapting import satisfies
 from memory_core.storage.sqlite.store import SqliteStore
+from memory_core.where.conditions import Condition
 
-CONDITIONS = {
+CONDITIONS: Mapping[str, Condition] = {
     "ids": FieldCondition("id", "in", ("monday 1", "friday 2", "unknown")),
     "keys": FieldCondition("source_key", "in", ("key 1", "key 2")),
     "no key": FieldCondition("source_key", "in", (None, "key 1")),
