@@ -74,6 +74,7 @@ class MemoryMixin(Agent):
     Raises:
         TypeError: A flag has an invalid value or is passed by position, a keyword is unknown, or the bases of the
             class are in the wrong order.
+        InvalidInputError: `memory_timeout` is not a number above 0.
     """
 
     def __init_subclass__(cls, **kwargs: object) -> None:
