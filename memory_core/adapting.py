@@ -22,7 +22,7 @@ from memory_core.conversation.before_prompt import before_prompt
 from memory_core.conversation.deadline import Deadline, LateError
 from memory_core.conversation.following import Thread, Visible, digest, id_in_thread, threaded
 from memory_core.conversation.keeping import append, follow_branch, keep
-from memory_core.conversation.recalling import NOTHING, Asked, block_for
+from memory_core.conversation.recalling import NOTHING, TURN, Asked, block_for, block_of_turn, those
 from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
 from memory_core.every_record import every_record
@@ -56,7 +56,7 @@ from memory_core.tools.memory_tools import (
 from memory_core.transfer.foreign_files import database, file_at, json_of, lines_of
 from memory_core.transfer.foreign_values import fields_of, items_of, time_of, word
 from memory_core.transfer.formats import Exporter, Found, Refused
-from memory_core.values.checks import check_key, check_unit
+from memory_core.values.checks import check_key, check_seconds, check_unit
 from memory_core.values.ids import new_id
 from memory_core.values.json_checks import fits_data
 from memory_core.values.json_text import cut_to_bytes, json_bytes
@@ -112,6 +112,7 @@ __all__ = [
     "SEARCH_MEMORIES",
     "STATES",
     "STORE_MEMORY",
+    "TURN",
     "UPDATE_MEMORY",
     "USER_QUERY",
     "Access",
@@ -143,8 +144,10 @@ __all__ = [
     "append",
     "before_prompt",
     "block_for",
+    "block_of_turn",
     "bring_back",
     "check_key",
+    "check_seconds",
     "check_unit",
     "complete",
     "core_loop",
@@ -191,6 +194,7 @@ __all__ = [
     "tags_of_pin",
     "take_back",
     "take_back_where",
+    "those",
     "threaded",
     "time_of",
     "turn_drafts",

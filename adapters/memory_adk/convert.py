@@ -23,9 +23,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from memory_core import Draft, Hit, InvalidInputError, Role
-
-MAX_TEXT_CHARS: Final = 1_000_000
-"""Longer events are cut, because a long turn must not be lost."""
+from memory_core.adapting import MAX_TEXT_CHARS
 
 MAX_LABEL_CHARS: Final = 500
 """Longest metadata value (as JSON) that is returned with a memory, because memories go into prompts."""
@@ -106,7 +104,7 @@ def said(event: Event) -> str:
     if not text:
         spoken = (event.input_transcription, event.output_transcription)
         text = " ".join(item.text.strip() for item in spoken if item and item.finished and item.text)
-    return text[:MAX_TEXT_CHARS]
+    return text[:MAX_TEXT_CHARS]  # a long turn must not be lost
 
 
 def role_of(event: Event) -> Role | None:

@@ -39,6 +39,7 @@ class Alone:
         self._handle = handle
         self.memory = handle.memory
         self.list = handle.list
+        self.profile = handle.profile
 
     async def search(
         self,

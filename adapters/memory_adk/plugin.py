@@ -14,6 +14,7 @@ try:
     from google.adk.events.event import Event
     from google.adk.models.llm_request import LlmRequest
     from google.adk.plugins.base_plugin import BasePlugin
+    from google.adk.sessions.session import Session
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.load_memory_tool import LoadMemoryTool
     from google.adk.tools.tool_context import ToolContext
@@ -26,13 +27,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from memory_adk.capture import Capture, Progress
-from memory_adk.convert import content_text
+from memory_adk.convert import content_text, event_key, said
 from memory_adk.policy import CapturePolicy
-from memory_adk.recall import recall, show
+from memory_adk.recall import in_context, show, shows
 from memory_adk.service import MemoryService, check_service
 from memory_adk.shown import Shown, in_conversation, in_prompt, shown_in
-from memory_core import PUSHED, EmbeddingError, InvalidInputError, MemoryCoreError, RecallOptions, StorageError
-from memory_core.adapting import limits, reason_for_log, with_profile
+from memory_core import PUSHED, EmbeddingError, MemoryCoreError, RecallOptions, StorageError
+from memory_core.adapting import Asked, block_of_turn, check_seconds, limits, reason_for_log, those
 
 logger = logging.getLogger(__name__)
 
@@ -99,11 +100,8 @@ class MemoryPlugin(BasePlugin):
         usual = replace(PUSHED, max_chars=recall_chars, limit=recall_results)
         self._options = recall if isinstance(recall, RecallOptions) else usual
         self._turns: dict[str, _Turn] = {}
-        if recall_seconds is not None and not recall_seconds > 0:
-            raise InvalidInputError(
-                f"recall_seconds must be above 0, not {recall_seconds!r}; recall=False turns it off"
-            )
-        self._seconds = recall_seconds or limits.RECALL_SECONDS
+        given = limits.RECALL_SECONDS if recall_seconds is None else recall_seconds
+        self._seconds = check_seconds("recall_seconds", given)
         policy = CapturePolicy() if capture is True else capture or None
         self._capture = Capture(policy)
 
@@ -156,8 +154,8 @@ class MemoryPlugin(BasePlugin):
         if not self._recalls:
             return
         if turn.recall is None:
-            shown = shown_in(llm_request, invocation_context).events
-            turn.recall = asyncio.ensure_future(self._recall(service, invocation_context, shown))
+            asked = _asked(invocation_context, shown_in(llm_request, invocation_context).events)
+            turn.recall = asyncio.ensure_future(self._recall(service, invocation_context.session, asked))
         if not turn.recall.done():
             await asyncio.wait([turn.recall])  # `wait` does not raise: an error in this library must not end the run
         if error := turn.recall.exception():
@@ -232,26 +230,23 @@ class MemoryPlugin(BasePlugin):
         except Exception as error:  # noqa: BLE001  (ADK would end the run)
             logger.error("a turn of session %s is not stored: %s", session.id, reason_for_log(error))  # noqa: TRY400
 
-    async def _recall(
-        self, service: MemoryService, invocation_context: InvocationContext, shown: frozenset[str]
-    ) -> str:
+    async def _recall(self, service: MemoryService, session: Session, asked: Asked) -> str:
         """Return the profile and the block of memories for this turn; empty if there is nothing, or not in time."""
-        query = content_text(invocation_context.user_content)
-        session = invocation_context.session
-        options = self._options
-        turn = invocation_context.invocation_id
-        before = [
-            content_text(event.content)
-            for event in session.events
-            if event.author == "user" and event.invocation_id != turn and event.id in shown
-        ]
-        memory = service.memory_of(session.app_name, session.user_id)
-
-        async def block() -> str:
-            found = await recall(memory, query, options, context=options.neighbors, without_events=shown, before=before)
-            return await with_profile(memory, found.text)
-
+        memory = in_context(service.memory_of(session.app_name, session.user_id), self._options)
         try:
-            return await service.access.run(block, seconds=self._seconds)
+            found = await service.access.run(lambda: block_of_turn(memory, asked, self._options), seconds=self._seconds)
         except (StorageError, EmbeddingError):  # it is logged once that the store does not answer
             return ""
+        return found.text
+
+
+def _asked(context: InvocationContext, shown: frozenset[str]) -> Asked:
+    """The question of a turn, and the events that the prompt shows."""
+    events = [event for event in context.session.events if event.id in shown]
+    before = [
+        content_text(event.content)
+        for event in events
+        if event.author == "user" and event.invocation_id != context.invocation_id
+    ]
+    keys = [event_key(event, context.session.id, said(event)) for event in events]
+    return Asked(content_text(context.user_content), before, shows(shown), those("source_key", keys))

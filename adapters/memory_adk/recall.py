@@ -8,13 +8,13 @@ try:
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from memory_adk.convert import EVENT_ID, shortened
-from memory_adk.matching import LEAST_SCORE, alone
-from memory_core import BoundMemory, Hit, MemoryRecord, Recalled, RecallOptions, SharedMemory
+from memory_adk.matching import LEAST_SCORE, Alone, alone
+from memory_core import BoundMemory, Hit, MemoryRecord, RecallOptions, SharedMemory
 from memory_core.adapting import AgentMemory, Asked, block_for
 
 MOST_HITS: Final = 10_000
@@ -23,31 +23,14 @@ _NO_BLOCK: Final = 100_000_000
 """Character budget that never limits the number of results; the text block itself is not used."""
 
 
-async def recall(
-    handle: AgentMemory,
-    query: str,
-    options: RecallOptions,
-    *,
-    context: bool,
-    without_events: Collection[str] = (),
-    before: Sequence[str] = (),
-) -> Recalled:
-    """Recall memories about `query`.
+def in_context(handle: AgentMemory, options: RecallOptions) -> AgentMemory | Alone:
+    """The memory in which a message is found by what was said just before and after it, if the options say so."""
+    return handle if options.neighbors or not isinstance(handle, BoundMemory | SharedMemory) else alone(handle)
 
-    Args:
-        handle: The memory to search.
-        query: A question or some words.
-        options: Recall options.
-        context: Whether a message is also found by what was said just before and after it.
-        without_events: Ids of events to leave out, because the current conversation shows them already.
-        before: What the person said before the question, oldest first.
-    """
-    source = alone(handle) if isinstance(handle, BoundMemory | SharedMemory) and not context else handle
 
-    def is_shown(record: MemoryRecord) -> bool:
-        return record.data.get(EVENT_ID) in without_events
-
-    return await block_for(source, Asked(str(query), before, is_shown), options)  # models pass any type
+def shows(events: Collection[str]) -> Callable[[MemoryRecord], bool]:
+    """Whether a record is of one of these events."""
+    return lambda record: record.data.get(EVENT_ID) in events
 
 
 async def find(
@@ -63,7 +46,8 @@ async def find(
         without_events: Ids of events to leave out, because the current conversation shows them already.
     """
     whole = replace(options, max_chars=_NO_BLOCK, max_tokens=None, count_tokens=None, neighbors=False)
-    found = await recall(handle, query, whole, context=options.neighbors, without_events=without_events)
+    asked = Asked(str(query), shows=shows(without_events))  # models pass any type
+    found = await block_for(in_context(handle, options), asked, whole)
     # A score below zero is worse than that of an unrelated text.
     relevant = [hit for hit in found.hits if hit.score >= 0 or not options.floor]
     return list(_within(options, relevant))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Self
 
 from memory_core import BoundMemory, Memory, RecallOptions, Summarizer, run_sync
+from memory_core.adapting import TURN
 from memory_langchain.history import MemoryChatMessageHistory
-from memory_langchain.recall import DEFAULT_RECALL
 from memory_langchain.scope import CallScope, ScopeResolver
 from memory_langchain.turns import Plan, Turn
 
@@ -54,7 +54,7 @@ class ConversationMemory(BaseMemory):
     """Prefix of the model's messages in a text history."""
     k: NonNegativeInt = 4
     """Most memories to recall."""
-    recall: InstanceOf[RecallOptions] = Field(default=DEFAULT_RECALL, exclude=True, repr=False)
+    recall: InstanceOf[RecallOptions] = Field(default=TURN, exclude=True, repr=False)
     """Recall options: budget, conditions, mode and so on."""
     history_limit: NonNegativeInt | None = None
     """Show only this many of the newest messages; by default all."""

@@ -20,11 +20,13 @@ from memory_core import (
 )
 from memory_core.adapting import (
     NOTHING,
+    TURN,
     Access,
     Deadline,
     LateError,
     Thread,
     Tool,
+    check_seconds,
     digest,
     limits,
     on_core,
@@ -32,7 +34,7 @@ from memory_core.adapting import (
 )
 from memory_langchain.history import capture
 from memory_langchain.messages import searchable_text, spoken, to_messages
-from memory_langchain.recall import DEFAULT_RECALL, recall_for
+from memory_langchain.recall import recall_for
 from memory_langchain.scope import AnyMemory, CallScope, ScopeResolver
 from memory_langchain.tools import DEFAULT_TOOLS, memory_tools
 from memory_langchain.turns import with_memories
@@ -112,15 +114,13 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         k: int = 4,
         capture: bool = True,
         tools: Sequence[Tool] = DEFAULT_TOOLS,
-        recall: RecallOptions = DEFAULT_RECALL,
+        recall: RecallOptions = TURN,
         user_id: str | None = None,
         agent_id: str | None = None,
         timeout: float = limits.CALL_SECONDS,
     ) -> None:
         super().__init__()
-        if not timeout > 0:
-            raise ValueError(f"timeout is a number of seconds above 0, not {timeout!r}")
-        self._deadline = Deadline(timeout, "an agent")
+        self._deadline = Deadline(check_seconds("timeout", timeout), "an agent")
         self._access = Access(self._answers)
         self._asked: BoundMemory | None = None
         """The memory that was asked last, whose store is asked again after it failed."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from memory_core import RecallOptions, run_sync
-from memory_core.adapting import on_core
+from memory_core.adapting import TURN, on_core
 from memory_langchain.history import capture
 from memory_langchain.messages import spoken, to_messages
-from memory_langchain.recall import DEFAULT_RECALL, recall_for
+from memory_langchain.recall import recall_for
 from memory_langchain.scope import AnyMemory, ScopeResolver
 
 try:
@@ -28,7 +28,7 @@ def recall_node(
     messages_key: str = MESSAGES,
     memories_key: str = "memories",
     k: int = 4,
-    recall: RecallOptions = DEFAULT_RECALL,
+    recall: RecallOptions = TURN,
     user_id: str | None = None,
     agent_id: str | None = None,
 ) -> Runnable[Any, dict[str, str]]:

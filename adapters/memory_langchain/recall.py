@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
-from memory_core import PUSHED, MemoryRecord, Recalled, RecallOptions
-from memory_core.adapting import NOTHING, Asked, block_for, with_profile
+from memory_core import MemoryRecord, Recalled, RecallOptions
+from memory_core.adapting import Asked, block_of_turn
 from memory_langchain.messages import message_id, searchable_text
 from memory_langchain.scope import CallScope
 
@@ -17,35 +16,6 @@ if TYPE_CHECKING:
 
 SearchMode = Literal["vector", "hybrid", "lexical"]
 """Ranking modes of the store and the vector store."""
-
-DEFAULT_RECALL: Final = replace(PUSHED, limit=None)
-"""Default recall options: what is pushed into a prompt, up to `k` memories."""
-
-
-async def recall(
-    scope: CallScope,
-    query: str,
-    options: RecallOptions,
-    *,
-    k: int,
-    is_shown: Callable[[MemoryRecord], bool],
-    before: Sequence[str] = (),
-) -> Recalled:
-    """Recall memories of the user for a question as a block, after the profile and without what the prompt shows.
-
-    Args:
-        scope: Whose memories, shared spaces included.
-        query: The question.
-        options: Recall options.
-        k: Most memories; 0 recalls nothing. A `limit` in the options takes precedence.
-        is_shown: Whether the prompt shows a record.
-        before: What the person said before the question, oldest first.
-    """
-    if k == 0:
-        return NOTHING
-    limit = k if options.limit is None else options.limit
-    found = await block_for(scope.reach, Asked(query, before, is_shown), replace(options, limit=limit))
-    return replace(found, text=await with_profile(scope.reach, found.text))
 
 
 async def recall_for(
@@ -56,7 +26,15 @@ async def recall_for(
     k: int,
     question: BaseMessage | None = None,
 ) -> Recalled:
-    """`recall` for a question, by default the last one of these messages, without what the messages show."""
+    """What a turn recalls for a question, by default the last one of these messages, without what the messages show.
+
+    Args:
+        scope: Whose memories, shared spaces included.
+        messages: What the prompt shows.
+        options: Recall options.
+        k: Most memories, if the options do not say it; 0 recalls nothing.
+        question: One of the messages.
+    """
     ids = {message.id for message in messages if message.id is not None}
 
     @cache
@@ -72,4 +50,4 @@ async def recall_for(
     said = [message for message in messages if message.type == "human"]
     asked = question or (said[-1] if said else None)
     before = [str(message.text) for message in (said[: said.index(asked)] if asked in said else said)]
-    return await recall(scope, str(asked.text) if asked else "", options, k=k, is_shown=is_shown, before=before)
+    return await block_of_turn(scope.reach, Asked(str(asked.text) if asked else "", before, is_shown), options, most=k)

@@ -8,8 +8,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
 from memory_core import RecallOptions, Summarizer, run_sync
-from memory_core.adapting import on_core
-from memory_langchain.recall import DEFAULT_RECALL
+from memory_core.adapting import TURN, on_core
 from memory_langchain.scope import AnyMemory, ScopeResolver
 from memory_langchain.turns import Plan, Turn, joined
 
@@ -253,7 +252,7 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
     memories_key: str | None = None,
     output_key: str | None = None,
     k: int = 4,
-    recall: RecallOptions = DEFAULT_RECALL,
+    recall: RecallOptions = TURN,
     history_limit: int | None = None,
     summarizer: Summarizer | None = None,
     keep_partial: bool = False,

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from memory_core import ClosedError, MemoryCoreError, MemoryRecord, Recalled, RecallOptions, Summarizer
-from memory_core.adapting import NOTHING, reason_for_log
+from memory_core.adapting import NOTHING, TURN, Asked, block_of_turn, reason_for_log, those
 from memory_langchain.history import capture, first_sent_again, read_window, write
 from memory_langchain.messages import searchable_text, to_message, to_messages
-from memory_langchain.recall import DEFAULT_RECALL, recall
 from memory_langchain.scope import CallScope
 from memory_langchain.summaries import read_summarized, summary_message
 
@@ -48,7 +47,7 @@ class Plan:
     keep_partial: bool
     summarizer: Summarizer | None = None
     answer: Callable[[Any], object] | None = None
-    recall: RecallOptions = DEFAULT_RECALL
+    recall: RecallOptions = TURN
 
     def __post_init__(self) -> None:
         if self.k < 0 or (self.history_limit is not None and self.history_limit < 0):
@@ -107,7 +106,7 @@ class Turn:
     sent: list[BaseMessage] = field(default_factory=list[BaseMessage])
     """All messages given to the chain, if history and question are passed as one list."""
     _saved: bool = False
-    _resent: set[str] = field(default_factory=set[str])
+    _resent: list[str] = field(default_factory=list[str])
     """Ids of the stored messages that the question itself already contains."""
 
     @property
@@ -130,12 +129,12 @@ class Turn:
             self.history = await read_window(self.scope, plan.history_limit)
         if _is_conversation(self.question):
             first = first_sent_again(self.history, self.question)
-            self.history, self._resent = self.history[:first], {record.id for record in self.history[first:]}
-        shown = {record.id for record in (*self.history, *([self.summary] if self.summary else []))} | self._resent
+            self.history, self._resent = self.history[:first], [record.id for record in self.history[first:]]
+        shown = self._resent + [record.id for record in (*([self.summary] if self.summary else []), *self.history)]
         before = [record.text for record in self.history if record.role == "user"]
-        self.recalled = await recall(
-            self.scope, query, plan.recall, k=plan.recalls, is_shown=lambda record: record.id in shown, before=before
-        )
+        ids = frozenset(shown)
+        asked = Asked(query, before, lambda record: record.id in ids, those("id", shown))
+        self.recalled = await block_of_turn(self.scope.reach, asked, plan.recall, most=plan.recalls)
 
     def chain_input(self) -> object:
         """Return the chain's input, with history and memories filled in."""

@@ -9,17 +9,13 @@ try:
 except ImportError as error:
     raise ImportError("`BankProvider` needs spade_llm: pip install 'memory-core[spade-llm]'") from error
 
-import copy
-import logging
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from typing import Any, Final
 
-from memory_core import AsyncMemoryBank, BoundMemory, Memory, MemoryCoreError
-from memory_core.adapting import reason_for_log
-from memory_spade.memory.deadline import DEFAULT_SECONDS, Deadline, checked_seconds
-
-logger = logging.getLogger(__name__)
+from memory_core import AsyncMemoryBank, BoundMemory, Memory
+from memory_core.adapting import Deadline, check_seconds, limits
+from memory_spade.prompting import with_block
 
 MAX_BANKS: Final = 1_000
 """Most conversations whose banks are kept in memory."""
@@ -45,7 +41,7 @@ class BankProvider(BaseLLMProvider):
             steps are added when the memory answers again.
 
     Raises:
-        TypeError: `memory_timeout` is not a number above 0.
+        InvalidInputError: `memory_timeout` is not a number above 0.
     """
 
     def __init__(
@@ -55,12 +51,12 @@ class BankProvider(BaseLLMProvider):
         *,
         max_entries: int = 6,
         compression_threshold: int = 6,
-        memory_timeout: float = DEFAULT_SECONDS,
+        memory_timeout: float = limits.CALL_SECONDS,
     ) -> None:
         self.provider = provider
         self._memory = Memory(":memory:", embedder=None).bind(user="bank") if memory is None else memory
         self._limits = (max_entries, compression_threshold)
-        self._deadline = Deadline(checked_seconds("memory_timeout", memory_timeout), "a bank")
+        self._deadline = Deadline(check_seconds("memory_timeout", memory_timeout), "a bank")
         self._tasks: OrderedDict[str, tuple[AsyncMemoryBank, set[_Known]]] = OrderedDict()
         """The bank of each conversation, and the calls that it contains."""
 
@@ -82,7 +78,7 @@ class BankProvider(BaseLLMProvider):
     ) -> dict[str, Any]:
         """See `BaseLLMProvider`: add the calls since the last request, then call the wrapped provider."""
         block = "" if conversation_id is None else await self._kept(context, conversation_id)
-        given = _with_block(context, block, conversation_id) if block else context
+        given = with_block(context, block, conversation_id)
         return await self.provider.get_llm_response(given, tools, conversation_id, output_schema)
 
     async def _kept(self, context: ContextManager, conversation_id: str) -> str:
@@ -100,13 +96,11 @@ class BankProvider(BaseLLMProvider):
             finally:
                 known.difference_update(call for call, *_ in missing)  # the next request tries again
 
-        try:
+        with self._deadline.spared("an agent goes on without its bank"):
             if new:
                 await self._deadline.write("adding steps to a bank", add)
             return await self._deadline.read("reading a bank", bank.prompt_block)
-        except MemoryCoreError as error:
-            logger.error("an agent goes on without its bank: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
-            return ""
+        return ""
 
     def _task(self, conversation_id: str) -> tuple[AsyncMemoryBank, set[_Known]]:
         if conversation_id not in self._tasks:
@@ -132,17 +126,3 @@ def _calls(history: list[Any]) -> Iterator[tuple[_Known, str, str, str]]:
             id, result = str(message["tool_call_id"]), str(message["content"])  # noqa: A001
             times[id, result] += 1
             yield (id, result, times[id, result]), str(message.get("tool_name", "tool")), asked.get(id, ""), result
-
-
-def _with_block(context: ContextManager, block: str, conversation_id: str | None) -> ContextManager:
-    """The context of one call, with the block appended to its first system message or added as the only one."""
-    view: Any = copy.copy(context)
-
-    def get_prompt(given: str | None = None) -> list[Any]:
-        prompt: list[Any] = list(context.get_prompt(given or conversation_id))
-        if prompt and prompt[0]["role"] == "system":
-            return [{**prompt[0], "content": f"{prompt[0]['content']}\n\n{block}"}, *prompt[1:]]
-        return [{"role": "system", "content": block}, *prompt]
-
-    view.get_prompt = get_prompt
-    return view  # type: ignore[no-any-return]

@@ -9,12 +9,11 @@ except ImportError as error:
     raise ImportError("`memory_spade` needs SPADE: pip install 'memory-core[spade]'") from error
 
 import functools
-import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
-from memory_core import BoundMemory, Draft, MemoryCoreError, Recalled, SharedMemory, utc_now
-from memory_core.adapting import reason_for_log
+from memory_core import BoundMemory, Draft, Recalled, SharedMemory, utc_now
+from memory_core.adapting import MAX_TEXT_CHARS, Asked
 from memory_spade.conversation import (
     MESSAGE_ID,
     Received,
@@ -27,12 +26,8 @@ from memory_spade.memory.messages import keep
 from memory_spade.mixin import MemoryMixin
 from memory_spade.recalling import recalled
 
-logger = logging.getLogger(__name__)
-
 CONVERSATION_ID: Final = "conversation-id"
 """FIPA's metadata key for the conversation of a message."""
-MAX_TEXT_CHARS: Final = 1_000_000
-"""Longer bodies are cut, so that no message is too long to be remembered."""
 
 
 class MemoryBehaviour(CyclicBehaviour):
@@ -84,8 +79,7 @@ class MemoryBehaviour(CyclicBehaviour):
         """
         agent = self._owner()
         home, peer = agent.home, agent.peer_of(message)
-        query, options = message.body or "", agent.recall_options
-        return await recalled(lambda: home.reached(home.base, peer), query, options, home.deadline, peer)
+        return await recalled(lambda: home.reached(home.base, peer), Asked(message.body or ""), agent, peer)
 
     async def run(self) -> None:
         """Listen."""
@@ -131,7 +125,7 @@ class MemoryBehaviour(CyclicBehaviour):
             return
         is_sent = author == agent.address and not is_of_room(message)
         receiver = peer if is_sent and peer else agent.address
-        try:
+        with agent.home.deadline.spared("an agent goes on without remembering a message"):
             draft = _draft(
                 message, agent=agent.address, peer=peer, author=author, is_own=is_sent or agent.is_own_nick(message)
             )
@@ -145,16 +139,13 @@ class MemoryBehaviour(CyclicBehaviour):
                     await memory.add(draft)
 
             await agent.home.deadline.write("remembering a message", store)
-        except MemoryCoreError as error:
-            reason = reason_for_log(error)  # without the traceback, whose messages may quote
-            logger.log(agent.home.deadline.level, "an agent goes on without remembering a message: %s", reason)
 
 
 def _draft(message: Message, *, agent: str, peer: str | None, author: str | None, is_own: bool) -> Draft:
     metadata: dict[str, str] = dict(message._metadata)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  (only single keys are public)
     metadata.pop(MESSAGE_ID, None)
     return Draft(
-        str(message.body)[:MAX_TEXT_CHARS],
+        str(message.body)[:MAX_TEXT_CHARS],  # so that no message is too long to be remembered
         role="assistant" if is_own else "user",
         kind="message",
         author=author,
@@ -183,10 +174,7 @@ def _without_memory_errors(
 
     @functools.wraps(run)
     async def guarded(self: Any) -> None:
-        try:
+        with self._owner().home.deadline.spared("a behaviour's run ended early"):
             await run(self)
-        except MemoryCoreError as error:
-            level = self._owner().home.deadline.level
-            logger.log(level, "a behaviour's run ended early: %s", reason_for_log(error))  # its message may quote
 
     return guarded

@@ -19,9 +19,9 @@ except ImportError as error:
 import copy
 import functools
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from slixmpp import JID
@@ -37,14 +37,15 @@ from memory_core.adapting import (
     UPDATE_MEMORY,
     AgentMemory,
     Arguments,
+    Asked,
+    LateError,
     Tool,
     ToolContext,
-    reason_for_log,
     remembered_block,
 )
 from memory_spade.conversation import session_of
-from memory_spade.memory.exceptions import MemoryTimeoutError
 from memory_spade.memory.home import Grants, Home
+from memory_spade.prompting import with_block
 from memory_spade.recalling import recalled
 
 if not spade_llm_version.startswith("0.3."):
@@ -190,7 +191,7 @@ class MemoryTool(LLMTool):
         within = home.deadline.read if self._tool in _READING else home.deadline.write
         try:
             return await within(f"the tool {self.name}", lambda: self._result(turn, arguments))
-        except MemoryTimeoutError as error:
+        except LateError as error:
             later = "" if self._tool in _READING else "; it may still be done later, so do not repeat it"
             return f"{self.name} failed: {error}{later}"
         except MemoryCoreError as error:
@@ -253,7 +254,7 @@ class RecallingProvider(BaseLLMProvider):
             turn = await begin(self._agent, context, conversation_id)
         offered = await _offered(self._agent, tools, turn)
         response = await self.provider.get_llm_response(
-            _reminded(context, turn), offered, conversation_id, output_schema
+            with_block(context, turn.block, conversation_id), offered, conversation_id, output_schema
         )
         # A call without tools is spade_llm's last one of a turn, even if the model requests tools.
         _running.set(turn if tools and response.get("tool_calls") else None)
@@ -273,53 +274,24 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
     session, grants = session_of(conversation_id, peer), home.grants
     noted: list[str] = []
     memories = ""
-    try:
+    with home.deadline.spared("an agent answers without its notes"):
         notes = home.notes(peer) if agent.inject_memories else None
         if notes is not None:
             noted = await home.deadline.read("reading notes", lambda: notes.aget_information(session, last=MAX_NOTES))
-    except MemoryCoreError as error:
-        reason = reason_for_log(error)  # without the traceback, whose messages may quote
-        logger.log(home.deadline.level, "an agent answers without its notes: %s", reason)
     if agent.agent_base_memory is not None and agent.inject_memories:
-        options = recall_options(agent, noted)
+        shown = {str(each.get("content") or "") for each in context.get_prompt(conversation_id)}
         before = [str(each.get("content") or "") for each in history if each["role"] == "user" and each is not message]
+
+        def shows(record: MemoryRecord) -> bool:
+            return record.text in noted or (record.session == session and record.text in shown)
+
         reached = functools.partial(home.reached, home.base, peer)
-        memories = (await recalled(reached, said, options, home.deadline, peer, before)).text
+        asked = Asked(said, before, shows)
+        memories = (await recalled(reached, asked, agent, peer, most=agent.inject_memories)).text
     block = "\n".join(filter(None, (remembered_block(noted, []), memories)))
     return Turn(
         agent=agent.address, conversation_id=conversation_id, session=session, peer=peer, grants=grants, block=block
     )
-
-
-def recall_options(agent: Remembering, noted: Collection[str]) -> RecallOptions:
-    """The recall options of an agent, which also exclude the notes that are in the prompt anyway."""
-    given = agent.recall_options
-    limit = agent.inject_memories if given.limit is None else given.limit
-
-    def is_left_out(record: MemoryRecord) -> bool:
-        return record.text in noted or given.without(record)
-
-    return replace(given, limit=limit, without=is_left_out)
-
-
-def _reminded(context: ContextManager, turn: Turn) -> ContextManager:
-    """The context of one call, with the recalled block appended to its first system message or added as the only one.
-    The conversations themselves are not changed."""
-    view: Any = copy.copy(context)
-    view.set_current_conversation(
-        turn.conversation_id
-    )  # for callers that do not name it, while other tasks change the current one
-
-    def get_prompt(conversation_id: str | None = None) -> list[Any]:
-        prompt: list[Any] = list(context.get_prompt(conversation_id or turn.conversation_id))
-        if not turn.block:
-            return prompt
-        if prompt and prompt[0]["role"] == "system":
-            return [{**prompt[0], "content": f"{prompt[0]['content']}\n\n{turn.block}"}, *prompt[1:]]
-        return [{"role": "system", "content": turn.block}, *prompt]
-
-    view.get_prompt = get_prompt
-    return view  # type: ignore[no-any-return]
 
 
 class _Forgetful(set[Any]):

@@ -14,14 +14,13 @@ import copy
 from asyncio import Task
 from collections import deque
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from slixmpp import JID
 
-from memory_core import PUSHED, BoundMemory, Memory, RecallOptions, SharedMemory
-from memory_core.adapting import core_loop
+from memory_core import BoundMemory, Memory, RecallOptions, SharedMemory
+from memory_core.adapting import TURN, core_loop, limits
 from memory_spade.arguments import check_arguments
 from memory_spade.conversation import (
     MESSAGE_ID,
@@ -34,15 +33,12 @@ from memory_spade.conversation import (
     sender_of,
 )
 from memory_spade.memory import MemoryBackend
-from memory_spade.memory.deadline import DEFAULT_SECONDS
 from memory_spade.memory.flags import Flag, StrPath, read_flags
 from memory_spade.memory.home import Home, Owner
 
 if TYPE_CHECKING:
     from spade_llm.tools import LLMTool
 
-DEFAULT_RECALL: Final = replace(PUSHED, limit=None)
-"""Default recall options for prompts."""
 NOTHING: Final[Mapping[str, BoundMemory]] = MappingProxyType({})
 """Default of `shared`."""
 MAX_INVENTED: Final = 1_000
@@ -78,6 +74,7 @@ class MemoryMixin(Agent):
     Raises:
         TypeError: A flag has an invalid value or is passed by position, a keyword is unknown, or the bases of the
             class are in the wrong order.
+        InvalidInputError: `memory_timeout` is not a number above 0.
     """
 
     def __init_subclass__(cls, **kwargs: object) -> None:
@@ -101,8 +98,8 @@ class MemoryMixin(Agent):
         writable: Collection[str] = (),
         memory_editing: bool = False,
         inject_memories: int = 5,
-        recall: RecallOptions = DEFAULT_RECALL,
-        memory_timeout: float = DEFAULT_SECONDS,
+        recall: RecallOptions = TURN,
+        memory_timeout: float = limits.CALL_SECONDS,
         **kwargs: Any,
     ) -> None:
         check_arguments(type(self), MemoryMixin, args, kwargs)

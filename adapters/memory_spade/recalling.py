@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from memory_core import Recalled, RecallOptions
-from memory_core.adapting import NOTHING, AgentMemory, Asked, block_for, reason_for_log, with_profile
-from memory_spade.memory.deadline import Deadline
+from memory_core.adapting import NOTHING, AgentMemory, Asked, block_of_turn
+from memory_spade.memory.home import Home
 
-logger = logging.getLogger(__name__)
+
+class Recalling(Protocol):
+    """What an agent recalls by."""
+
+    home: Home
+    recall_options: RecallOptions
 
 
 async def recalled(
     memory: Callable[[], Awaitable[AgentMemory]],
-    query: str,
-    options: RecallOptions,
-    deadline: Deadline,
+    asked: Asked,
+    agent: Recalling,
     peer: str | None,
-    before: Sequence[str] = (),
+    *,
+    most: int | None = None,
 ) -> Recalled:
-    """Recall memories for a prompt, after the profile of the peer of its thread.
-
-    Args:
-        before: What the peer said before in the same conversation, oldest first.
+    """What an agent recalls for its answer to a peer.
 
     Errors, also those of functions in the options and a deadline that is exceeded, are logged, and nothing is recalled.
     """
+    deadline = agent.home.deadline
 
     async def recall() -> Recalled:
-        reached = await memory()
-        found = await block_for(reached, Asked(query, before), options)
-        return replace(found, text=await with_profile(reached, found.text, owner=peer))
+        return await block_of_turn(await memory(), asked, agent.recall_options, most=most, owner=peer)
 
-    try:
+    with deadline.spared("an agent answers without its memory", Exception):
         return await deadline.read("recalling memories", recall)
-    except Exception as error:  # noqa: BLE001  (a function of the application may raise anything)
-        reason = reason_for_log(error)  # without the traceback, whose messages may quote
-        logger.log(deadline.level, "an agent answers without its memory: %s", reason)
-        return NOTHING
+    return NOTHING

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar, Self, TypeVar
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from typing import Any, Self, TypeVar
 
 from memory_core.conversation import limits
 from memory_core.errors import MemoryCoreError, StoreUnavailableError, reason_for_log
@@ -29,13 +30,10 @@ class Deadline:
         who: Whose memory it is, for the log.
     """
 
-    late_error: ClassVar[type[MemoryCoreError]] = LateError
-    """Raised if a call does not end in time."""
-    cancelled_error: ClassVar[type[MemoryCoreError]] = StoreUnavailableError
-    """Raised if the memory cancels a call."""
-
     def __init__(self, seconds: float, who: str) -> None:
         self.seconds = seconds
+        self.is_over = False
+        """Whether they have stopped: that calls of their memory fail then is to be expected."""
         self._who = who
         self._writing: set[asyncio.Future[Any]] = set()
         """Late ones included."""
@@ -55,14 +53,28 @@ class Deadline:
             call: Makes the call.
 
         Raises:
-            MemoryCoreError: `late_error`; it did not end in time.
-            MemoryCoreError: `cancelled_error`; the memory cancelled it.
+            LateError: It did not end in time.
+            StoreUnavailableError: The memory cancelled it.
         """
         return await self._within(what, call, until=limits.READING_SECONDS)
 
     async def write(self, what: str, call: Callable[[], Awaitable[T]]) -> T:
         """`read` for a call that may write: it goes on until it ends or `finish` ends it."""
         return await self._within(what, call, until=None)
+
+    @contextmanager
+    def spared(self, lack: str, errors: type[Exception] = MemoryCoreError) -> Generator[None]:
+        """Go on if the memory fails, which is logged: a message is answered with or without a memory.
+
+        Args:
+            lack: What they go on without, for the log.
+            errors: `Exception` if functions of the application are called, too, which may raise anything.
+        """
+        try:
+            yield
+        except errors as error:
+            reason = reason_for_log(error)  # without the traceback, whose messages may quote
+            logger.log(logging.WARNING if self.is_over else logging.ERROR, "%s: %s", lack, reason)
 
     async def finish(self) -> None:
         """Wait for writes and late calls, at most as long as for one call, and cancel late ones that do not end."""
@@ -90,9 +102,9 @@ class Deadline:
             raise
         if not task.done():
             self._leave(task, what, until)
-            raise self.late_error(f"{what} did not end within {self.seconds:g} s")
+            raise LateError(f"{what} did not end within {self.seconds:g} s")
         if task.cancelled():  # by the memory: nobody has cancelled the agent
-            raise self.cancelled_error(f"{what} was cancelled by the memory")
+            raise StoreUnavailableError(f"{what} was cancelled by the memory")
         return task.result()
 
     def _leave(self, task: asyncio.Task[Any], what: str, until: float | None) -> None:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 from memory_core.capture.message_to_draft import Message
 from memory_core.handle import BoundMemory
 from memory_core.models import MemoryRecord
+from memory_core.profile import with_profile
 from memory_core.protocols import Searching
 from memory_core.recall.recalling import recall
-from memory_core.recall.values import Recalled, RecallOptions, shows_nothing_yet
+from memory_core.recall.values import PUSHED, Recalled, RecallOptions, shows_nothing_yet
+from memory_core.values.limits import MAX_ALTERNATIVES
 from memory_core.values.query_text import cut_query
+from memory_core.where.conditions import Condition, FieldCondition
 from memory_core.where.where import Where
 
+TURN: Final = replace(PUSHED, limit=None)
+"""Options of the block of a turn, for adapters with a setting of their own for the number of memories."""
 NOTHING: Final = Recalled("", (), ())
 """The result if nothing is to be recalled."""
 
@@ -29,6 +34,13 @@ class Asked:
     """What the person said before the question in the same conversation, oldest first."""
     shows: Callable[[MemoryRecord], bool] = shows_nothing_yet
     """Whether the prompt shows a record already."""
+    shown: Condition | None = None
+    """A condition that only such records satisfy, of the fields that a store looks up: see `those`, and `session`."""
+
+
+def those(field: Literal["id", "source_key"], values: Sequence[str]) -> FieldCondition | None:
+    """The condition that a record is one of these; of more than a search takes, the last ones."""
+    return FieldCondition(field, "in", tuple(values[-MAX_ALTERNATIVES:])) if values else None
 
 
 _BEFORE: Final = 3
@@ -60,7 +72,24 @@ async def block_in_session(
 
     page = await own.list(where=Where(session=session, roles=["user"]), limit=_BEFORE)
     before = [record.text for record in reversed(page.records)]
-    return await block_for(memory, Asked(question, before, shows), options, explain=explain)
+    is_alone = isinstance(memory, BoundMemory)  # other owners may have a session of the same name
+    shown = FieldCondition("session", "eq", session) if is_alone else None
+    return await block_for(memory, Asked(question, before, shows, shown), options, explain=explain)
+
+
+async def block_of_turn(
+    memory: Searching, asked: Asked, options: RecallOptions, *, most: int | None = None, owner: str | None = None
+) -> Recalled:
+    """What is pushed into the prompt of a turn: the profile, and the memories that are relevant to the question.
+
+    Args:
+        most: Most memories, if the options do not say it; with 0, nothing is pushed.
+        owner: The name under which the owner of the memory speaks, if it is not the user of the memory.
+    """
+    if most == 0:
+        return NOTHING
+    found = await block_for(memory, asked, options if options.limit is not None else replace(options, limit=most))
+    return replace(found, text=await with_profile(memory, found.text, owner=owner))
 
 
 async def block_for(memory: Searching, asked: Asked, options: RecallOptions, *, explain: bool = False) -> Recalled:
@@ -73,6 +102,6 @@ async def block_for(memory: Searching, asked: Asked, options: RecallOptions, *, 
         return asked.shows(record) or options.without(record)
 
     before = [Message(said, role="user") for said in asked.before]
-    return await recall(
-        memory, cut_query(text), replace(options, without=without), conversation=before, explain=explain
-    )
+    shown = options.shown if asked.shown is None else (*options.shown, asked.shown)
+    unshown = replace(options, without=without, shown=shown)
+    return await recall(memory, cut_query(text), unshown, conversation=before, explain=explain)

@@ -148,7 +148,8 @@ def _varied(handle: Searching, options: RecallOptions, max_chars: int | None, li
 async def _chosen(
     handle: Searching, asked: InContext, options: RecallOptions, where: Where, now: datetime, *, explain: bool
 ) -> tuple[Found, Choice]:
-    """Search, and choose lines from the hits; again, for more hits, if too many of them were left out."""
+    """Search, and choose lines from the hits; if too many of them were left out, again, without what the prompt shows
+    or for more hits."""
     from memory_core.recall.asking import find  # noqa: PLC0415
     from memory_core.recall.choosing import choose  # noqa: PLC0415
 
@@ -163,7 +164,10 @@ async def _chosen(
         useless = choice.doubtful + sum(reason not in _ALSO_OF_WORSE for reason, _ in choice.outcomes.values())
         if len(found.hits) < limit or not useless or limit - useless >= wanted or limit == MAX_LIMIT:
             return found, choice
-        limit = min(_MORE * limit, MAX_LIMIT)
+        narrower = where if explain else options.not_shown(where)
+        if narrower is where:
+            limit = min(_MORE * limit, MAX_LIMIT)
+        where = narrower
 
 
 def _lines_wanted(options: RecallOptions) -> int:

@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeVar
 from memory_core.errors import InvalidInputError
 from memory_core.models import RELATIONS, Hit, MemoryRecord, Mode, Relation, Role
 from memory_core.values.checks import check_one_of, check_unit, shown
+from memory_core.where.conditions import Condition, NoneOf
 from memory_core.where.where import Where
 
 T = TypeVar("T")
@@ -118,6 +119,9 @@ class RecallOptions:
     """Count the best memories of the block as read, once a day, so that what is used does not fade."""
     without: Callable[[MemoryRecord], bool] = shows_nothing_yet
     """Returns whether to leave out a record, because the prompt already shows it."""
+    shown: Sequence[Condition] = ()
+    """Conditions that only records which `without` leaves out satisfy. If such records crowd out the others, the search
+    leaves them out itself, so that a recall costs no more in a long conversation than in a short one."""
 
     def __post_init__(self) -> None:
         if isinstance(self.trusted, str):
@@ -176,6 +180,11 @@ class RecallOptions:
         """
         kinds = _both("kinds", self.where.kinds, self.kinds)
         return replace(self.where, kinds=kinds, roles=_both("roles", self.where.roles, self.roles))
+
+    def not_shown(self, where: Where) -> Where:
+        """The same conditions without what `shown` says; those with a `matching` of their own stay as they are, since
+        the number of its conditions is limited."""
+        return replace(where, matching=(NoneOf(self.shown),)) if self.shown and not where.matching else where
 
 
 @dataclass(frozen=True, slots=True)

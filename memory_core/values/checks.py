@@ -6,6 +6,7 @@ Each check returns the value, or raises an error that says what is wrong with it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from datetime import UTC, datetime
 from inspect import iscoroutinefunction, isfunction, ismethod
@@ -62,6 +63,13 @@ def check_query(query: object) -> str:
     if isinstance(query, str):
         check_size("query", len(query), MAX_QUERY_CHARS, "characters", "cut it, or ask for what matters in it")
     return check_text("query", query)
+
+
+def check_seconds(name: str, value: object) -> float:
+    """Return a number of seconds that somebody is ready to wait."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise InvalidInputError(f"{name} must be a number of seconds above 0, such as 5, not {shown(value)}")
+    return float(value)
 
 
 def check_unit(name: str, value: object) -> float:

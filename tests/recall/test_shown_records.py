@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from memory_core import (
     PUSHED,
     BoundMemory,
     Draft,
+    FieldCondition,
     Link,
     Memory,
     MemoryRecord,
@@ -200,6 +202,31 @@ class Counted:
 
     async def list(self, **given: Any) -> Page:
         return await self._handle.list(**given)
+
+
+async def test_a_prompt_that_shows_a_long_conversation_makes_no_search_longer(ann: BoundMemory) -> None:
+    asked = "Which tea does the harbour master drink on Friday?"
+    elsewhere = await ann.add("The harbour master drinks jasmine tea")
+    shown = await say(ann, *(("user", "Ann", f"{asked[:-1]}, and on day {n}") for n in range(150)))
+    ids = {record.id for record in shown}
+    conditions = (FieldCondition("id", "in", tuple(ids)), FieldCondition("session", "eq", "monday"))
+    for shows in [(one,) for one in conditions]:
+        counted = Counted(ann)
+        found = await recall(counted, asked, options(without=lambda record: record.id in ids, shown=shows))
+        assert [record.id for record in found.records] == [elsewhere.id]
+        assert max(counted.limits) == min(counted.limits)
+
+
+async def test_conditions_on_what_is_shown_are_no_reason_to_leave_out_more(ann: BoundMemory) -> None:
+    """Neither of a where of its own, nor an explanation: both ask for what they ask for."""
+    shown = await ann.add_many([f"tea {n}" for n in range(60)])
+    ids = [record.id for record in shown if record is not None]
+    left_out = options(without=lambda record: record.id != ids[7], shown=[FieldCondition("id", "nin", ids[7:8])])
+    assert [hit.record.id for hit in (await recall(ann, "tea", left_out)).hits] == [ids[7]]
+    own = replace(left_out, where=Where(matching=[FieldCondition("id", "in", ids)]))
+    assert [hit.record.id for hit in (await recall(ann, "tea", own)).hits] == [ids[7]]
+    explained = await recall(ann, "tea", left_out, explain=True)
+    assert {each.reason for each in explained.considered} == {"shown", "excluded"}
 
 
 @pytest.mark.parametrize("message", ["hi", "thanks a lot, hello again"])

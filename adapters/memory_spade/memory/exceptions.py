@@ -12,7 +12,6 @@ __all__ = [
     "MemoryInitializationError",
     "MemorySearchError",
     "MemoryStorageError",
-    "MemoryTimeoutError",
 ]
 
 
@@ -30,10 +29,6 @@ class MemoryStorageError(MemoryBackendError):
 
 class MemorySearchError(MemoryBackendError):
     """Memories could not be searched or read."""
-
-
-class MemoryTimeoutError(MemoryBackendError):
-    """A call of an agent did not end within its `memory_timeout`; it may still end later."""
 
 
 @contextmanager

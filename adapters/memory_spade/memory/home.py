@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
 from memory_core import BoundMemory, ClosedError, ScopeError, SharedMemory, UnsupportedError
-from memory_core.adapting import AgentMemory, owned_by
+from memory_core.adapting import AgentMemory, Deadline, LateError, check_seconds, limits, owned_by
 from memory_spade import files
 from memory_spade.memory.agent_base_memory import AgentBaseMemory
 from memory_spade.memory.backends.backend_handle import BackendHandle
 from memory_spade.memory.backends.handle_backend import HandleBackend
-from memory_spade.memory.deadline import DEFAULT_SECONDS, Deadline, checked_seconds, in_thread
-from memory_spade.memory.exceptions import MemoryTimeoutError
 from memory_spade.memory.flags import TAKEN_OVER, Places
 from memory_spade.memory.interaction_memory import AgentInteractionMemory
 from memory_spade.memory.notes_in_store import NotesInStore
 from memory_spade.memory.opening import Borrowed, Opening
+from memory_spade.memory.threads import in_thread
 
-logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 Owner = Literal["agent", "peer"] | Callable[[str], str]
@@ -64,7 +61,7 @@ class Home:
         TypeError: The owner is invalid, or a place cannot separate such owners.
     """
 
-    def __init__(self, jid: str, places: Places, owner: Owner, timeout: float = DEFAULT_SECONDS) -> None:
+    def __init__(self, jid: str, places: Places, owner: Owner, timeout: float = limits.CALL_SECONDS) -> None:
         if owner not in ("agent", "peer") and not callable(owner):
             raise TypeError(f"owner must be 'agent', 'peer' or a function of the peer's bare JID, not {owner!r}")
         for flag, place in zip(TAKEN_OVER, places, strict=True):
@@ -72,7 +69,7 @@ class Home:
                 raise TypeError(f"{flag} cannot separate peers; with owner={owner!r}, set its place with memory=")
         self._jid, self._owner, self._stopped = jid, owner, False
         self._notes, self._base = self._places = places
-        self.deadline = Deadline(checked_seconds("memory_timeout", timeout), jid)
+        self.deadline = Deadline(check_seconds("memory_timeout", timeout), jid)
         """What every call of the memory in the agent's behaviours goes through."""
         self.grants = Grants({})
         """What is shared with the agent."""
@@ -160,10 +157,8 @@ class Home:
 
     async def begin(self) -> None:
         """`open`, but do not wait longer than for any call: the memory then opens while the agent works without it."""
-        try:
+        with self.deadline.spared(f"agent {self._jid} starts although its memory is not open yet", LateError):
             await self.deadline.write("opening it", self.open)
-        except MemoryTimeoutError:
-            logger.error("agent %s starts although its memory is not open yet", self._jid)  # noqa: TRY400  (no cause)
 
     async def end(self) -> None:
         """Let writes and late calls finish, then `close`; neither is waited for longer than any other call."""
@@ -171,7 +166,7 @@ class Home:
         try:
             await self.deadline.finish()
         finally:
-            with suppress(MemoryTimeoutError):  # logged, and it goes on
+            with suppress(LateError):  # logged, and it goes on
                 await self.deadline.write("closing it", self.close)
 
     async def open(self) -> None:

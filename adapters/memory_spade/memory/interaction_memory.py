@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from memory_spade import files
-from memory_spade.memory.deadline import in_thread
 from memory_spade.memory.exceptions import MemoryStorageError, reported_as
 from memory_spade.memory.paths import IN_MEMORY, directory
+from memory_spade.memory.threads import in_thread
 
 
 class Notes(Protocol):

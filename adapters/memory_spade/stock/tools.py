@@ -16,9 +16,9 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, Protocol
 
-from memory_core.adapting import reason_for_log
+from memory_core.adapting import Deadline, limits, reason_for_log
 from memory_spade.memory.checks import CATEGORIES
-from memory_spade.memory.deadline import DEFAULT_SECONDS, Deadline, in_thread
+from memory_spade.memory.threads import in_thread
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class AgentBaseMemoryStoreTool(LLMTool):
 
     def __init__(self, base_memory: BaseMemory) -> None:
         self.base_memory = base_memory
-        self.deadline = Deadline(DEFAULT_SECONDS, "an agent")
+        self.deadline = Deadline(limits.CALL_SECONDS, "an agent")
         properties = {
             "category": _category("Type of memory"),
             "content": {"type": "string", "description": "The information to remember, specific and concise"},
@@ -99,7 +99,7 @@ class AgentBaseMemorySearchTool(LLMTool):
 
     def __init__(self, base_memory: BaseMemory) -> None:
         self.base_memory = base_memory
-        self.deadline = Deadline(DEFAULT_SECONDS, "an agent")
+        self.deadline = Deadline(limits.CALL_SECONDS, "an agent")
         properties = {
             "query": {"type": "string", "description": "What to look for"},
             "limit": _limit(20, 10),
@@ -126,7 +126,7 @@ class AgentBaseMemoryListTool(LLMTool):
 
     def __init__(self, base_memory: BaseMemory) -> None:
         self.base_memory = base_memory
-        self.deadline = Deadline(DEFAULT_SECONDS, "an agent")
+        self.deadline = Deadline(limits.CALL_SECONDS, "an agent")
         properties = {"category": _category("Category of memories to list"), "limit": _limit(50, 20)}
         description = (
             "List my memories organized by category. Use this tool to browse the facts, patterns, preferences and "
@@ -150,7 +150,7 @@ class AgentMemoryTool(LLMTool):
 
     def __init__(self, interaction_memory: NotesMemory) -> None:
         self.interaction_memory = interaction_memory
-        self.deadline = Deadline(DEFAULT_SECONDS, "an agent")
+        self.deadline = Deadline(limits.CALL_SECONDS, "an agent")
         self._conversation = ContextVar("memory_spade_stock_conversation", default=NO_CONVERSATION)
         information = {"type": "string", "description": "Specific useful information about this interaction"}
         description = "Remember specific, useful information about this interaction with another agent."

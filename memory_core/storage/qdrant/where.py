@@ -27,6 +27,7 @@ RANGED: Final = ("occurred_at", "created_at", "updated_at", "expires_at", "valid
 """Times with an index."""
 RATED: Final = ("importance", "confidence")
 """Numbers with an index."""
+_RANGES: Final = (*TIME_FIELDS, *RATED)
 _UNINDEXED: Final = ("accessed_at", "access_count", "rev", "version")
 _EQUALITIES: Final = ("eq", "ne", "in", "nin")
 EVERYTHING: Final = Where(states=STATES)
@@ -182,7 +183,10 @@ def _on_field(condition: FieldCondition) -> Clause | None:
     if op == "exists":
         return all_of(but_not=[_equal(name, None)]) if value else _equal(name, None)
     if op in _EQUALITIES:
-        return _equal_to(op, [_equal(name, one) for one in _values(condition)])
+        values = _values(condition)
+        if None not in values and name not in _RANGES and values:  # one look-up, however many there are
+            return _equal_to(op, [any_of("_keys", [key(name, one) for one in values])])
+        return _equal_to(op, [_equal(name, one) for one in values])
     return ranged(name, gte=value[0], lte=value[1]) if op == "between" else ranged(name, **{op: value})
 
 
@@ -196,7 +200,7 @@ def _equal_to(op: Comparison, values: Sequence[Clause]) -> Clause:
 
 
 def _equal(name: str, value: Any) -> Clause:
-    has_index = name in (*TIME_FIELDS, *RATED)
+    has_index = name in _RANGES
     if value is None:
         return empty(name) if has_index else all_of(but_not=[same("_keys", name)])
     return ranged(name, gte=value, lte=value) if has_index else keyed(name, value)

@@ -91,6 +91,11 @@ class MatchingRows:
             self._drop(name)
         return result.rows
 
+    def looked_up(self, db: sqlite3.Connection, owner: int, scope: Scope, where: Where) -> Rows:
+        """The rows of records that an index finds, in any order. They are not cached."""
+        found, row_of = conditions(owner, scope, where, _ALWAYS), self._owner_index.row_of
+        return np.array([row_of[key] for key in matching_keys(db, found) if key in row_of], np.int32)
+
     def to_look_up(self, owner: int, scope: Scope, where: Where) -> Lookup | None:
         """The query to run first if it takes long; `None` if the cache covers all rows, or nearly all."""
         found, size = conditions(owner, scope, where, _ALWAYS), len(self._owner_index)

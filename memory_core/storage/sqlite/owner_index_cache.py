@@ -174,10 +174,16 @@ class OwnerIndexes:
         alone = len(each) == 1 and request.mode == "vector" and not request.importance
         return alone and knows_few(min(READY_ROWS, (size - 1) // WORTH_GATHERING))
 
-    def allowed(self, db: sqlite3.Connection, reached: Reached, where: Where) -> Rows | None:
+    def allowed(
+        self, db: sqlite3.Connection, reached: Reached, where: Where, left_out: Sequence[Where] = ()
+    ) -> Rows | None:
         """The rows that satisfy the conditions, ascending, of the index last returned by `of`; `None` if they exclude
-        no active record. See `MatchingRows.rows`."""
-        if not _is_selective((scope for _, scope in reached), where):
+        no active record. See `MatchingRows.rows`.
+
+        Args:
+            left_out: Conditions of which none may be true; indexes answer each of them.
+        """
+        if not left_out and not _is_selective((scope for _, scope in reached), where):
             return None
         parts: list[Rows] = []
         first = 0
@@ -185,6 +191,9 @@ class OwnerIndexes:
             followed = self._followed[owner.id]
             is_bounded = _is_selective([scope], where)
             rows = followed.allowed.rows(db, owner.id, scope, where) if is_bounded else _active(followed.owner_index)
+            for one in left_out:
+                found = followed.allowed.looked_up(db, owner.id, scope, one)
+                rows = np.setdiff1d(rows, found, assume_unique=True)
             parts.append(rows + np.int32(first))
             first += len(followed.owner_index)
         return np.concatenate(parts)

@@ -30,8 +30,9 @@ from memory_core.storage.sqlite.row_cosines import row_cosines, similarities
 from memory_core.storage.sqlite.row_filter import RowFilter, matching_keys
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
-from memory_core.storage.sqlite.where import conditions
+from memory_core.storage.sqlite.where import apart, conditions
 from memory_core.where.meaning import folded
+from memory_core.where.where import Where
 
 MOST_ROUNDS: Final = 3
 """How often a search lets other searches go first while its data is read: the owner's records, then the rows that
@@ -64,6 +65,8 @@ class Search:
     """The participants' names that were removed from the query for its vector; `None` if that does not matter."""
     now: int
     """Microseconds since 1970 UTC."""
+    left_out: Sequence[Where] = ()
+    """Conditions of which none may be true, apart from those of the request; see `apart`."""
     is_patient: bool = False
     """Whether to read everything needed now, however long it takes."""
 
@@ -73,6 +76,8 @@ async def found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -
 
     Long reads use the other connection, so that searches of other owners can run at the same time.
     """
+    where, left_out = apart(search.request.where)
+    search = replace(search, request=replace(search.request, where=where), left_out=left_out) if left_out else search
     result = await readers.brief.briefly(partial(ranked_if_brief, owner_indexes=owner_indexes, search=search))
     if result is None:
         with short_work():
@@ -122,7 +127,7 @@ def _ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, owners: Reached
         and (names := frozenset(owner_index.authors_named(search.query.names))) != search.without
     ):
         return Found([], names)
-    allowed = owner_indexes.allowed(db, owners, request.where)
+    allowed = owner_indexes.allowed(db, owners, request.where, search.left_out)
     cosines = row_cosines(owner_index, search.vector, request, now=search.now, allowed=allowed)
     ranking = rank(
         owner_index,

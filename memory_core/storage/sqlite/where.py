@@ -171,6 +171,37 @@ def conditions(owner: int, scope: Scope, where: Where, now: int) -> Conditions:
     return found
 
 
+def apart(where: Where) -> tuple[Where, Sequence[Where]]:
+    """The conditions without those that leave out what a few look-ups find, and the conditions of these look-ups.
+
+    What a prompt shows differs at each turn; only the other conditions are worth a scan of all records, and caching.
+    """
+    rest: list[Condition] = []
+    looked_up: list[Where] = []
+    for condition in where.matching:
+        found = [_looked_up(one) for one in condition.conditions] if isinstance(condition, NoneOf) else [None]
+        some = [one for one in found if one is not None]
+        looked_up += some if len(some) == len(found) else ()
+        rest += () if len(some) == len(found) else [condition]
+    return (replace(where, matching=tuple(rest)) if looked_up else where), looked_up
+
+
+def _looked_up(condition: Condition) -> Where | None:
+    """The same condition, if an index answers it."""
+    if not isinstance(condition, FieldCondition) or condition.value is None:
+        return None
+    value = cast("Any", condition.value)
+    match condition.field, condition.op:
+        case "session", "eq":
+            return Where(session=value, states=STATES)
+        case "id", "in":
+            return Where(ids=value, states=STATES)
+        case "source_key", "in" if None not in value:
+            return Where(source_keys=value, states=STATES)
+        case _:
+            return None
+
+
 def needs_python(where: Where) -> bool:
     """Whether Python has to decide some of the conditions."""
     return bool(where.keywords or where.data) or any(map(touches_data, where.matching))

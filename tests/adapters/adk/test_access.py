@@ -149,5 +149,5 @@ async def test_a_search_that_fails_raises_and_the_next_one_fails_at_once(
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])
 def test_a_time_limit_is_above_zero(seconds: float) -> None:
-    with pytest.raises(InvalidInputError, match="recall_seconds must be above 0"):
+    with pytest.raises(InvalidInputError, match="recall_seconds must be a number of seconds above 0"):
         MemoryPlugin(recall_seconds=seconds)

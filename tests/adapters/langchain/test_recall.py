@@ -7,26 +7,10 @@ from pathlib import Path
 from langchain_core.runnables import RunnableConfig
 
 from memory_core import BoundMemory, Draft, Memory, RecallOptions, Where, run_sync
-from memory_langchain import CallScope, with_memory
-from memory_langchain.recall import recall
+from memory_langchain import with_memory
 from memory_langchain.testing import ScriptedChatModel
 
 TUESDAY: RunnableConfig = {"configurable": {"session_id": "tuesday"}}
-
-
-async def test_all_that_the_prompt_does_not_show_can_be_recalled(ann: BoundMemory) -> None:
-    records = await ann.add_many([f"tea {n}" for n in range(60)])
-    shown = {record.id for record in records if record is not None} - {records[7].id if records[7] else ""}
-    scope = CallScope(ann, "ann", None, None, ann)
-    recalled = await recall(scope, "tea", RecallOptions(), k=3, is_shown=lambda record: record.id in shown)
-    assert [hit.record.text for hit in recalled.hits] == ["tea 7"]
-
-
-async def test_a_question_of_any_length_is_searched_for(ann: BoundMemory) -> None:
-    await ann.add("Ann drinks tea")
-    scope = CallScope(ann, "ann", None, None, ann)
-    recalled = await recall(scope, "Which tea? " * 50_000, RecallOptions(), k=3, is_shown=lambda record: False)
-    assert len(recalled.hits) == 1
 
 
 def test_recall_goes_by_meaning_where_the_memory_has_an_embedder(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ import pytest
 from spade.agent import Agent
 from spade.message import Message
 
-from memory_core import Memory
+from memory_core import InvalidInputError, Memory
+from memory_core.adapting import Deadline, LateError
 from memory_core.conversation import limits
 from memory_spade import (
     BankProvider,
@@ -28,8 +29,6 @@ from memory_spade import (
     MemoryMixin,
     stock,
 )
-from memory_spade.memory.deadline import Deadline
-from memory_spade.memory.exceptions import MemoryTimeoutError
 from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
@@ -216,7 +215,7 @@ async def test_a_locked_file_of_notes_costs_their_call_and_no_thread_of_the_pool
             if n < 3:
                 assert await talk.say(f"ECHO {n}") == f"echo {n}"
             else:
-                with pytest.raises(MemoryTimeoutError):
+                with pytest.raises(LateError):
                     await bot.home.deadline.read("reading", lambda: bot.interaction_memory.aget_information("t1"))
                 bot.home.deadline.seconds = 0.001
         assert "failed: the tool remember_interaction_info did not end" in await talk.say("REMEMBER sugar")
@@ -288,7 +287,7 @@ async def test_an_agent_that_stops_completes_what_is_late(caplog: pytest.LogCapt
 
 
 async def late(call: Awaitable[object]) -> None:
-    with pytest.raises(MemoryTimeoutError):
+    with pytest.raises(LateError):
         await call
 
 
@@ -395,14 +394,14 @@ async def test_a_locked_file_does_not_stop_the_loop_in_the_tool_of_spade_llms_ow
     tool = stock.AgentMemoryTool(notes)
     tool.deadline.seconds = BRIEF
     await tool.execute(information="tea")
-    with in_use(tmp_path), pytest.raises(MemoryTimeoutError, match=r"adding a note did not end within 0\.2 s"):
+    with in_use(tmp_path), pytest.raises(LateError, match=r"adding a note did not end within 0\.2 s"):
         await tool.execute(information="sugar")
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), "5", None, True])
 def test_a_deadline_is_a_number_of_seconds(seconds: Any) -> None:
     message = r"memory_timeout must be a number of seconds above 0, such as 5, not "
-    with pytest.raises(TypeError, match=message):
+    with pytest.raises(InvalidInputError, match=message):
         MemoryLLMAgent("bot@localhost", "pw", ScriptedProvider(obey), memory_timeout=seconds)
-    with pytest.raises(TypeError, match=message):
+    with pytest.raises(InvalidInputError, match=message):
         BankProvider(ScriptedProvider(obey), memory_timeout=seconds)

@@ -185,6 +185,17 @@ async def test_at_most_so_many_memories_are_shown_and_no_note_twice(memory: Memo
     assert system.count("the API is slow") == 1
 
 
+async def test_what_the_prompt_shows_of_its_own_conversation_is_not_recalled(memory: Memory) -> None:
+    handle = memory.bind(user="team")
+    provider = ScriptedProvider(lambda request: "The API needs a token in a header")
+    talk = Conversation(MemoryLLMAgent("bot@localhost", "pw", provider, memory=handle), "t1")
+    await talk.say("Hello")
+    for session in ("t1", "t2"):  # as a MemoryBehaviour remembers them
+        await handle.add(Draft("The API needs a token in a header", role="assistant", kind="message", session=session))
+        await talk.say("What does the API need in a header?")
+        assert provider.requests[-1].system.count("a token in a header") == (session == "t2")
+
+
 async def test_an_agent_answers_without_its_memory_when_that_is_out_of_order(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

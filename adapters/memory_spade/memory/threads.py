@@ -1,52 +1,20 @@
-"""A deadline for the calls of an agent's memory: one that hangs costs a call its memory, and never the agent."""
+"""Blocking calls of an agent's memory, in threads."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import math
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import copy_context
-from typing import ClassVar, Final, TypeVar
+from typing import Final, TypeVar
 
-from memory_core import MemoryCoreError, adapting
-from memory_core.adapting import limits
-from memory_spade.memory.exceptions import MemoryBackendError, MemoryTimeoutError
+from memory_spade.memory.exceptions import MemoryBackendError
 
 T = TypeVar("T")
 
-DEFAULT_SECONDS: Final = limits.CALL_SECONDS
-"""How long an agent waits for a call of its memory by default."""
 MAX_THREADS: Final = 100
 """Most threads of blocking calls in a process."""
-
-
-def checked_seconds(name: str, value: object) -> float:
-    """Return a number of seconds above 0.
-
-    Raises:
-        TypeError: It is anything else.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise TypeError(f"{name} must be a number of seconds above 0, such as {DEFAULT_SECONDS:g}, not {value!r}")
-    return float(value)
-
-
-class Deadline(adapting.Deadline):
-    """The core's deadline with the documented errors."""
-
-    late_error: ClassVar[type[MemoryCoreError]] = MemoryTimeoutError
-    cancelled_error: ClassVar[type[MemoryCoreError]] = MemoryBackendError
-
-    is_over = False
-    """Whether the agent was stopped. SPADE lets its behaviours end their last run after that, without a memory."""
-
-    @property
-    def level(self) -> int:
-        """The level at which a failed call is logged."""
-        return logging.WARNING if self.is_over else logging.ERROR
 
 
 class _Threads:

@@ -1,0 +1,99 @@
+"""A prompt that shows a long conversation makes no recall longer: what it shows is not fetched again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import pytest
+from google.adk.agents import LlmAgent
+from google.adk.apps import App
+from google.adk.events.event import Event
+from google.adk.runners import Runner
+from google.adk.sessions import InMemorySessionService
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableLambda
+
+from memory_adk import MemoryPlugin, MemoryService
+from memory_adk.testing import ScriptedLlm, ask, user_says
+from memory_core import BoundMemory, Draft, Hit, Memory, Scope
+from memory_core.adapting import SearchRequest, before_prompt
+from memory_core.embedding.hashing import HashingEmbedder
+from memory_core.storage.sqlite.store import SqliteStore
+from memory_langchain import MemoryChatMessageHistory, with_memory
+from tests.budget.operations import sentences
+
+LENGTHS: Final = (20, 200, 400)
+QUESTION: Final = sentences(1, 99)[0]
+
+
+class CountingStore(SqliteStore):
+    """Counts the hits that it returns, each of which is a record that it reads."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, embedder=HashingEmbedder(dimensions=64), clock=lambda: datetime.now(UTC))
+        self.returned = 0
+
+    async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
+        found = await super().search(scope, request)
+        self.returned += len(found)
+        return found
+
+
+async def chain(handle: BoundMemory, said: list[str]) -> Callable[[], Awaitable[object]]:
+    """A chain that shows its model the whole conversation."""
+    messages = [(HumanMessage, AIMessage)[n % 2](text) for n, text in enumerate(said)]
+    await MemoryChatMessageHistory(handle, "monday").aadd_messages(messages)
+    wrapped = with_memory(RunnableLambda(lambda _: AIMessage("Noted.")), handle, session_id="monday")
+    return lambda: wrapped.ainvoke(QUESTION)
+
+
+async def adk(handle: BoundMemory, said: list[str]) -> Callable[[], Awaitable[object]]:
+    """An agent whose requests have the whole session."""
+    service, sessions = MemoryService(handle), InMemorySessionService()
+    session = await sessions.create_session(app_name="demo", user_id="ann", session_id="monday")
+    for number, text in enumerate(said):
+        author = ("user", "helper")[number % 2]
+        event = Event(author=author, content=user_says(text), invocation_id=f"{number // 2}", timestamp=1e9 + number)
+        await sessions.append_event(session, event)
+    await service.add_session_to_memory(session)
+    app = App(
+        name="demo",
+        root_agent=LlmAgent(name="helper", model=ScriptedLlm(script=["Noted."])),
+        plugins=[MemoryPlugin(capture=False, recall_seconds=600)],
+    )
+
+    async def turn() -> None:
+        async with Runner(app=app, session_service=sessions, memory_service=service) as runner:
+            await ask(runner, QUESTION, user_id="ann", session_id="monday")
+
+    return turn
+
+
+async def hook(handle: BoundMemory, said: list[str]) -> Callable[[], Awaitable[object]]:
+    """A client of which only the name of the conversation is known."""
+    await handle.add_many([Draft(text, role="user", kind="message", session="monday") for text in said])
+    return lambda: before_prompt(handle, QUESTION, "monday")
+
+
+@pytest.mark.parametrize("begin", [chain, adk, hook], ids=["chain", "adk", "hook"])
+async def test_a_recall_fetches_no_more_in_a_long_conversation(
+    begin: Callable[[BoundMemory, list[str]], Awaitable[Callable[[], Awaitable[object]]]], tmp_path: Path
+) -> None:
+    fetched: dict[int, int] = {}
+    for length in LENGTHS:
+        store = CountingStore(tmp_path / f"{length}.db")
+        async with Memory(store) as memory:
+            handle = memory.bind(app="demo", user="ann")
+            elsewhere = [
+                Draft(text, session=f"day {n // 20}", kind="message") for n, text in enumerate(sentences(60, 3))
+            ]
+            await handle.add_many(elsewhere)
+            turn = await begin(handle, sentences(length, 7))
+            store.returned = 0
+            await turn()
+            fetched[length] = store.returned
+    assert fetched[LENGTHS[0]] > 0
+    assert max(fetched.values()) <= 2 * fetched[LENGTHS[0]], fetched

@@ -1,0 +1,67 @@
+"""What a turn recalls."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from memory_core import BoundMemory, Draft, Memory, RecallOptions, SharedMemory
+from memory_core.adapting import PINNED, TURN, Asked, before_prompt, block_of_turn, check_seconds
+from memory_core.errors import InvalidInputError
+
+
+@pytest_asyncio.fixture
+async def memory() -> AsyncIterator[Memory]:
+    async with Memory(":memory:", embedder=None) as opened:
+        yield opened
+
+
+@pytest.fixture
+def ann(memory: Memory) -> BoundMemory:
+    return memory.bind(app="demo", user="ann")
+
+
+async def test_all_that_the_prompt_does_not_show_can_be_recalled(ann: BoundMemory) -> None:
+    records = await ann.add_many([f"tea {n}" for n in range(60)])
+    shown = {record.id for record in records if record is not None} - {records[7].id if records[7] else ""}
+    asked = Asked("tea", shows=lambda record: record.id in shown)
+    found = await block_of_turn(ann, asked, RecallOptions(), most=3)
+    assert [hit.record.text for hit in found.hits] == ["tea 7"]
+
+
+async def test_a_question_of_any_length_is_searched_for(ann: BoundMemory) -> None:
+    await ann.add("Ann drinks tea")
+    assert len((await block_of_turn(ann, Asked("Which tea? " * 50_000), RecallOptions())).hits) == 1
+
+
+@pytest.mark.parametrize(("limit", "most", "count"), [(None, 2, 2), (1, 2, 1), (None, 0, 0), (1, 0, 0)])
+async def test_the_options_say_how_many_or_else_the_adapter(
+    ann: BoundMemory, limit: int | None, most: int, count: int
+) -> None:
+    await ann.add_many([f"Ann drinks tea number {n}" for n in range(5)])
+    found = await block_of_turn(ann, Asked("Which tea?"), RecallOptions(limit=limit), most=most)
+    assert len(found.hits) == count
+
+
+async def test_the_profile_comes_first_unless_nothing_is_pushed(ann: BoundMemory) -> None:
+    await ann.add(Draft("Answer briefly", tags=[PINNED], role="user"))
+    assert "Answer briefly" in (await block_of_turn(ann, Asked("Hello"), TURN, most=1)).text
+    assert not (await block_of_turn(ann, Asked("Hello"), TURN, most=0)).text
+
+
+async def test_a_session_of_the_same_name_in_another_space_is_recalled(memory: Memory, ann: BoundMemory) -> None:
+    team = memory.bind(app="demo", user="team")
+    tea = [f"The team drinks jasmine tea number {n}" for n in range(40)]
+    await ann.add_many([Draft(text.replace("The team", "Ann"), session="monday", role="user") for text in tea])
+    await team.add_many([Draft(text, session="monday", role="user") for text in tea])
+    block = await before_prompt(SharedMemory(ann, {"team": team}), "Who drinks jasmine tea?", "monday")
+    assert "The team drinks" in block
+    assert "Ann drinks" not in block
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), "5", None, True])
+def test_a_wait_is_a_number_of_seconds(seconds: object) -> None:
+    with pytest.raises(InvalidInputError, match=r"timeout must be a number of seconds above 0, such as 5, not"):
+        check_seconds("timeout", seconds)
