@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
+from typing import Final
+
+NOT_INSTALLED: Final = 3
+"""The exit code of a process whose Python does not have what it is to measure."""
 
 
 def missing(modules: Sequence[str]) -> list[str]:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from lines.figure import Figure, absolute
+from lines.installed import NOT_INSTALLED
 from lines.result import Measured
-from lines.store_process import NOT_INSTALLED
 from stores.every import LEFT_OUT, STORES
 
 SIZES, ROUNDS = (1_000, 10_000), 3
@@ -48,7 +48,7 @@ def pythons() -> list[str]:
 
 def answer(what: str, store: str, folder: str, size: int) -> dict[str, float] | str:
     """What a process measures, or why not."""
-    script = str(Path(__file__).with_name("store_process.py"))
+    script = str(Path(__file__).parents[1] / "store_process.py")
     failure = "not installed"
     for python in pythons():
         command = [python, script, what, store, folder, str(size)]

@@ -1,6 +1,6 @@
 """A process of one store: fill it, or open it and search, and print what was measured as JSON.
 
-python tests/benchmarks/lines/store_process.py fill|search STORE FOLDER SIZE
+python tests/benchmarks/store_process.py fill|search STORE FOLDER SIZE
 """
 
 from __future__ import annotations
@@ -13,22 +13,18 @@ import sys
 import time
 import warnings
 from pathlib import Path
-from typing import Final
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(1, str(Path(__file__).parents[3]))
+sys.path.insert(1, str(Path(__file__).parents[2]))  # also in the Python of the peers
 
 from common import RememberedVectors, drafts, percentiles, questions, time_each
 from lines.filling import resident
-from lines.installed import missing
+from lines.installed import NOT_INSTALLED, missing
 from stores.every import STORES
 from stores.face import Entry, Peer
 
 ASKED, ADDED = 40, 20
 SLOW = 1_000.0
 """Milliseconds of a first search from which on only a few more are measured."""
-NOT_INSTALLED: Final = 3
-"""The exit code if this Python does not have the store."""
 
 
 def entries(size: int) -> list[Entry]:
