@@ -23,42 +23,42 @@ class Line:
 
 LINES: Final[Mapping[str, Line]] = {
     "recall": Line(
-        "`recall` beside `search`, embedding apart",
+        "`recall` beside `search`",
         "a block also reads the neighbours of its hits and chooses what fits",
     ),
     "search": Line(
-        "hybrid search of an owner of 1,000 among 100,000",
+        "search of 1,000 among 100,000",
         "the calls of Python between the threads and for the ten records",
         needs=("langgraph.store.memory",),
     ),
     "scan": Line("a scan of 100,000 vectors"),
     "turns": Line(
-        "a turn with capture and recall, beside the framework without memory, CPU",
+        "capture and recall in a turn, CPU",
         "one search, and one synced write of the question and one of the answer",
     ),
     "insert": Line(
-        "durable adds, of raw SQLite",
+        "durable adds beside raw SQLite",
         "the analysis of the text in Python, which raw SQLite is spared; beyond it, the sync of the disk",
     ),
     "langgraph": Line(
-        "durable adds, of LangGraph's `AsyncSqliteStore` with vectors",
+        "durable adds beside LangGraph's store",
         "the same sync of the disk for both",
         needs=("langgraph.store.sqlite", "sqlite_vec"),
         needs_peers=True,
     ),
     "embed": Line(
-        "texts embedded: added by 32 writers; the embedder itself",
+        "embedding",
         "the model: every text has a run of its own, so that its vector does not depend on others",
     ),
     "start": Line(
-        "from nothing to the first answer",
+        "start",
         "Python, numpy, onnxruntime and the model, which have to be loaded; the rows, which have to be read",
     ),
     "memory": Line(
         "memory", "the vectors (768 bytes of float16, 1,536 of float32); onnxruntime with the model, for the process"
     ),
     "stall": Line(
-        "an event loop beside 8 writers and 4 searchers, late by p99",
+        "a busy event loop is late by",
         "the interpreter's lock, which a thread keeps for up to 5 ms, and the cores",
     ),
     "peers": Line("other stores, as installed by their users"),

@@ -1,4 +1,7 @@
-"""Results as Markdown, in the places of the page that markers name: pure functions."""
+"""Results as Markdown, in the places of the page that markers name: pure functions.
+
+A figure with a goal has a row in the table at a glance, any other one in the table of its line.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def rendered(page: str, results: Mapping[str, Result]) -> str:
         **{name: section(each) for name, each in results.items()},
     }
     places = {found["name"] for found in _PLACE.finditer(page)}
-    if absent := parts.keys() - places:
+    if absent := {name for name, text in parts.items() if text} - places:
         raise ValueError(f"the page has no marker for {', '.join(sorted(absent))}")
 
     def place(found: re.Match[str]) -> str:
@@ -69,11 +72,12 @@ def glance(results: Mapping[str, Result]) -> str:
 
 
 def section(result: Result) -> str:
-    """All figures of a line."""
+    """What is not in the table at a glance; empty if everything is."""
     if result.skipped is not None:
-        return f"Skipped: {result.skipped}."
-    shown = stores(result.figures) if result.line == "peers" else figures(result.figures)
-    return shown + _notes(result.notes)
+        return "" if LINES[result.line].limit is not None else f"Skipped: {result.skipped}."
+    rest = [each for each in result.figures if each.met is None]
+    shown = "" if not rest else stores(rest) if result.line == "peers" else figures(rest)
+    return "\n\n".join(filter(None, [shown, _notes(result.notes)]))
 
 
 def figures(measured: Sequence[Figure]) -> str:
@@ -155,7 +159,7 @@ def compared(before: Mapping[str, Result], now: Mapping[str, Result]) -> Iterato
 
 
 def _notes(notes: Sequence[str]) -> str:
-    return f"\n\nNot measured: {'; '.join(notes)}." if notes else ""
+    return f"Not measured: {'; '.join(notes)}." if notes else ""
 
 
 def _with_unit(value: float, unit: str) -> str:

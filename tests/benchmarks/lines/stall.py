@@ -65,19 +65,15 @@ async def in_rounds(size: int, rounds: int, seconds: float) -> Measured:
                 await handle.add_many(drafts(size, 1))
                 await handle.search("warm up")
                 beside.append(await beside_work(handle, seconds))
-    return Measured(
-        [
-            absolute(
-                name,
-                "ms",
-                [late[int(share * len(late))] for late in beside],
-                beside="nothing else on the loop",
-                other=[late[int(share * len(late))] for late in alone],
-                most=most,
-            )
-            for name, share, most in (("p50", 0.5, None), ("p99", 0.99, MOST))
-        ]
+    figure = absolute(
+        "p99",
+        "ms",
+        [late[int(0.99 * len(late))] for late in beside],
+        beside="nothing else on the loop",
+        other=[late[int(0.99 * len(late))] for late in alone],
+        most=MOST,
     )
+    return Measured([figure])
 
 
 def measure(*, short: bool) -> Measured:
