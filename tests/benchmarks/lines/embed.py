@@ -31,11 +31,6 @@ MODEL = Path(minilm.__file__).parent
 Feed = Mapping[str, NDArray[np.int64]]
 
 
-def said(draft: Draft) -> str:
-    """What is embedded of it."""
-    return f"{draft.author}: {draft.text}"
-
-
 async def added(texts: Sequence[Draft]) -> float:
     """Texts a second, by 32 writers."""
     with tempfile.TemporaryDirectory() as folder:
@@ -85,7 +80,7 @@ def alone(session: Any, batches: Sequence[Feed]) -> float:
 
 async def in_rounds(count: int, rounds: int) -> Measured:
     texts = [Draft(draft.text, author=draft.author) for draft in drafts(count, 3)]
-    plain = [said(draft) for draft in texts]
+    plain = [draft.text for draft in texts]
     runtime: Any = onnxruntime  # it is not annotated
     session = runtime.InferenceSession(str(MODEL / "model.onnx"), providers=["CPUExecutionProvider"])
     embedder = MiniLmEmbedder()

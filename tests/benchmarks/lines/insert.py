@@ -48,7 +48,9 @@ async def through_the_library(path: Path, texts: Sequence[Draft], vectors: Known
 
         start = time.perf_counter()
         await asyncio.gather(*(write(texts[number::writers]) for number in range(writers)))
-        return len(texts) / (time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+        assert not (await handle.stats()).vectors_pending, "not all vectors were given"
+        return len(texts) / seconds
 
 
 def raw(path: Path, records: Sequence[MemoryRecord], vectors: KnownVectors, batch: int) -> float:
@@ -72,7 +74,7 @@ def raw(path: Path, records: Sequence[MemoryRecord], vectors: KnownVectors, batc
 def rows_of(record: MemoryRecord, vectors: KnownVectors, seq: int) -> tuple[tuple[object, ...], ...]:
     """What one record is in each table."""
     item, key = prepare(record), 1 << OWNER_BITS | seq
-    vector = vectors.stored(f"{record.author}: {record.text}")
+    vector = vectors.stored(record.text)
     return (
         (key, 1, *to_row(record)),
         (key, item.features.packed, item.features.flags, item.features.words),
@@ -82,7 +84,7 @@ def rows_of(record: MemoryRecord, vectors: KnownVectors, seq: int) -> tuple[tupl
 
 def figure(writers: int, count: int, rounds: int) -> Figure:
     texts = [Draft(draft.text, author=draft.author) for draft in drafts(count, 7)]
-    vectors = KnownVectors([f"{draft.author}: {draft.text}" for draft in texts])
+    vectors = KnownVectors([draft.text for draft in texts])
     records = complete_all(texts, SCOPE, utc_now())
     ours: list[float] = []
     floor: list[float] = []
