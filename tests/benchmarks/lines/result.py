@@ -51,7 +51,12 @@ def from_json(kept: Mapping[str, Any]) -> Result:
 
 def dumped(results: Mapping[str, Result]) -> str:
     """The kept file: a figure on a line."""
-    return json.dumps({name: each.as_json() for name, each in results.items()}, indent=1) + "\n"
+    blocks: list[str] = []
+    for name, each in results.items():
+        kept = each.as_json()
+        figures = ",\n  ".join(json.dumps(figure) for figure in kept.pop("figures"))
+        blocks.append(f'{json.dumps(name)}: {json.dumps(kept)[:-1]}, "figures": [\n  {figures}\n]}}')
+    return "{\n" + ",\n".join(blocks) + "\n}\n"
 
 
 def loaded(text: str) -> dict[str, Result]:
