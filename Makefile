@@ -5,6 +5,7 @@ CONSTRAINTS ?= .ci/constraints.txt
 INPUT ?=
 QUESTIONS ?=
 PYTEST_ARGS ?=
+LINES ?=
 
 PY := $(VENV)/bin/python
 INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --no-compile --constraint $(CONSTRAINTS)
@@ -68,6 +69,10 @@ test-peers: $(VENV)/.dev  ## imports and exports with mem0, Chroma and LangGraph
 .PHONY: test-mcp-conformance
 test-mcp-conformance: $(VENV)/.dev  ## MCP's own tests and its inspector, from npm, against the server; a minute
 	@.ci/mcp-conformance "$(abspath $(PY))"
+
+.PHONY: bench
+bench: $(VENV)/.dev  ## measure the page of benchmarks again, or LINES="search insert" of it; PEERS_PYTHON has the peers
+	$(PY) tests/benchmarks/bench.py $(LINES)
 
 .PHONY: pictures
 pictures: $(VENV)/.dev  ## take the pictures of the docs from the page; needs Chromium

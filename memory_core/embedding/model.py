@@ -147,16 +147,17 @@ def _open_session(path: Path) -> _Session:
     options.intra_op_num_threads = 1  # texts run in parallel instead: no thread waits for another
     options.inter_op_num_threads = 1
     options.log_severity_level = 3  # errors; they are raised as well
-    content = _read(path)
+    _read(path, 1)  # the sentence for a missing file; onnxruntime reads it without a copy, and finds files beside it
     try:
-        session: _Session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        session: _Session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors have no base class of their own
         raise EmbeddingError(f"{path} is damaged, or not an ONNX model that onnxruntime can run") from error
     return session
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, most: int = -1) -> bytes:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(most)
     except OSError as error:
         raise EmbeddingError(f"{path} cannot be read: {error.strerror}") from error

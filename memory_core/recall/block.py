@@ -48,7 +48,7 @@ def line_of(turns: Sequence[Line], longest: int, options: RecallOptions) -> str:
 
 def day_of(record: MemoryRecord, options: RecallOptions) -> str:
     """The heading of the lines of a day; empty if the caller formats the lines."""
-    return "" if options.format is not None else f"{record.occurred_at:%Y-%m-%d}"
+    return "" if options.format is not None else record.occurred_at.date().isoformat()
 
 
 def _parts(turn: Line, longest: int, form: Format | None) -> Iterator[str]:

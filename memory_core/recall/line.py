@@ -29,16 +29,14 @@ class Line:
     """The answer after it, if it is a question."""
     form: str = field(default="", compare=False)
     """The text to show in the form that equal texts share."""
+    record: MemoryRecord = field(init=False, compare=False, repr=False)
+    """The record of the hit."""
+    key: Key = field(init=False, compare=False, repr=False)
+    """The key of its record."""
 
-    @property
-    def key(self) -> Key:
-        """The key of its record."""
-        return key_of(self.hit.record)
-
-    @property
-    def record(self) -> MemoryRecord:
-        """The record of the hit."""
-        return self.hit.record
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "record", self.hit.record)
+        object.__setattr__(self, "key", key_of(self.hit.record))
 
     @property
     def records(self) -> tuple[MemoryRecord, ...]:

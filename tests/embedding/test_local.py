@@ -64,6 +64,15 @@ async def test_vectors_of_tokens_are_averaged(tmp_path: Path, file: str) -> None
     assert vector == pytest.approx(unit("[CLS]", "tea", "tea", "cat", "[SEP]"))
 
 
+async def test_a_model_may_keep_its_weights_in_a_file_beside_it(tmp_path: Path) -> None:
+    write_model(tmp_path)
+    path = tmp_path / "model.onnx"
+    onnx.save_model(onnx.load(path), path, save_as_external_data=True, location="model.onnx_data", size_threshold=0)
+    assert (tmp_path / "model.onnx_data").stat().st_size >= TABLE.nbytes
+    vector = await embed(OnnxEmbedder(tmp_path, FINGERPRINT), "tea")
+    assert vector == pytest.approx(unit("[CLS]", "tea", "[SEP]"))
+
+
 async def test_the_first_token_speaks_for_the_text_if_asked_to(tmp_path: Path) -> None:
     write_model(tmp_path, inputs=("input_ids", "attention_mask"))
     assert await embed(OnnxEmbedder(tmp_path, FINGERPRINT, pooling="cls"), "tea cat") == pytest.approx(unit("[CLS]"))

@@ -1,19 +1,14 @@
 """Durable single adds by 1, 8 and 32 concurrent writers, beside raw sqlite3 with the same tables.
 
-    python tests/benchmarks/insert.py [COUNT]
-
 Both write with `synchronous=FULL`: when an add returns it is on disk. "Raw" is what SQLite itself can do: rows made
 beforehand, put into the same tables with the same indexes by `executemany` in one thread, one commit for as many rows
-as there are writers. Vectors are given to both. The rounds of each are interleaved, and shares are the medians of the
-rounds.
+as there are writers. Vectors are given to both.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
-import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -21,6 +16,8 @@ from contextlib import closing
 from pathlib import Path
 
 from common import KnownVectors, drafts
+from lines.figure import Figure, relative
+from lines.result import Measured
 from memory_core import Draft, Memory, Scope
 from memory_core.models import MemoryRecord
 from memory_core.records.draft_to_record import complete_all
@@ -31,8 +28,10 @@ from memory_core.storage.sqlite.files import prepare_file
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.values.times import utc_now
 
-ROUNDS = 5
-WRITERS = (1, 8, 32)
+ROUNDS = 7
+COUNTS = {1: 800, 8: 3_200, 32: 6_400}
+"""How many adds by how many writers: each round takes about a second."""
+LEAST = {1: 0.7, 8: 0.6, 32: 0.5}
 MARKS = ", ".join("?" * (COLUMNS.count(",") + 1))
 SCOPE = Scope(app="bench", user="ann")
 
@@ -49,7 +48,9 @@ async def through_the_library(path: Path, texts: Sequence[Draft], vectors: Known
 
         start = time.perf_counter()
         await asyncio.gather(*(write(texts[number::writers]) for number in range(writers)))
-        return len(texts) / (time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+        assert not (await handle.stats()).vectors_pending, "not all vectors were given"
+        return len(texts) / seconds
 
 
 def raw(path: Path, records: Sequence[MemoryRecord], vectors: KnownVectors, batch: int) -> float:
@@ -73,7 +74,7 @@ def raw(path: Path, records: Sequence[MemoryRecord], vectors: KnownVectors, batc
 def rows_of(record: MemoryRecord, vectors: KnownVectors, seq: int) -> tuple[tuple[object, ...], ...]:
     """What one record is in each table."""
     item, key = prepare(record), 1 << OWNER_BITS | seq
-    vector = vectors.stored(f"{record.author}: {record.text}")
+    vector = vectors.stored(record.text)
     return (
         (key, 1, *to_row(record)),
         (key, item.features.packed, item.features.flags, item.features.words),
@@ -81,22 +82,24 @@ def rows_of(record: MemoryRecord, vectors: KnownVectors, seq: int) -> tuple[tupl
     )
 
 
-def main(count: int) -> None:
+def figure(writers: int, count: int, rounds: int) -> Figure:
     texts = [Draft(draft.text, author=draft.author) for draft in drafts(count, 7)]
-    vectors = KnownVectors([f"{draft.author}: {draft.text}" for draft in texts])
+    vectors = KnownVectors([draft.text for draft in texts])
     records = complete_all(texts, SCOPE, utc_now())
-    for writers in WRITERS:
-        ours: list[float] = []
-        floor: list[float] = []
-        some = max(count * writers // max(WRITERS), min(count, 200))
-        for _ in range(ROUNDS):
-            with tempfile.TemporaryDirectory() as folder:
-                ours.append(asyncio.run(through_the_library(Path(folder) / "a.db", texts[:some], vectors, writers)))
-                floor.append(raw(Path(folder) / "b.db", records[:some], vectors, writers))
-        share = statistics.median(mine / other for mine, other in zip(ours, floor, strict=True))
-        print(f"{writers:3} writers: ours {statistics.median(ours):6.0f} /s, ", end="")
-        print(f"raw {statistics.median(floor):6.0f} /s, share {share:.2f}", flush=True)
+    ours: list[float] = []
+    floor: list[float] = []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            ours.append(asyncio.run(through_the_library(Path(folder) / "a.db", texts, vectors, writers)))
+            floor.append(raw(Path(folder) / "b.db", records, vectors, writers))
+    return relative(_name(writers), "/s", ours, beside="raw SQLite", other=floor, least=LEAST[writers])
 
 
-if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 6_400)
+def _name(writers: int) -> str:
+    return f"{writers} writers" if writers > 1 else "1 writer"
+
+
+def measure(*, short: bool) -> Measured:
+    return Measured(
+        [figure(writers, 40 if short else count, 1 if short else ROUNDS) for writers, count in COUNTS.items()]
+    )
