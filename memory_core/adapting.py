@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memory_core.capture.alignment import known_messages, said
 from memory_core.capture.message_to_draft import read_messages
 from memory_core.capture.remember import remember_drafts
+from memory_core.capture.sent_files import SentFile, clean_name, name_in_uri, with_files, without_files
 from memory_core.capture.taking_back import bring_back, is_taken_back, take_back, take_back_where
 from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import turn_drafts
@@ -133,6 +134,7 @@ __all__ = [
     "Prepared",
     "Refused",
     "SearchRequest",
+    "SentFile",
     "SqliteStore",
     "Thread",
     "Tool",
@@ -146,6 +148,7 @@ __all__ = [
     "bring_back",
     "check_key",
     "check_unit",
+    "clean_name",
     "complete",
     "core_loop",
     "covered",
@@ -170,6 +173,7 @@ __all__ = [
     "known_messages",
     "limits",
     "lines_of",
+    "name_in_uri",
     "new_id",
     "on_core",
     "owned_by",
@@ -196,7 +200,9 @@ __all__ = [
     "turn_drafts",
     "versions_of",
     "with_context",
+    "with_files",
     "with_profile",
     "without_context",
+    "without_files",
     "word",
 ]

@@ -10,7 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from memory_core import Draft, InvalidInputError, MemoryRecord, Role
+from memory_core.adapting import with_files, without_files
 from memory_langchain.oversize import fitting, is_placeholder
+from memory_langchain.sent_files import files_in
 
 try:
     from langchain_core.messages import (
@@ -129,8 +131,9 @@ def to_message(record: MemoryRecord) -> BaseMessage:
     message = _stored(record)
     if message is None:
         return _foreign(record)
-    if record.rev > 1 and record.text != searchable_text(message):
-        return message.model_copy(update={"content": _with_text(message, record.text)})
+    text = without_files(record.text)
+    if record.rev > 1 and text != without_files(searchable_text(message)):
+        return message.model_copy(update={"content": _with_text(message, text)})
     return message
 
 
@@ -148,7 +151,13 @@ def key_of_message(session: str, identity: str) -> str:
 
 
 def searchable_text(message: BaseMessage) -> str:
-    """The text that search indexes: the words of a person or a model, without lone surrogates."""
+    """The text that search indexes: the words of a person or a model, and the names of the files that a person sent."""
+    words = spoken_text(message)
+    return with_files(words, files_in(message.content), MAX_SEARCHABLE_CHARS) if role_of(message) == "user" else words
+
+
+def spoken_text(message: BaseMessage) -> str:
+    """The words of a person or a model, without lone surrogates."""
     if not isinstance(message, HumanMessage | AIMessage | ChatMessage):
         return ""
     if isinstance(message.content, list) and any(map(is_placeholder, message.content)):
