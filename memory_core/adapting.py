@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from memory_core.storage.sqlite.files import file_header, prepare_file
     from memory_core.storage.sqlite.problems import file_problems_explained
     from memory_core.storage.sqlite.store import SqliteStore
+    from memory_core.transfer.reading_apart import read_apart, suffix_for
 
 
 _AT_FIRST_USE: Final = {
@@ -86,7 +87,9 @@ _AT_FIRST_USE: Final = {
     "prepare": "memory_core.storage.shared.prepared",
     "prepare_file": "memory_core.storage.sqlite.files",
     "rank": "memory_core.retrieval.ranking",
+    "read_apart": "memory_core.transfer.reading_apart",
     "rules": "memory_core.storage",
+    "suffix_for": "memory_core.transfer.reading_apart",
     "versions_of": "memory_core.storage.shared.versions",
 }
 
@@ -181,6 +184,7 @@ __all__ = [
     "prepare",
     "prepare_file",
     "rank",
+    "read_apart",
     "read_messages",
     "reason_for_log",
     "recall_with",
@@ -192,6 +196,7 @@ __all__ = [
     "satisfies",
     "scrubbed",
     "settled",
+    "suffix_for",
     "tags_of_pin",
     "take_back",
     "take_back_where",

@@ -28,7 +28,6 @@ _ONE, _SEVERAL = "Sent a file: ", "Sent files: "
 best: they have the words of the questions, and nothing that only programs write."""
 _JOINERS: Final = "\u200c\u200d"
 """Characters that are not printable but that some scripts and emoji need."""
-_FOLDERS: Final = re.compile(r"[\\/]")
 _VERSION: Final = re.compile(r"(?:/versions)?/\d+/?$|/$")
 """How stores of artifacts end the address of a version of a file."""
 _WITH_SUFFIX: Final = re.compile(r".*[^.\s]\.\w{1,10}", re.DOTALL)
@@ -84,7 +83,7 @@ def clean_name(name: str | None) -> str:
     """The name of a file without its folder, in one line of visible characters; empty if there is none."""
     if not name or name[:5].casefold() == "data:":
         return ""
-    name = _FOLDERS.split(name)[-1]
+    name = name.replace("\\", "/").rpartition("/")[2]
     if len(name) > MAX_NAME_CHARS:
         name = name[: MAX_NAME_CHARS - _END_CHARS - 1] + "…" + name[-_END_CHARS:]
     return " ".join("".join(c if c.isprintable() or c in _JOINERS else " " for c in name).split())
