@@ -10,11 +10,15 @@ import asyncio
 import json
 import os
 import re
+import signal
 import sys
+from contextlib import suppress
+from functools import cache
 from pathlib import PurePath
 from typing import Final, cast
 from weakref import WeakKeyDictionary
 
+from memory_core.concurrency.at_exit import before_threads_end
 from memory_core.errors import InvalidInputError
 from memory_core.transfer.documents import Part, parts_of
 
@@ -80,15 +84,36 @@ async def _answer(content: bytes, suffix: str) -> bytes:
         )
     except (OSError, ValueError) as error:
         raise InvalidInputError("no process can be started to read it") from error
+    _end_at_exit()
+    _running[process.pid] = os.getpid()
     try:
         async with asyncio.timeout(SECONDS):
             return (await process.communicate(content))[0]
     except TimeoutError:
         return b""
     finally:
+        del _running[process.pid]
         if process.returncode is None:
             process.kill()
             await process.wait()
+
+
+_running: Final[dict[int, int]] = {}
+"""The processes that read, and the process that has started each: a fork has none."""
+
+
+@cache
+def _end_at_exit() -> None:
+    before_threads_end(_end)
+
+
+def _end() -> None:
+    """End what an exiting process leaves running. It is registered after the handler that waits for writes, and so is
+    called before it."""
+    for reader, owner in list(_running.items()):
+        if owner == os.getpid():
+            with suppress(ProcessLookupError):
+                os.kill(reader, signal.SIGKILL)
 
 
 def _main(suffix: str) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -102,3 +105,35 @@ def test_the_media_type_says_how_a_document_is_read_or_else_its_suffix(
     name: str, media_type: str, suffix: str | None
 ) -> None:
     assert suffix_for(name, media_type) == suffix
+
+
+async def test_a_parser_that_fills_the_memory_of_the_machine_is_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "pypdf.py").write_text("kept = [bytes(1 << 28) for _ in range(1_000)]")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InvalidInputError, match="too much time or memory"):
+        await read_apart(pdf("The rent is 700"), ".pdf")
+
+
+EXITING = """
+import time
+from memory_core.adapting import core_loop, read_apart
+from memory_core.transfer import reading_apart
+core_loop().submit(read_apart(b"%PDF", ".pdf"))
+while not reading_apart._running:
+    time.sleep(0.01)
+print(*reading_apart._running)
+"""
+
+
+def test_an_exiting_process_leaves_no_reader_behind(tmp_path: Path) -> None:
+    (tmp_path / "pypdf.py").write_text("while True: pass")
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    said = subprocess.run(
+        [sys.executable, "-c", EXITING], env={"PYTHONPATH": path}, capture_output=True, check=True, timeout=60
+    )
+    reader = int(said.stdout)
+    while Path(f"/proc/{reader}").exists():  # it was told to end, and the system has not collected it yet
+        time.sleep(0.01)
+    assert reader > 1
