@@ -131,9 +131,8 @@ def to_message(record: MemoryRecord) -> BaseMessage:
     message = _stored(record)
     if message is None:
         return _foreign(record)
-    text = without_files(record.text)
-    if record.rev > 1 and text != without_files(searchable_text(message)):
-        return message.model_copy(update={"content": _with_text(message, text)})
+    if record.rev > 1 and record.text not in (searchable_text(message), spoken_text(message)):
+        return message.model_copy(update={"content": _with_text(message, record.text)})
     return message
 
 
@@ -257,7 +256,7 @@ def _with_text(message: BaseMessage, text: str) -> str | list[str | dict[str, ob
         for block in message.content
         if isinstance(block, dict) and (block.get("type") != "text" or is_placeholder(block))
     ]
-    return [{"type": "text", "text": text}, *others]
+    return [{"type": "text", "text": without_files(text)}, *others]
 
 
 def spoken(messages: Sequence[BaseMessage], *, is_whole: bool = False) -> list[BaseMessage]:

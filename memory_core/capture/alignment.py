@@ -65,7 +65,7 @@ class _Fit:
 
 def said(role: str | None, text: str, at: datetime | None = None) -> Said:
     """The identity of a message without an id: what was said, whether or not the files sent with it are named."""
-    words = " ".join(without_files(text).split())
+    words = " ".join((without_files(text) if role == "user" else text).split())
     return (role or "", words, *(() if at is None else (at.astimezone(UTC).isoformat(),)))
 
 

@@ -4,7 +4,7 @@
 
 ```text
 Please remember this contract
-Sent a file: contract.pdf
+Attached: contract.pdf
 ```
 
 The names are those that a person or a program has given, so they get the limits of a name, and become one line.
@@ -23,9 +23,9 @@ MAX_NAME_CHARS: Final = 200
 MAX_NAMED: Final = 20
 """Files of one message that are named; of the others, only the number is given."""
 _END_CHARS: Final = 40
-_ONE, _SEVERAL = "Sent a file: ", "Sent files: "
-"""Of the forms that were compared, such as "Attached:" or ADK's `[Uploaded Artifact: "..."]`, questions find these
-best: they have the words of the questions, and nothing that only programs write."""
+_LABEL: Final = "Attached: "
+"""Of nine labels that were compared, questions about files rank their messages best under this one, and it is pushed
+into the fewest prompts about something else: "sent", "file" and "uploaded" are words of many other questions."""
 _JOINERS: Final = "\u200c\u200d"
 """Characters that are not printable but that some scripts and emoji need."""
 _VERSION: Final = re.compile(r"(?:/versions)?/\d+/?$|/$")
@@ -69,14 +69,14 @@ def with_files(text: str, files: Iterable[SentFile], most: int) -> str:
         return text[:most]
     labels = [*named.values()][:MAX_NAMED]
     more = f" and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
-    line = (_SEVERAL if len(named) > 1 else _ONE) + ", ".join(labels) + more
+    line = _LABEL + ", ".join(labels) + more
     return "\n".join(filter(None, (text[: max(most - len(line) - 1, 0)], line)))
 
 
 def without_files(text: str) -> str:
     """A text without the line that names its files: what was said, by which a message is recognised."""
     said, _, last = text.rpartition("\n")
-    return said if last.startswith((_ONE, _SEVERAL)) else text
+    return said if last.startswith(_LABEL) else text
 
 
 def clean_name(name: str | None) -> str:

@@ -29,19 +29,19 @@ FILES = st.lists(st.builds(SentFile, st.none() | NAMES, st.sampled_from([None, "
 @pytest.mark.parametrize(
     ("files", "line"),
     [
-        ([SentFile("contract.pdf", "application/pdf")], "Sent a file: contract.pdf"),
-        ([SentFile("IMG_1.jpg", "image/jpeg")], "Sent a file: image IMG_1.jpg"),
-        ([SentFile("IMG_1.JPG")], "Sent a file: image IMG_1.JPG"),
-        ([SentFile(None, "image/png")], "Sent a file: image"),
-        ([SentFile(None, "application/pdf")], "Sent a file: PDF"),
-        ([SentFile(" \n", "text/plain")], "Sent a file: text file"),
-        ([SentFile()], "Sent a file: file"),
-        ([SentFile("memo", "audio/mpeg"), SentFile("a.pdf")], "Sent files: audio recording memo, a.pdf"),
-        ([SentFile("a.pdf"), SentFile("a.pdf", "application/pdf")], "Sent a file: a.pdf"),
-        ([SentFile("a"), SentFile("a", "image/png")], "Sent a file: image a"),
-        ([SentFile(None, "image/png"), SentFile(None, "image/gif")], "Sent a file: image"),
-        ([SentFile("C:\\Users\\ann\\lease.docx")], "Sent a file: lease.docx"),
-        ([SentFile("data:application/pdf;base64,QUJD")], "Sent a file: file"),
+        ([SentFile("contract.pdf", "application/pdf")], "Attached: contract.pdf"),
+        ([SentFile("IMG_1.jpg", "image/jpeg")], "Attached: image IMG_1.jpg"),
+        ([SentFile("IMG_1.JPG")], "Attached: image IMG_1.JPG"),
+        ([SentFile(None, "image/png")], "Attached: image"),
+        ([SentFile(None, "application/pdf")], "Attached: PDF"),
+        ([SentFile(" \n", "text/plain")], "Attached: text file"),
+        ([SentFile()], "Attached: file"),
+        ([SentFile("memo", "audio/mpeg"), SentFile("a.pdf")], "Attached: audio recording memo, a.pdf"),
+        ([SentFile("a.pdf"), SentFile("a.pdf", "application/pdf")], "Attached: a.pdf"),
+        ([SentFile("a"), SentFile("a", "image/png")], "Attached: image a"),
+        ([SentFile(None, "image/png"), SentFile(None, "image/gif")], "Attached: image"),
+        ([SentFile("C:\\Users\\ann\\lease.docx")], "Attached: lease.docx"),
+        ([SentFile("data:application/pdf;base64,QUJD")], "Attached: file"),
     ],
 )
 def test_files_are_named_by_what_a_person_would_call_them(files: list[SentFile], line: str) -> None:
@@ -97,15 +97,16 @@ def test_an_address_gives_a_name_and_never_a_key_or_content(uri: str | None, nam
 
 
 def test_a_message_is_the_same_whether_or_not_its_files_are_named() -> None:
-    assert said("user", "Look\nSent a file: a.pdf") == said("user", "Look")
-    assert said("user", "Sent files: a.pdf, b.pdf") == said("user", "")
+    assert said("user", "Look\nAttached: a.pdf") == said("user", "Look")
+    assert said("user", "Attached: a.pdf, b.pdf") == said("user", "")
+    assert said("assistant", "Look\nAttached: a.pdf") != said("assistant", "Look")
 
 
 async def test_what_was_stored_before_files_were_named_is_not_stored_again() -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
     async with Memory(":memory:", embedder=None) as memory:
         ann = memory.bind(app="demo", user="ann")
-        for key, text in (("adk:1", "Look"), ("adk:2", "Look\nSent a file: a.pdf")):
+        for key, text in (("adk:1", "Look"), ("adk:2", "Look\nAttached: a.pdf")):
             draft = Draft(text, role="user", kind="message", session="s", source_key=key, occurred_at=at)
             await remember_drafts(ann, [draft], now=at)
         assert (await ann.stats()).records == 1

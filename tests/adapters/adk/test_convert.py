@@ -33,7 +33,7 @@ PARTS = st.lists(
 def test_an_event_says_its_text_parts_and_what_a_person_attached(parts: list[types.Part]) -> None:
     content = types.Content(parts=parts)
     spoken = "\n".join(part.text.strip() for part in parts if part.text and not part.thought).strip()
-    image = ["Sent a file: image"] if any(part.inline_data for part in parts) else []
+    image = ["Attached: image"] if any(part.inline_data for part in parts) else []
     assert said(said_event("", content=content, author="helper")) == spoken
     assert said(said_event("", content=content)) == "\n".join(filter(None, [spoken, *image]))
 

@@ -65,15 +65,15 @@ async def say(runner: Runner, *parts: types.Part, session: str = "s1") -> None:
 @pytest.mark.parametrize(
     ("parts", "text"),
     [
-        ([words("Remember this"), blob()], "Remember this\nSent a file: contract.pdf"),
-        ([blob()], "Sent a file: contract.pdf"),
-        ([blob(None)], "Sent a file: PDF"),
-        ([blob(None, kind="image/png")], "Sent a file: image"),
-        ([file("gs://b/lease.pdf"), blob()], "Sent files: lease.pdf, contract.pdf"),
-        ([file("https://h/v1beta/files/x1", "lease.pdf")], "Sent a file: lease.pdf"),
-        ([words('[Uploaded Artifact: "user:lease.pdf"]')], "Sent a file: lease.pdf"),
-        ([words('[Uploaded Artifact: "a.pdf"]'), file("gs://b/a.pdf/0", "a.pdf")], "Sent a file: a.pdf"),
-        ([words('[Uploaded Artifact: "artifact_e-1_0"]')], "Sent a file: file"),
+        ([words("Remember this"), blob()], "Remember this\nAttached: contract.pdf"),
+        ([blob()], "Attached: contract.pdf"),
+        ([blob(None)], "Attached: PDF"),
+        ([blob(None, kind="image/png")], "Attached: image"),
+        ([file("gs://b/lease.pdf"), blob()], "Attached: lease.pdf, contract.pdf"),
+        ([file("https://h/v1beta/files/x1", "lease.pdf")], "Attached: lease.pdf"),
+        ([words('[Uploaded Artifact: "user:lease.pdf"]')], "Attached: lease.pdf"),
+        ([words('[Uploaded Artifact: "a.pdf"]'), file("gs://b/a.pdf/0", "a.pdf")], "Attached: a.pdf"),
+        ([words('[Uploaded Artifact: "artifact_e-1_0"]')], "Attached: file"),
         ([words('I saw [Uploaded Artifact: "a"]')], 'I saw [Uploaded Artifact: "a"]'),
         ([words("Hi"), file("artifact://a/u/s/_adk_live/adk_live_audio.pcm#1", kind="audio/pcm")], "Hi"),
     ],
@@ -110,7 +110,7 @@ async def test_what_was_stored_before_gets_the_names_and_no_second_record(
     for parts in ([plain], [plain, named]):
         event = sent(*parts).model_copy(update={"id": event_id})
         await service.add_session_to_memory(session_with(event))
-    assert await texts(service, "contract") == ["Remember this\nSent a file: contract.pdf"]
+    assert await texts(service, "contract") == ["Remember this\nAttached: contract.pdf"]
     assert (await memory.bind(app=APP, user=ANN).stats()).records == 1
 
 
@@ -123,12 +123,12 @@ async def test_an_upload_is_found_by_its_name_in_the_next_session(tmp_path: Path
     await say(runner, blob("photo.jpg", b"\xff\xd8jpeg", "image/jpeg"), session="s2")
     await plugin.flush(vectors=True)
     await say(runner, words("Which contract did I send you?"), session="s3")
-    assert 'user: "Please remember this Sent a file: contract.pdf"' in prompt(model.requests[-1])
+    assert 'user: "Please remember this Attached: contract.pdf"' in prompt(model.requests[-1])
     await remember(runner, service, ANN, "s1")
     await remember(runner, service, ANN, "s2")
-    assert await texts(service, "photo") == ["Sent a file: image photo.jpg"]
-    named = [text for text in await texts(service, "contract") if "Sent a file" in text]
-    assert named == ["Please remember this\nSent a file: contract.pdf"]
+    assert await texts(service, "photo") == ["Attached: image photo.jpg"]
+    named = [text for text in await texts(service, "contract") if "Attached: " in text]
+    assert named == ["Please remember this\nAttached: contract.pdf"]
     await runner.close()
     await service.close()
     assert b"rent is 700" not in bytes_in(tmp_path)
@@ -140,21 +140,21 @@ async def test_an_upload_that_the_prompt_shows_is_not_recalled(service: MemorySe
     await say(runner, blob())
     await plugin.flush()
     await say(runner, words("Which contract was that?"))
-    assert "Sent a file" not in prompt(model.requests[-1])
+    assert "Attached: " not in prompt(model.requests[-1])
     await runner.close()
 
 
 async def test_a_policy_redacts_the_names_of_files(service: MemoryService) -> None:
     policy = CapturePolicy(redact=lambda text: text.replace("Bob", "[name]"))
     (event,) = policy.apply([sent(words("For Bob"), blob("Bob.pdf"), file("gs://b/Bob%20Ross.pdf"), file("gs://b/x"))])
-    assert said(event) == "For [name]\nSent files: [name].pdf, [name] Ross.pdf, PDF"
+    assert said(event) == "For [name]\nAttached: [name].pdf, [name] Ross.pdf, PDF"
 
 
 async def test_a_message_whose_words_are_redacted_away_is_not_stored() -> None:
     policy = CapturePolicy(redact=lambda text: "" if "secret" in text else text)
     assert policy.apply([sent(words("secret"), blob())]) == []
     (event,) = policy.apply([sent(words("hello"), blob("secret.pdf"), file("gs://b/secret.pdf"))])
-    assert said(event) == "hello\nSent a file: PDF"
+    assert said(event) == "hello\nAttached: PDF"
 
 
 def plugin_that_reads(**policy: Any) -> MemoryPlugin:
@@ -273,7 +273,7 @@ async def test_a_plugin_that_comes_too_late_says_so(
     await say(runner, blob("a.txt", b"The rent is 700", "text/plain"))
     await plugin.flush()
     assert "put MemoryPlugin before SaveFilesAsArtifactsPlugin" in caplog.text
-    assert await texts(service, "a.txt") == ["Sent a file: a.txt"]
+    assert await texts(service, "a.txt") == ["Attached: a.txt"]
     await runner.close()
 
 

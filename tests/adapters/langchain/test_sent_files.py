@@ -45,8 +45,8 @@ CONTRACT = {"type": "file", "base64": DATA, "mime_type": "application/pdf", "fil
     ],
 )
 def test_a_file_is_named_in_the_searchable_text(block: dict[str, Any], name: str) -> None:
-    assert searchable_text(HumanMessage([TEXT, block])) == f"Remember this\nSent a file: {name}"
-    assert searchable_text(ChatMessage(content=[block], role="user")) == f"Sent a file: {name}"
+    assert searchable_text(HumanMessage([TEXT, block])) == f"Remember this\nAttached: {name}"
+    assert searchable_text(ChatMessage(content=[block], role="user")) == f"Attached: {name}"
 
 
 @pytest.mark.parametrize(
@@ -70,14 +70,14 @@ def test_the_history_keeps_the_message_and_search_finds_it(ann: BoundMemory) -> 
     history.add_messages([message])
     assert history.messages == [message]
     (hit,) = run_sync(ann.search, "which contract did I send you?")
-    assert hit.record.text == "Sent a file: contract.pdf"
+    assert hit.record.text == "Attached: contract.pdf"
 
 
 def test_a_changed_turn_shows_its_new_words_and_not_the_names_of_its_files(ann: BoundMemory) -> None:
     history = MemoryChatMessageHistory(ann, "monday")
     history.add_message(HumanMessage([TEXT, CONTRACT]))
     (record,) = run_sync(ann.list).records
-    run_sync(ann.update, record.id, Patch(text="Keep this\nSent a file: contract.pdf"))
+    run_sync(ann.update, record.id, Patch(text="Keep this\nAttached: contract.pdf"))
     assert history.messages == [HumanMessage([{"type": "text", "text": "Keep this"}, CONTRACT])]
     run_sync(ann.update, record.id, Patch(text="Remember this"))
     assert history.messages == [HumanMessage([TEXT, CONTRACT])]
@@ -97,7 +97,7 @@ async def test_a_thread_stored_before_files_were_named_is_not_stored_again(
 
 
 def test_the_names_of_files_are_no_part_of_the_question(ann: BoundMemory) -> None:
-    run_sync(ann.add, Draft("Sent a file: contract.pdf", kind="message", role="user", session="sunday"))
+    run_sync(ann.add, Draft("Attached: contract.pdf", kind="message", role="user", session="sunday"))
     model = ScriptedChatModel(script=["Noted."])
     chain = with_memory(model, ann, session_id="monday")
     chain.invoke([HumanMessage([{"type": "text", "text": "Tea or coffee?"}, CONTRACT])])
