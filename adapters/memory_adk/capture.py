@@ -23,6 +23,7 @@ from memory_adk.convert import INVOCATION_ID, said
 from memory_adk.policy import CapturePolicy
 from memory_adk.reading import Reading, Upload, uploads_of
 from memory_adk.service import MemoryService
+from memory_adk.uploads import replaced
 from memory_core import Where
 from memory_core.adapting import Writes
 
@@ -145,7 +146,8 @@ class Capture:
             await self._put(replace(self._write(service, session, ()), blocked=frozenset([turn])))
         elif kept := self._policy.apply([event for event in new if said(event)]):
             if self._policy.read_uploads:
-                progress.uploads += [upload for event in kept for upload in uploads_of(event, sent, self._policy)]
+                left = replaced(sent, [part for event in new if event.content for part in event.content.parts or []])
+                progress.uploads += [upload for event in kept for upload in uploads_of(event, left, self._policy)]
             events = [*progress.unfinished, *kept]
             progress.unfinished = list(service.unfinished(events))
             await self._put(self._write(service, session, events))

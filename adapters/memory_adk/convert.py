@@ -147,8 +147,8 @@ def event_key(event: Event, session: str | None) -> str:
     ADK's own ids are random UUIDs, so an event with one is the same event with and without its session. Ids chosen by
     callers, such as `"1"`, are unique for one author within a session at best.
     """
-    text = spoken(event)[:MAX_TEXT_CHARS] or said(event)
-    identity = (event.author, event.id) if event.id else (event.author, repr(event.timestamp), text)
+    at_a_time = () if event.id else (repr(event.timestamp), spoken(event)[:MAX_TEXT_CHARS] or said(event))
+    identity = (event.author, *(at_a_time or (event.id,)))
     place = "" if _is_uuid(event.id) else session or ""
     return "adk:" + hashlib.sha256("\0".join((place, *identity)).encode()).hexdigest()
 

@@ -17,7 +17,7 @@ from typing import Final
 from memory_adk.convert import EVENT_ID, INVOCATION_ID, event_key, expiry_of_events, moment, role_of
 from memory_adk.policy import CapturePolicy
 from memory_adk.service import MemoryService
-from memory_adk.uploads import artifact_in, renamed
+from memory_adk.uploads import artifact_in, name_in, renamed
 from memory_core import Draft, InvalidInputError, Json
 from memory_core.adapting import clean_name, read_apart, reason_for_log, suffix_for
 
@@ -29,7 +29,7 @@ MAX_READ: Final = 20
 """Documents of one message that are read."""
 _IN_PLACE: Final = ("image/", "audio/", "video/")
 """Media types of files without a text, about which there is nothing to log."""
-_NOT_SEEN: Final = "another plugin has replaced it: put MemoryPlugin before SaveFilesAsArtifactsPlugin"
+_NOT_SEEN: Final = "it is an artifact already: put MemoryPlugin before SaveFilesAsArtifactsPlugin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def uploads_of(event: Event, sent: Sequence[types.Part], policy: CapturePolicy) 
 
     Args:
         event: The message, as the policy left it.
-        sent: The files of the message, if another plugin has replaced them in it.
+        sent: The files of the message that another plugin has replaced by artifacts.
         policy: Says how they are named.
     """
     if role_of(event) != "user" or event.content is None:
@@ -128,13 +128,13 @@ def uploads_of(event: Event, sent: Sequence[types.Part], policy: CapturePolicy) 
         attached = [part if policy.redact is None else renamed(part, policy.redact) for part in sent]
     if not attached and any(artifact_in(part) is not None for part in parts):
         _is_only_named(event, _NOT_SEEN)
-    for number, blob in enumerate(part.inline_data for part in attached[:MAX_READ]):
+    for number, part in enumerate(attached[:MAX_READ]):
+        blob = part.inline_data
         if blob is None or not blob.data:
             continue
-        kind = blob.mime_type or ""
-        suffix = suffix_for(blob.display_name or "", kind)
-        if suffix is not None:
-            yield Upload(event, number, clean_name(blob.display_name) or DOCUMENT, blob.data, suffix)
+        kind, name = blob.mime_type or "", clean_name(name_in(part))
+        if (suffix := suffix_for(name, kind)) is not None:
+            yield Upload(event, number, name or DOCUMENT, blob.data, suffix)
         elif not kind.startswith(_IN_PLACE):
             _is_only_named(event, "it is neither a PDF nor a text")
 

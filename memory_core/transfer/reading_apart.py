@@ -26,17 +26,20 @@ MAX_BYTES: Final = 20 * 1024 * 1024
 """The largest document: what a message of Gemini can contain."""
 MAX_CHARS: Final = 2_000_000
 """Characters of the text of a document: a thousand pages."""
-_NAME: Final = "document"
 SECONDS: Final = 30.0
+"""How long reading may take, also in seconds of the processor."""
 MEMORY_BYTES: Final = 1 << 30
 """Address space of the process; most of it is the interpreter's."""
 AT_ONCE: Final = 2
 """Processes at a time; further documents wait."""
+_KEPT: Final = ("LD_LIBRARY_PATH", "PYTHONHOME")
+"""Variables without which an interpreter may not start; the process gets no others."""
+_NAME: Final = "document"
 _SUFFIXES: Final = {"application/pdf": ".pdf", "text/html": ".html", "application/xhtml+xml": ".html"}
 _READABLE: Final = frozenset({".pdf", ".html", ".htm", ".txt", ".md"})
-
-
 _turns: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]] = WeakKeyDictionary()
+_running: Final[dict[int, int]] = {}
+"""The processes that read, and the process that has started each: a fork has none."""
 
 
 def suffix_for(name: str, media_type: str) -> str | None:
@@ -65,7 +68,7 @@ async def read_apart(content: bytes, suffix: str) -> list[Part]:
     try:
         answer = json.loads(said)
     except ValueError as error:  # it was ended by a limit
-        raise InvalidInputError("reading it takes too much time or memory") from error
+        raise InvalidInputError("reading it fails, or takes too much time or memory") from error
     if isinstance(answer, str):
         raise InvalidInputError(answer)
     return [Part(*part) for part in cast("list[tuple[str, int, int, str]]", answer)]
@@ -73,11 +76,12 @@ async def read_apart(content: bytes, suffix: str) -> list[Part]:
 
 async def _answer(content: bytes, suffix: str) -> bytes:
     """What the process says; nothing if it was ended."""
-    here = os.pathsep.join(path for path in sys.path if path)
+    environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", __name__, suffix),
-            env={"PYTHONPATH": here, "PYTHONDONTWRITEBYTECODE": "1"},
+            env=environment,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -96,10 +100,6 @@ async def _answer(content: bytes, suffix: str) -> bytes:
         if process.returncode is None:
             process.kill()
             await process.wait()
-
-
-_running: Final[dict[int, int]] = {}
-"""The processes that read, and the process that has started each: a fork has none."""
 
 
 @cache

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from google.adk.agents import LlmAgent
+from google.adk.agents.invocation_context import InvocationContext
 from google.adk.apps import App
 from google.adk.artifacts import InMemoryArtifactService
 from google.adk.events.event import Event
@@ -291,4 +292,55 @@ async def test_a_redaction_that_fails_stores_nothing_of_the_document(
     await plugin.flush()
     assert (await memory.bind(app=APP, user=ANN).list(where=Where(kinds=("document",)))).records == ()
     assert "700" not in caplog.text
+    await runner.close()
+
+
+class Sanitizer(BasePlugin):
+    """Takes the files out of messages."""
+
+    async def on_user_message_callback(
+        self, *, invocation_context: InvocationContext, user_message: types.Content
+    ) -> types.Content | None:
+        return types.Content(role="user", parts=[part for part in user_message.parts or [] if part.text])
+
+
+async def test_a_file_that_another_plugin_took_out_is_neither_named_nor_read(
+    service: MemoryService, memory: Memory
+) -> None:
+    plugin = plugin_that_reads()
+    runner = uploads_runner(service, ScriptedLlm(script=["Noted."]), plugin, Sanitizer("sanitizer"))
+    await say(runner, words("Read this"), blob("a.txt", b"The rent is 700", "text/plain"))
+    await plugin.flush()
+    assert {record.text for record in (await memory.bind(app=APP, user=ANN).list()).records} == {"Read this", "Noted."}
+    await runner.close()
+
+
+async def test_files_without_a_name_are_read_as_artifacts_too(service: MemoryService, memory: Memory) -> None:
+    plugin = plugin_that_reads()
+    runner = uploads_runner(service, ScriptedLlm(script=["Noted."]), plugin, SaveFilesAsArtifactsPlugin())
+    await say(runner, blob(None, b"The rent is 700", "text/plain"), blob("user:b.txt", b"The tide", "text/plain"))
+    await plugin.flush()
+    records = (await memory.bind(app=APP, user=ANN).list(where=Where(kinds=("document",)))).records
+    assert {(record.author, record.text) for record in records} == {
+        ("document", "The rent is 700"),
+        ("b.txt", "The tide"),
+    }
+    await runner.close()
+
+
+async def test_files_of_turns_that_never_end_are_not_held_for_ever(
+    service: MemoryService, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory_adk.plugin.MAX_HELD", 1)
+    plugin = plugin_that_reads()
+    runner = uploads_runner(service, ScriptedLlm(script=["Noted.", "Noted."]), plugin)
+    message = types.Content(role="user", parts=[blob("b.txt", b"The tide turns", "text/plain")])
+    waiting = runner.run_async(user_id=ANN, session_id="s2", new_message=message)
+    await anext(waiting)
+    await say(runner, blob("a.txt", b"The rent is 700", "text/plain"))
+    async for _ in waiting:
+        pass
+    await plugin.flush()
+    records = (await memory.bind(app=APP, user=ANN).list(where=Where(kinds=("document",)))).records
+    assert [record.text for record in records] == ["The rent is 700"]
     await runner.close()
