@@ -135,10 +135,11 @@ async def test_an_upload_is_found_by_its_name_in_the_next_session(tmp_path: Path
     assert b"rent is 700" not in bytes_in(tmp_path)
 
 
-async def test_an_upload_that_the_prompt_shows_is_not_recalled(service: MemoryService) -> None:
+@pytest.mark.parametrize("part", [blob(), file("gs://bucket/contract.pdf")], ids=["blob", "file"])
+async def test_an_upload_that_the_prompt_shows_is_not_recalled(service: MemoryService, part: types.Part) -> None:
     model, plugin = ScriptedLlm(script=["Noted.", "contract.pdf"]), MemoryPlugin()
     runner = uploads_runner(service, model, plugin)
-    await say(runner, blob())
+    await say(runner, part)
     await plugin.flush()
     await say(runner, words("Which contract was that?"))
     assert "Attached: " not in prompt(model.requests[-1])
@@ -250,6 +251,7 @@ async def test_a_rewound_turn_takes_its_documents_with_it(service: MemoryService
         (blob("a.pdf", b"%PDF-1.4 secret"), "it is not a PDF that can be read"),
         (blob("a.txt", b"\xff", "text/plain"), "it is not text in UTF-8"),
         (blob("a.docx", b"PK", "application/zip"), "it is neither a PDF nor a text"),
+        (blob("a.txt", b"  ", "text/plain"), "it has no text"),
     ],
 )
 async def test_what_cannot_be_read_is_named_and_said_once(
@@ -257,7 +259,9 @@ async def test_what_cannot_be_read_is_named_and_said_once(
 ) -> None:
     plugin = plugin_that_reads()
     runner = uploads_runner(service, ScriptedLlm(script=["Noted."]), plugin)
-    await say(runner, words("Read this"), part, blob("photo.png", b"PNG", "image/png"))
+    await say(
+        runner, words("Read this"), part, blob("photo.png", b"PNG", "image/png"), blob("empty.txt", b"", "text/plain")
+    )
     await plugin.flush()
     (said_once,) = [entry.getMessage() for entry in caplog.records if entry.name == "memory_adk.reading"]
     assert said_once.endswith(f"is named and not read: {reason}")
