@@ -11,14 +11,16 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import PurePath
 from typing import Final, cast
 from weakref import WeakKeyDictionary
 
 from memory_core.concurrency.at_exit import before_threads_end
+from memory_core.concurrency.threads import in_thread
 from memory_core.errors import InvalidInputError
 from memory_core.transfer.documents import Part, parts_of
 
@@ -64,7 +66,8 @@ async def read_apart(content: bytes, suffix: str) -> list[Part]:
     if len(content) > MAX_BYTES:
         raise InvalidInputError(f"it has more than {MAX_BYTES >> 20} MiB")
     async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(AT_ONCE)):
-        said = await _answer(content, suffix)
+        _end_at_exit()
+        said = await in_thread(partial(_answer, content, suffix))
     try:
         answer = json.loads(said)
     except ValueError as error:  # it was ended by a limit
@@ -74,32 +77,27 @@ async def read_apart(content: bytes, suffix: str) -> list[Part]:
     return [Part(*part) for part in cast("list[tuple[str, int, int, str]]", answer)]
 
 
-async def _answer(content: bytes, suffix: str) -> bytes:
-    """What the process says; nothing if it was ended."""
+def _answer(content: bytes, suffix: str) -> bytes:
+    """What the process says; nothing if it was ended. Not through asyncio, which leaves processes to the event loop
+    policy of the application."""
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
     environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-P", "-m", __name__, suffix]
     try:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", __name__, suffix),
-            env=environment,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
+        process = subprocess.Popen(  # noqa: S603  (our own interpreter)
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError) as error:  # an embedded interpreter may have no path
         raise InvalidInputError("no process can be started to read it") from error
-    _end_at_exit()
-    _running[process.pid] = os.getpid()
-    try:
-        async with asyncio.timeout(SECONDS):
-            return (await process.communicate(content))[0]
-    except TimeoutError:
-        return b""
-    finally:
-        del _running[process.pid]
-        if process.returncode is None:
+    with process:
+        _running[process.pid] = os.getpid()
+        try:
+            return process.communicate(content, timeout=SECONDS)[0]
+        except subprocess.TimeoutExpired:
+            return b""
+        finally:
+            del _running[process.pid]
             process.kill()
-            await process.wait()
 
 
 @cache

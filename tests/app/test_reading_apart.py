@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pypdf import PdfReader, PdfWriter
 
 from memory_core import InvalidInputError
+from memory_core.adapting import core_loop
 from memory_core.transfer import reading_apart
 from memory_core.transfer.reading_apart import read_apart, suffix_for
 from tests.pdf import pdf
@@ -119,6 +121,7 @@ async def test_a_parser_that_fills_the_memory_of_the_machine_is_ended(
 EXITING = """
 import time
 from memory_core.adapting import core_loop, read_apart
+from memory_core.adapting import core_loop
 from memory_core.transfer import reading_apart
 core_loop().submit(read_apart(b"%PDF", ".pdf"))
 while not reading_apart._running:
@@ -137,3 +140,14 @@ def test_an_exiting_process_leaves_no_reader_behind(tmp_path: Path) -> None:
     while Path(f"/proc/{reader}").exists():  # it was told to end, and the system has not collected it yet
         time.sleep(0.01)
     assert reader > 1
+
+
+def test_it_does_not_need_the_event_loop_policy_of_the_application(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Policy(asyncio.DefaultEventLoopPolicy):
+        def get_child_watcher(self) -> Any:
+            raise NotImplementedError
+
+    monkeypatch.setattr(asyncio, "get_event_loop_policy", Policy)
+    monkeypatch.setattr(asyncio.events, "get_event_loop_policy", Policy)
+    parts = core_loop().submit(read_apart(b"The rent is 700", ".txt")).result(timeout=60)
+    assert [part.text for part in parts] == ["The rent is 700"]
