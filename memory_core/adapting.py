@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memory_core.capture.alignment import known_messages, said
 from memory_core.capture.message_to_draft import read_messages
 from memory_core.capture.remember import remember_drafts
+from memory_core.capture.sent_files import SentFile, clean_name, name_in_uri, with_files, without_files
 from memory_core.capture.taking_back import bring_back, is_taken_back, take_back, take_back_where
 from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import turn_drafts
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from memory_core.storage.sqlite.files import file_header, prepare_file
     from memory_core.storage.sqlite.problems import file_problems_explained
     from memory_core.storage.sqlite.store import SqliteStore
+    from memory_core.transfer.reading_apart import read_apart, suffix_for
 
 
 _AT_FIRST_USE: Final = {
@@ -85,7 +87,9 @@ _AT_FIRST_USE: Final = {
     "prepare": "memory_core.storage.shared.prepared",
     "prepare_file": "memory_core.storage.sqlite.files",
     "rank": "memory_core.retrieval.ranking",
+    "read_apart": "memory_core.transfer.reading_apart",
     "rules": "memory_core.storage",
+    "suffix_for": "memory_core.transfer.reading_apart",
     "versions_of": "memory_core.storage.shared.versions",
 }
 
@@ -134,6 +138,7 @@ __all__ = [
     "Prepared",
     "Refused",
     "SearchRequest",
+    "SentFile",
     "SqliteStore",
     "Thread",
     "Tool",
@@ -149,6 +154,7 @@ __all__ = [
     "check_key",
     "check_seconds",
     "check_unit",
+    "clean_name",
     "complete",
     "core_loop",
     "covered",
@@ -173,6 +179,7 @@ __all__ = [
     "known_messages",
     "limits",
     "lines_of",
+    "name_in_uri",
     "new_id",
     "on_core",
     "owned_by",
@@ -180,6 +187,7 @@ __all__ = [
     "prepare",
     "prepare_file",
     "rank",
+    "read_apart",
     "read_messages",
     "reason_for_log",
     "recall_with",
@@ -191,6 +199,7 @@ __all__ = [
     "satisfies",
     "scrubbed",
     "settled",
+    "suffix_for",
     "tags_of_pin",
     "take_back",
     "take_back_where",
@@ -200,7 +209,9 @@ __all__ = [
     "turn_drafts",
     "versions_of",
     "with_context",
+    "with_files",
     "with_profile",
     "without_context",
+    "without_files",
     "word",
 ]

@@ -1,7 +1,8 @@
 """Pure functions that convert ADK's events and memory entries to drafts, and records to memory entries.
 
-The text of a record is only the spoken text: no thoughts, attachments, function calls or results, credentials,
-streaming fragments or bookkeeping events. This module decides so for all events, however they arrive.
+The text of a record is the spoken text and the names of the files that a person attaches: no thoughts, function calls
+or results, credentials, streaming fragments or bookkeeping events. This module decides so for all events, however they
+arrive.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from memory_adk.uploads import artifact_in, files_in
 from memory_core import Draft, Hit, InvalidInputError, Role
-from memory_core.adapting import MAX_TEXT_CHARS
+from memory_core.adapting import MAX_TEXT_CHARS, with_files
 
 MAX_LABEL_CHARS: Final = 500
 """Longest metadata value (as JSON) that is returned with a memory, because memories go into prompts."""
@@ -89,7 +91,7 @@ def event_drafts(
                 session=_key(session),
                 occurred_at=moment(event.timestamp),
                 expires_at=expires,
-                source_key=event_key(event, session, text),
+                source_key=event_key(event, session),
                 data={**data, INVOCATION_ID: event.invocation_id} if event.invocation_id else data,
             )
         )
@@ -97,14 +99,24 @@ def event_drafts(
 
 
 def said(event: Event) -> str:
-    """The spoken text of an event: its text parts without thoughts, or its finished transcription."""
+    """What an event says: its text parts without thoughts, or its finished transcription; and the names of the files
+    that a person attached to it."""
     if event.partial or event.actions.compaction or event.actions.rewind_before_invocation_id:
         return ""
-    text = content_text(event.content)
-    if not text:
-        spoken = (event.input_transcription, event.output_transcription)
-        text = " ".join(item.text.strip() for item in spoken if item and item.finished and item.text)
-    return text[:MAX_TEXT_CHARS]  # a long turn must not be lost
+    parts = (event.content.parts or []) if event.content else []
+    if role_of(event) != "user" or not (files := list(files_in(parts))):
+        return spoken(event)[:MAX_TEXT_CHARS]
+    without = types.Content(parts=[part for part in parts if artifact_in(part) is None])
+    words = spoken(event.model_copy(update={"content": without}))
+    return with_files(words, files, MAX_TEXT_CHARS)
+
+
+def spoken(event: Event) -> str:
+    """The text parts of an event, or its finished transcription."""
+    if text := content_text(event.content):
+        return text
+    heard = (event.input_transcription, event.output_transcription)
+    return " ".join(item.text.strip() for item in heard if item and item.finished and item.text)
 
 
 def role_of(event: Event) -> Role | None:
@@ -125,13 +137,15 @@ def content_text(content: types.Content | None) -> str:
     return text.encode("utf-8", "replace").decode().strip()
 
 
-def event_key(event: Event, session: str | None, text: str) -> str:
-    """The idempotency key of an event: its session and author, and its id or, without an id, its time and text.
+def event_key(event: Event, session: str | None) -> str:
+    """The idempotency key of an event: its session and author, and its id or, without an id, its time and text, as it
+    was before files were named.
 
     ADK's own ids are random UUIDs, so an event with one is the same event with and without its session. Ids chosen by
     callers, such as `"1"`, are unique for one author within a session at best.
     """
-    identity = (event.author, event.id) if event.id else (event.author, repr(event.timestamp), text)
+    at_a_time = () if event.id else (repr(event.timestamp), spoken(event)[:MAX_TEXT_CHARS] or said(event))
+    identity = (event.author, *(at_a_time or (event.id,)))
     place = "" if _is_uuid(event.id) else session or ""
     return "adk:" + hashlib.sha256("\0".join((place, *identity)).encode()).hexdigest()
 

@@ -18,6 +18,7 @@ try:
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.load_memory_tool import LoadMemoryTool
     from google.adk.tools.tool_context import ToolContext
+    from google.genai import types
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
@@ -27,7 +28,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from memory_adk.capture import Capture, Progress
-from memory_adk.convert import content_text, event_key, said
+from memory_adk.convert import content_text, event_key
 from memory_adk.policy import CapturePolicy
 from memory_adk.recall import in_context, show, shows
 from memory_adk.service import MemoryService, check_service
@@ -41,6 +42,8 @@ RECALL_RESULTS: Final = 5
 RECALL_CHARS: Final = 1_000
 MAX_TURNS: Final = 1_000
 """Most turns tracked at a time. A cancelled turn never reports its end, so the oldest turns are dropped."""
+MAX_HELD: Final = 100
+"""Most turns of which the files are held until they end; of the oldest, files are only named."""
 _SERVES_NOBODY: Final = (
     "nothing is stored or recalled, because the runner's memory service is %s and not the plugin's MemoryService: "
     "Runner(memory_service=...), or --memory_service_uri on the command line"
@@ -57,6 +60,8 @@ class _Turn:
     """By agent, what the latest request shows; plugins after this one may still change it."""
     recall: asyncio.Future[str] | None = None
     """The block recalled for it."""
+    sent: list[types.Part] = field(default_factory=list[types.Part])
+    """The files of the user's message, if they are to be read."""
 
 
 class MemoryPlugin(BasePlugin):
@@ -104,6 +109,19 @@ class MemoryPlugin(BasePlugin):
         self._seconds = check_seconds("recall_seconds", given)
         policy = CapturePolicy() if capture is True else capture or None
         self._capture = Capture(policy)
+        self._reads_uploads = policy is not None and policy.read_uploads
+
+    async def on_user_message_callback(
+        self, *, invocation_context: InvocationContext, user_message: types.Content
+    ) -> types.Content | None:
+        """Keep the files of a message that are to be read: the next plugin may replace them by their names."""
+        if self._reads_uploads and self._serving(invocation_context):
+            sent = [part for part in user_message.parts or [] if part.inline_data is not None]
+            self._turn(invocation_context).sent += sent
+            for turn in [turn for turn in self._turns.values() if turn.sent][:-MAX_HELD]:
+                turn.sent.clear()
+                turn.captured.uploads.clear()
+        return None
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Store the user's message before anything can fail."""
@@ -129,8 +147,7 @@ class MemoryPlugin(BasePlugin):
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Store the rest of the turn, or delete the turn if a guardrail answered instead of the agent."""
         if service := self._serving(invocation_context):
-            await self._remember(service, invocation_context)
-            self._turns.pop(invocation_context.invocation_id, None)
+            await self._remember(service, invocation_context, last=True)
 
     async def on_run_error_callback(
         self,
@@ -140,8 +157,7 @@ class MemoryPlugin(BasePlugin):
     ) -> None:
         """Store the turn up to the error."""
         if service := self._serving(invocation_context):
-            await self._remember(service, invocation_context)
-            self._turns.pop(invocation_context.invocation_id, None)
+            await self._remember(service, invocation_context, last=True)
 
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
         """Add relevant memories to the prompt; one search serves all requests of a turn."""
@@ -220,13 +236,17 @@ class MemoryPlugin(BasePlugin):
         return turn
 
     async def _remember(
-        self, service: MemoryService, invocation_context: InvocationContext, *, first: bool = False
+        self, service: MemoryService, invocation_context: InvocationContext, *, first: bool = False, last: bool = False
     ) -> None:
-        captured, session = self._turn(invocation_context).captured, invocation_context.session
+        turn, session = self._turn(invocation_context), invocation_context.session
+        if last:
+            self._turns.pop(invocation_context.invocation_id, None)
         try:
             if first:
                 await self._capture.catch_up(service, invocation_context)
-            await self._capture.turn(service, invocation_context, captured)
+            await self._capture.turn(service, invocation_context, turn.captured, turn.sent)
+            if last:
+                await self._capture.end(service, invocation_context, turn.captured)
         except Exception as error:  # noqa: BLE001  (ADK would end the run)
             logger.error("a turn of session %s is not stored: %s", session.id, reason_for_log(error))  # noqa: TRY400
 
@@ -248,5 +268,5 @@ def _asked(context: InvocationContext, shown: frozenset[str]) -> Asked:
         for event in events
         if event.author == "user" and event.invocation_id != context.invocation_id
     ]
-    keys = [event_key(event, context.session.id, said(event)) for event in events]
+    keys = [event_key(event, context.session.id) for event in events]
     return Asked(content_text(context.user_content), before, shows(shown), those("source_key", keys))

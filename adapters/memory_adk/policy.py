@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from memory_adk.convert import said
+from memory_adk.convert import said, spoken
+from memory_adk.uploads import renamed
 from memory_core import InvalidInputError
 from memory_core.adapting import reason_for_log
 
@@ -34,12 +35,14 @@ class CapturePolicy:
     keep: Callable[[Event], bool] = _everything
     """Whether to store the message of an event."""
     redact: Callable[[str], str] | None = None
-    """Replaces the text of a message, and the texts of its event's `custom_metadata`, before anything is stored; a
-    message whose text becomes empty is not stored."""
+    """Replaces the text of a message, the names of the files that are attached to it, and the texts of its event's
+    `custom_metadata`, before anything is stored; a message whose text becomes empty is not stored."""
     ttl: timedelta | None = None
     """How long a message is kept."""
     authors: Collection[str] | None = None
     """Whose messages to store: `user` and names of agents; `None` for everybody's."""
+    read_uploads: bool = False
+    """Whether what is in the documents that a person attaches is stored as well; otherwise, only their names are."""
 
     def __post_init__(self) -> None:
         if isinstance(self.authors, str):
@@ -63,10 +66,16 @@ class CapturePolicy:
         try:
             if not self.keep(event):
                 return None
-            return event if self.redact is None else _redacted(event, self.redact)
+            return event if self.redact is None else _redacted_or_none(event, self.redact)
         except Exception as error:  # noqa: BLE001  (the application's functions may raise anything)
             logger.error("a message is not stored because of its capture policy: %s", reason_for_log(error))  # noqa: TRY400
             return None
+
+
+def _redacted_or_none(event: Event, redact: Callable[[str], str]) -> Event | None:
+    """A copy of an event with other texts; `None` if nothing is left of its words, whatever was attached to them."""
+    redacted = _redacted(event, redact)
+    return redacted if spoken(redacted) or not spoken(event) else None
 
 
 def _redacted(event: Event, redact: Callable[[str], str]) -> Event:
@@ -92,4 +101,6 @@ def _redacted(event: Event, redact: Callable[[str], str]) -> Event:
 
 
 def _part(part: types.Part, redact: Callable[[str], str]) -> types.Part:
-    return part.model_copy(update={"text": redact(part.text)}) if part.text and not part.thought else part
+    if part.text and not part.thought:
+        return part.model_copy(update={"text": redact(part.text)})
+    return renamed(part, redact)

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from memory_adk.uploads import contents_of
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -41,11 +43,15 @@ def shown_in(request: LlmRequest, context: InvocationContext) -> Shown:
     def find() -> frozenset[str]:
         texts = {part.text.strip() for content in request.contents for part in content.parts or [] if part.text}
         together = "\n".join(texts)
+        files = [file for content in request.contents for file in contents_of(content.parts or [])]
 
         def is_shown(event: Event) -> bool:
             parts = (event.content.parts or []) if event.content else []
             said = [part.text.strip() for part in parts if part.text and not part.thought]
-            return bool(said) and all(text in texts or text in together for text in said)  # ADK quotes other agents
+            if not said:
+                sent = list(contents_of(parts))
+                return bool(sent) and all(file in files for file in sent)
+            return all(text in texts or text in together for text in said)  # ADK quotes other agents
 
         return frozenset(event.id for event in context.session.events if is_shown(event))
 

@@ -10,7 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from memory_core import Draft, InvalidInputError, MemoryRecord, Role
+from memory_core.adapting import with_files, without_files
 from memory_langchain.oversize import fitting, is_placeholder
+from memory_langchain.sent_files import files_in
 
 try:
     from langchain_core.messages import (
@@ -129,7 +131,7 @@ def to_message(record: MemoryRecord) -> BaseMessage:
     message = _stored(record)
     if message is None:
         return _foreign(record)
-    if record.rev > 1 and record.text != searchable_text(message):
+    if record.rev > 1 and record.text not in (searchable_text(message), spoken_text(message)):
         return message.model_copy(update={"content": _with_text(message, record.text)})
     return message
 
@@ -148,7 +150,13 @@ def key_of_message(session: str, identity: str) -> str:
 
 
 def searchable_text(message: BaseMessage) -> str:
-    """The text that search indexes: the words of a person or a model, without lone surrogates."""
+    """The text that search indexes: the words of a person or a model, and the names of the files that a person sent."""
+    words = spoken_text(message)
+    return with_files(words, files_in(message.content), MAX_SEARCHABLE_CHARS) if role_of(message) == "user" else words
+
+
+def spoken_text(message: BaseMessage) -> str:
+    """The words of a person or a model, without lone surrogates."""
     if not isinstance(message, HumanMessage | AIMessage | ChatMessage):
         return ""
     if isinstance(message.content, list) and any(map(is_placeholder, message.content)):
@@ -248,7 +256,7 @@ def _with_text(message: BaseMessage, text: str) -> str | list[str | dict[str, ob
         for block in message.content
         if isinstance(block, dict) and (block.get("type") != "text" or is_placeholder(block))
     ]
-    return [{"type": "text", "text": text}, *others]
+    return [{"type": "text", "text": without_files(text)}, *others]
 
 
 def spoken(messages: Sequence[BaseMessage], *, is_whole: bool = False) -> list[BaseMessage]:

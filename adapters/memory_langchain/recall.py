@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from memory_core import MemoryRecord, Recalled, RecallOptions
 from memory_core.adapting import Asked, block_of_turn
-from memory_langchain.messages import message_id, searchable_text
+from memory_langchain.messages import message_id, searchable_text, spoken_text
 from memory_langchain.scope import CallScope
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ async def recall_for(
 
     @cache
     def texts() -> frozenset[str]:
-        """What the messages say; asked for seldom, and a long turn asks the model often."""
-        return frozenset(map(searchable_text, messages))
+        """What the messages say, with and without files; asked for seldom, and a long turn asks the model often."""
+        return frozenset(form(message) for message in messages for form in (searchable_text, spoken_text))
 
     def is_shown(record: MemoryRecord) -> bool:
         if record.session != scope.session:

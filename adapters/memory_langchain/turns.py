@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 from memory_core import ClosedError, MemoryCoreError, MemoryRecord, Recalled, RecallOptions, Summarizer
 from memory_core.adapting import NOTHING, TURN, Asked, block_of_turn, reason_for_log, those
 from memory_langchain.history import capture, first_sent_again, read_window, write
-from memory_langchain.messages import searchable_text, to_message, to_messages
+from memory_langchain.messages import spoken_text, to_message, to_messages
 from memory_langchain.scope import CallScope
 from memory_langchain.summaries import read_summarized, summary_message
 
@@ -122,7 +122,7 @@ class Turn:
 
     async def load(self) -> None:
         """Read the history and recall memories that it does not show."""
-        plan, query = self.plan, "\n".join(filter(None, map(searchable_text, self.question)))
+        plan, query = self.plan, "\n".join(filter(None, map(spoken_text, self.question)))
         if plan.wants_history and plan.summarizer is not None and plan.history_limit is not None:
             self.summary, self.history = await read_summarized(self.scope, plan.history_limit, plan.summarizer)
         elif plan.wants_history:

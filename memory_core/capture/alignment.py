@@ -19,6 +19,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
+from memory_core.capture.sent_files import without_files
+
 Said = tuple[str, ...]
 """The identity of a message. Its role comes first; then its text with normalised spaces, and its time if all messages
 have one, or else its id."""
@@ -62,8 +64,9 @@ class _Fit:
 
 
 def said(role: str | None, text: str, at: datetime | None = None) -> Said:
-    """The identity of a message without an id."""
-    return (role or "", " ".join(text.split()), *(() if at is None else (at.astimezone(UTC).isoformat(),)))
+    """The identity of a message without an id: what was said, whether or not the files sent with it are named."""
+    words = " ".join((without_files(text) if role == "user" else text).split())
+    return (role or "", words, *(() if at is None else (at.astimezone(UTC).isoformat(),)))
 
 
 def said_under(role: str | None, identity: str) -> Said:

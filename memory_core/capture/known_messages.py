@@ -15,6 +15,7 @@ from memory_core.capture.alignment import (
     said_under,
     source_key,
 )
+from memory_core.capture.sent_files import without_files
 from memory_core.models import Draft, MemoryRecord, Scope
 from memory_core.records.kinds import MESSAGE_KIND
 
@@ -89,7 +90,7 @@ def _at_the_same_moment(
 
 
 def _moment(message: Draft | MemoryRecord) -> tuple[object, ...]:
-    return message.kind, message.role, message.author, message.text, message.occurred_at
+    return message.kind, message.role, message.author, without_files(message.text), message.occurred_at
 
 
 def _at_the_same_place(scope: Scope, drafts: Sequence[Draft], last: Sequence[MemoryRecord]) -> dict[int, MemoryRecord]:

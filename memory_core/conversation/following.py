@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from memory_core.capture.sent_files import without_files
 from memory_core.capture.taking_back import Change, Changed, brought_back, is_taken_back, untouched
 from memory_core.models import Draft, Json, MemoryRecord, Patch, Role
 
@@ -81,8 +82,8 @@ def id_in_thread(message: MemoryRecord | Draft) -> str | None:
 
 
 def digest(text: str) -> str:
-    """What a record remembers of the text that its thread shows, which may have been redacted since."""
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+    """What a record remembers of the text that its thread shows, which may have been redacted since; without files."""
+    return hashlib.sha256(without_files(text).encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def due(stored: Sequence[MemoryRecord], thread: Thread, same: Mapping[str, int]) -> Due:

@@ -23,8 +23,9 @@ from spade_llm.memory import AgentBaseMemory, AgentInteractionMemory
 
 from memory_core import Memory, run_sync
 from memory_core.app.formats import IMPORTERS, entry_of
-from memory_core.app.sources.document import PART_CHARS
+from memory_core.transfer.documents import PART_CHARS
 from tests.app.conftest import Run, damaged, import_twice
+from tests.pdf import pdf
 from tests.storage.qdrant.loopback import Loopback
 
 
@@ -250,25 +251,12 @@ def test_any_mark_in_a_page_is_skipped_like_a_comment(run: Run, tmp_path: Path, 
 
 def test_pages_of_a_pdf(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("pypdf", reason="the extra `documents` is not installed")
-    text = b"BT /F1 24 Tf 72 700 Td (The tide turns at noon) Tj ET"
-    parts = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources 5 0 R >>",
-        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(text), text),
-        b"<< /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>",
-    ]
-    body, offsets = b"%PDF-1.4\n", []
-    for number, part in enumerate(parts, 1):
-        offsets.append(len(body))
-        body += b"%d 0 obj\n%s\nendobj\n" % (number, part)
-    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    head = b"xref\n0 6\n0000000000 65535 f \n%strailer << /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF"
-    (tmp_path / "tide.pdf").write_bytes(body + head % (table, len(body)))
+    content = pdf("The tide turns at noon")
+    (tmp_path / "tide.pdf").write_bytes(content)
     assert run("ingest", "tide.pdf", "--words-only", "--json").value["new"] == 1
     (record,) = run("list", "--json").value["records"]
     assert (record["text"], record["data"]["page"]) == ("The tide turns at noon", 1)
-    (tmp_path / "cut.pdf").write_bytes(body[:300])
+    (tmp_path / "cut.pdf").write_bytes(content[:300])
     assert "is not a PDF that can be read" in run("ingest", "cut.pdf", "--words-only", code=2).err
 
 

@@ -127,7 +127,7 @@ def _message(event: Event, session: str | None) -> Message:
         role=role_of(event) or "assistant",
         author=event.author.strip() or None,
         occurred_at=moment(event.timestamp),
-        id=event_key(event, session, said(event)),
+        id=event_key(event, session),
     )
 
 

@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from html import unescape
-from html.parser import HTMLParser
-from pathlib import Path
-from typing import Final
 
-from memory_core.errors import InvalidInputError
 from memory_core.models import Draft, Json
+from memory_core.transfer.documents import KIND, parts_of
 from memory_core.transfer.foreign_files import bytes_of, file_at
 from memory_core.transfer.formats import Found, Refused
-
-PART_CHARS: Final = 8_000
-"""Characters of a part; the core splits it further for its vectors."""
-KIND: Final = "document"
-_INLINE: Final = frozenset(
-    {"a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "dfn", "em", "i", "kbd", "mark", "q"}
-    | {"s", "samp", "small", "span", "strong", "sub", "sup", "time", "u", "var", "wbr", "font"}
-)
-"""Tags inside a line; all others end it."""
-_SILENT: Final = frozenset({"script", "style", "template", "noscript"})
-_TAG: Final = re.compile(r"<[^<>]*>")
 
 
 async def document(source: str) -> AsyncIterator[Found | Refused]:
@@ -33,89 +17,11 @@ async def document(source: str) -> AsyncIterator[Found | Refused]:
     path = file_at(source)
     changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     empty = True
-    for label, number, text in _sections(path):
-        for start, part in _parts(text):
-            empty = False
-            place = f"{path.name}, {label} {number}, from character {start}"
-            digest = hashlib.sha256(f"{path.name}\0{label}\0{number}\0{start}\0{part}".encode()).hexdigest()
-            data: dict[str, Json] = {"file": path.name, label: number, "start": start, "stop": start + len(part)}
-            yield Found(place, Draft(part, kind=KIND, data=data, occurred_at=changed, source_key=f"document:{digest}"))
+    for label, number, start, part in parts_of(path.name, bytes_of(path)):
+        empty = False
+        place = f"{path.name}, {label} {number}, from character {start}"
+        digest = hashlib.sha256(f"{path.name}\0{label}\0{number}\0{start}\0{part}".encode()).hexdigest()
+        data: dict[str, Json] = {"file": path.name, label: number, "start": start, "stop": start + len(part)}
+        yield Found(place, Draft(part, kind=KIND, data=data, occurred_at=changed, source_key=f"document:{digest}"))
     if empty:
         yield Refused(path.name, "it has no text")
-
-
-def _sections(path: Path) -> Iterator[tuple[str, int, str]]:
-    """The pages of a PDF, or a whole text."""
-    if path.suffix.lower() == ".pdf":
-        yield from (("page", number, text) for number, text in enumerate(_pages(path), 1))
-        return
-    try:
-        text = bytes_of(path).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path.name} is not text in UTF-8 ({error})") from error
-    if "\0" in text:
-        raise InvalidInputError(f"{path.name} is not text: it contains NUL characters")
-    yield "part", 1, _text_of(text) if path.suffix.lower() in {".html", ".htm"} else text
-
-
-def _pages(path: Path) -> Iterator[str]:
-    try:
-        from pypdf import PdfReader  # noqa: PLC0415  (an extra)
-    except ImportError as error:
-        raise InvalidInputError("reading a PDF needs pypdf: pip install 'memory-core[documents]'") from error
-    try:
-        for page in PdfReader(path).pages:
-            yield page.extract_text()
-    except Exception as error:  # pypdf raises whatever a damaged or encrypted file leads it to
-        raise InvalidInputError(f"{path.name} is not a PDF that can be read: {error}") from error
-
-
-def _parts(text: str) -> Iterator[tuple[int, str]]:
-    """Parts of a text that end at a paragraph, or else at a word, with their places."""
-    start = 0
-    while start < len(text):
-        stop = min(start + PART_CHARS, len(text))
-        if stop < len(text):
-            breaks = (text.rfind(mark, start + PART_CHARS // 2, stop) for mark in ("\n\n", "\n", " "))
-            stop = next((found for found in breaks if found > 0), stop)
-        if part := text[start:stop].strip():
-            yield text.index(part, start), part
-        start = stop
-
-
-def _text_of(html: str) -> str:
-    reader = _Html()
-    reader.feed(html)
-    reader.end()
-    lines = (" ".join(line.split()) for line in "".join(reader.found).split("\n"))
-    return "\n".join(line for line in lines if line)
-
-
-class _Html(HTMLParser):
-    """The visible text of a page, one line for each block."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        self._silent = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002  (the parser's)
-        self._silent += tag in _SILENT
-        self.found += ["\n"] if tag not in _INLINE else []
-
-    def handle_endtag(self, tag: str) -> None:
-        self._silent = max(0, self._silent - (tag in _SILENT))
-        self.found += ["\n"] if tag not in _INLINE else []
-
-    def handle_data(self, data: str) -> None:
-        self.found += [] if self._silent else [data.replace("\n", " ")]
-
-    def end(self) -> None:
-        """Read what follows a tag or a comment that has no end. `close` would look for its end again from each `<`,
-        which takes hours for a megabyte."""
-        rest, self.rawdata = self.rawdata, ""
-        self.handle_data(unescape(_TAG.sub(" ", rest)))
-
-    def parse_marked_section(self, i: int, report: int = 1) -> int:
-        """Skip `<![...>`, as browsers do; the parser of the standard library fails at an unknown one."""
-        return self.parse_bogus_comment(i, bool(report))

@@ -30,10 +30,12 @@ PARTS = st.lists(
 
 
 @given(PARTS)
-def test_an_event_says_its_text_parts_and_nothing_else(parts: list[types.Part]) -> None:
-    text = said(said_event("", content=types.Content(parts=parts)))
-    spoken = [part.text.strip() for part in parts if part.text and not part.thought]
-    assert text == "\n".join(spoken).strip()
+def test_an_event_says_its_text_parts_and_what_a_person_attached(parts: list[types.Part]) -> None:
+    content = types.Content(parts=parts)
+    spoken = "\n".join(part.text.strip() for part in parts if part.text and not part.thought).strip()
+    image = ["Attached: image"] if any(part.inline_data for part in parts) else []
+    assert said(said_event("", content=content, author="helper")) == spoken
+    assert said(said_event("", content=content)) == "\n".join(filter(None, [spoken, *image]))
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=()), min_size=1))

@@ -130,7 +130,7 @@ async def test_blobs_calls_results_and_credentials_reach_neither_the_results_nor
     ]
     await service.add_session_to_memory(session_with(said_event("", content=types.Content(parts=parts))))
     answer = await service.search_memory(app_name=APP, user_id=ANN, query="photo")
-    assert [text_of(entry) for entry in answer.memories] == ["Look at this photo"]
+    assert [text_of(entry) for entry in answer.memories] == ["Look at this photo\nAttached: image"]
     assert len(answer.model_dump_json()) < 4_000
     assert await rows(memory) == 1
     await memory.close()

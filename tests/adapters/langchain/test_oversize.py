@@ -21,7 +21,7 @@ from memory_core.values.json_checks import fits_data
 from memory_core.values.limits import MAX_DATA_BYTES, MAX_DATA_VALUES
 from memory_core.values.times import utc_now
 from memory_langchain import CallScope, MemoryChatMessageHistory, MemoryMiddleware, oversize, with_memory
-from memory_langchain.messages import searchable_text, to_draft, to_message
+from memory_langchain.messages import searchable_text, spoken_text, to_draft, to_message
 from memory_langchain.testing import ScriptedChatModel
 
 PHOTO = base64.b64encode(os.urandom(3_200_000)).decode()
@@ -69,7 +69,7 @@ def test_what_is_too_large_is_replaced_by_its_type_and_size(block: dict[str, Any
         {"type": "text", "text": QUESTION},
         {"type": "text", "text": f"[{placeholder}: too large to be remembered]"},
     ]
-    assert searchable_text(kept) == searchable_text(message) == QUESTION
+    assert spoken_text(kept) == spoken_text(message) == QUESTION
 
 
 def test_what_fits_comes_back_unchanged_and_of_several_the_largest_go_first() -> None:
@@ -168,7 +168,7 @@ def test_many_small_parts_and_huge_names_are_left_out_and_the_words_stay(message
     kept = shortened(message)
     assert (type(kept), kept.text[:2]) == (type(message), "42")
     assert "bytes: too large to be remembered]" in repr(kept)
-    assert searchable_text(kept) == searchable_text(message)
+    assert spoken_text(kept) == spoken_text(message)
     if message.id == "a":
         assert kept.id == "a"
 

@@ -1,0 +1,377 @@
+"""What a person attaches is named in the turn that is remembered."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.adk.agents import LlmAgent
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.apps import App
+from google.adk.artifacts import InMemoryArtifactService
+from google.adk.events.event import Event
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.plugins.save_files_as_artifacts_plugin import SaveFilesAsArtifactsPlugin
+from google.adk.runners import Runner
+from google.adk.sessions import InMemorySessionService
+from google.genai import types
+
+from memory_adk import CapturePolicy, MemoryPlugin, MemoryService
+from memory_adk.convert import event_drafts, said
+from memory_adk.reading import Reading, uploads_of
+from memory_adk.testing import ScriptedLlm, prompt
+from memory_core import Memory, Patch, Where
+from tests.adapters.adk.agents import ANN, APP, Guard, bytes_in, remember, said_event, session_of, session_with, texts
+from tests.pdf import pdf
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CONTRACT = b"%PDF-1.4 the rent is 700 a month " * 100
+
+
+def blob(name: str | None = "contract.pdf", data: bytes = CONTRACT, kind: str = "application/pdf") -> types.Part:
+    return types.Part(inline_data=types.Blob(data=data, mime_type=kind, display_name=name))
+
+
+def file(uri: str, name: str | None = None, kind: str = "application/pdf") -> types.Part:
+    return types.Part(file_data=types.FileData(file_uri=uri, mime_type=kind, display_name=name))
+
+
+def words(text: str) -> types.Part:
+    return types.Part(text=text)
+
+
+def sent(*parts: types.Part, author: str = "user", **fields: Any) -> Event:
+    return said_event("", content=types.Content(role="user", parts=list(parts)), author=author, **fields)
+
+
+def uploads_runner(service: MemoryService, model: ScriptedLlm, *plugins: BasePlugin) -> Runner:
+    return Runner(
+        app=App(name=APP, root_agent=LlmAgent(name="helper", model=model), plugins=list(plugins)),
+        session_service=InMemorySessionService(),
+        artifact_service=InMemoryArtifactService(),
+        memory_service=service,
+        auto_create_session=True,
+    )
+
+
+async def say(runner: Runner, *parts: types.Part, session: str = "s1") -> None:
+    message = types.Content(role="user", parts=list(parts))
+    async for _ in runner.run_async(user_id=ANN, session_id=session, new_message=message):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ([words("Remember this"), blob()], "Remember this\nAttached: contract.pdf"),
+        ([blob()], "Attached: contract.pdf"),
+        ([blob(None)], "Attached: PDF"),
+        ([blob(None, kind="image/png")], "Attached: image"),
+        ([file("gs://b/lease.pdf"), blob()], "Attached: lease.pdf, contract.pdf"),
+        ([file("https://h/v1beta/files/x1", "lease.pdf")], "Attached: lease.pdf"),
+        ([words('[Uploaded Artifact: "user:lease.pdf"]')], "Attached: lease.pdf"),
+        ([words('[Uploaded Artifact: "a.pdf"]'), file("gs://b/a.pdf/0", "a.pdf")], "Attached: a.pdf"),
+        ([words('[Uploaded Artifact: "artifact_e-1_0"]')], "Attached: file"),
+        ([words('I saw [Uploaded Artifact: "a"]')], 'I saw [Uploaded Artifact: "a"]'),
+        ([words("Hi"), file("artifact://a/u/s/_adk_live/adk_live_audio.pcm#1", kind="audio/pcm")], "Hi"),
+    ],
+)
+def test_a_turn_says_what_was_attached(parts: list[types.Part], text: str) -> None:
+    assert said(sent(*parts)) == text
+
+
+def test_the_content_of_a_file_is_in_no_draft() -> None:
+    (draft,) = event_drafts([sent(blob("x.pdf\n" + "y" * 10_000))], "s", {}, NOW)
+    assert "rent" not in repr(draft)
+    assert base64.b64encode(CONTRACT)[:40].decode() not in repr(draft)
+    assert len(draft.text) < 300
+
+
+@pytest.mark.parametrize("author", ["helper", "model"])
+def test_the_images_of_a_model_and_the_files_of_tools_are_not_named(author: str) -> None:
+    assert said(sent(words("Here you are"), blob(None, kind="image/png"), author=author)) == "Here you are"
+    assert said(sent(blob(None, kind="image/png"), author=author)) == ""
+
+
+async def test_a_session_added_again_is_one_memory_each(service: MemoryService, memory: Memory) -> None:
+    session = session_with(sent(words("Remember this"), blob()), sent(blob(), at=1), sent(blob(), at=2))
+    for _ in range(3):
+        await service.add_session_to_memory(session)
+    assert (await memory.bind(app=APP, user=ANN).stats()).records == 3
+
+
+@pytest.mark.parametrize("event_id", ["", "1", "5a3c1c1e-1111-4222-8333-444444444444"])
+async def test_what_was_stored_before_gets_the_names_and_no_second_record(
+    service: MemoryService, memory: Memory, event_id: str
+) -> None:
+    plain, named = words("Remember this"), blob()
+    for parts in ([plain], [plain, named]):
+        event = sent(*parts).model_copy(update={"id": event_id})
+        await service.add_session_to_memory(session_with(event))
+    assert await texts(service, "contract") == ["Remember this\nAttached: contract.pdf"]
+    assert (await memory.bind(app=APP, user=ANN).stats()).records == 1
+
+
+@pytest.mark.parametrize("saves", [False, True])
+async def test_an_upload_is_found_by_its_name_in_the_next_session(tmp_path: Path, saves: bool) -> None:  # noqa: FBT001
+    service, plugin = MemoryService(tmp_path / "memory.db"), MemoryPlugin()
+    model = ScriptedLlm(script=["Noted.", "Thanks.", "contract.pdf"])
+    runner = uploads_runner(service, model, *([SaveFilesAsArtifactsPlugin()] if saves else []), plugin)
+    await say(runner, words("Please remember this"), blob())
+    await say(runner, blob("photo.jpg", b"\xff\xd8jpeg", "image/jpeg"), session="s2")
+    await plugin.flush(vectors=True)
+    await say(runner, words("Which contract did I send you?"), session="s3")
+    assert 'user: "Please remember this Attached: contract.pdf"' in prompt(model.requests[-1])
+    await remember(runner, service, ANN, "s1")
+    await remember(runner, service, ANN, "s2")
+    assert await texts(service, "photo") == ["Attached: image photo.jpg"]
+    named = [text for text in await texts(service, "contract") if "Attached: " in text]
+    assert named == ["Please remember this\nAttached: contract.pdf"]
+    await runner.close()
+    await service.close()
+    assert b"rent is 700" not in bytes_in(tmp_path)
+
+
+@pytest.mark.parametrize("part", [blob(), file("gs://bucket/contract.pdf")], ids=["blob", "file"])
+async def test_an_upload_that_the_prompt_shows_is_not_recalled(service: MemoryService, part: types.Part) -> None:
+    model, plugin = ScriptedLlm(script=["Noted.", "contract.pdf"]), MemoryPlugin()
+    runner = uploads_runner(service, model, plugin)
+    await say(runner, part)
+    await plugin.flush()
+    await say(runner, words("Which contract was that?"))
+    assert "Attached: " not in prompt(model.requests[-1])
+    await runner.close()
+
+
+async def test_a_policy_redacts_the_names_of_files(service: MemoryService) -> None:
+    policy = CapturePolicy(redact=lambda text: text.replace("Bob", "[name]"))
+    (event,) = policy.apply([sent(words("For Bob"), blob("Bob.pdf"), file("gs://b/Bob%20Ross.pdf"), file("gs://b/x"))])
+    assert said(event) == "For [name]\nAttached: [name].pdf, [name] Ross.pdf, PDF"
+
+
+async def test_a_message_whose_words_are_redacted_away_is_not_stored() -> None:
+    policy = CapturePolicy(redact=lambda text: "" if "secret" in text else text)
+    assert policy.apply([sent(words("secret"), blob())]) == []
+    (event,) = policy.apply([sent(words("hello"), blob("secret.pdf"), file("gs://b/secret.pdf"))])
+    assert said(event) == "hello\nAttached: PDF"
+
+
+def plugin_that_reads(**policy: Any) -> MemoryPlugin:
+    return MemoryPlugin(capture=CapturePolicy(read_uploads=True, **policy))
+
+
+@pytest.mark.parametrize("saves", [False, True])
+async def test_a_policy_reads_the_documents_that_a_person_attaches(
+    service: MemoryService,
+    memory: Memory,
+    saves: bool,  # noqa: FBT001
+) -> None:
+    plugin, model = plugin_that_reads(), ScriptedLlm(script=["Noted.", "700."])
+    runner = uploads_runner(service, model, plugin, *([SaveFilesAsArtifactsPlugin()] if saves else []))
+    await say(runner, words("Remember this"), blob(data=pdf("The rent is 700 a month")))
+    await plugin.flush()
+    ann = memory.bind(app=APP, user=ANN)
+    (record,) = (await ann.list(where=Where(kinds=("document",)))).records
+    assert (record.text, record.author, record.session) == ("The rent is 700 a month", "contract.pdf", "s1")
+    assert record.data["file"] == "contract.pdf"
+    assert record.data["page"] == 1
+    await say(runner, words("How high is the rent?"), session="s2")
+    assert 'contract.pdf: "The rent is 700 a month"' in prompt(model.requests[-1])
+    await runner.close()
+    assert await service.delete_session(app_name=APP, user_id=ANN, session_id="s1") == 3
+    assert await texts(service, "rent month") == ["How high is the rent?"]
+
+
+async def test_a_turn_captured_again_reads_nothing_twice_and_what_was_forgotten_stays_so(
+    service: MemoryService, memory: Memory
+) -> None:
+    ann = memory.bind(app=APP, user=ANN)
+    event = sent(blob(data=b"The rent is 700", kind="text/plain"))
+    policy = CapturePolicy(read_uploads=True)
+    await service.add_events_to_memory(app_name=APP, user_id=ANN, session_id="s1", events=[event])
+    reading = Reading(service, (APP, ANN, "s1"), tuple(uploads_of(event, (), policy)), policy, nothing_waits)
+    await reading.run()
+    await reading.after(reading).run()
+    (record,) = (await ann.list(where=Where(kinds=("document",)))).records
+    await ann.delete(record.id)
+    await reading.run()
+    assert (await ann.stats()).by_kind == {"message": 1}
+
+
+async def nothing_waits() -> None:
+    """Every message is stored."""
+
+
+@pytest.mark.parametrize("how", ["erase", "delete", "archive"])
+async def test_a_document_of_a_message_that_is_gone_when_it_is_read_is_not_stored(
+    service: MemoryService, memory: Memory, how: str
+) -> None:
+    ann = memory.bind(app=APP, user=ANN)
+    event = sent(blob(data=b"The rent is 700", kind="text/plain"))
+    await service.add_events_to_memory(app_name=APP, user_id=ANN, session_id="s1", events=[event])
+    (message,) = (await ann.list()).records
+
+    async def goes() -> None:
+        if how == "erase":
+            await ann.erase()
+        elif how == "delete":
+            await ann.delete(message.id)
+        else:
+            await ann.update(message.id, Patch(state="archived"))
+
+    policy = CapturePolicy(read_uploads=True)
+    await Reading(service, (APP, ANN, "s1"), tuple(uploads_of(event, (), policy)), policy, goes).run()
+    assert (await ann.list(where=Where(kinds=("document",)))).records == ()
+
+
+async def test_by_default_nothing_is_read(service: MemoryService, memory: Memory) -> None:
+    plugin = MemoryPlugin()
+    runner = uploads_runner(service, ScriptedLlm(script=["Noted."]), plugin)
+    await say(runner, blob(data=b"The rent is 700", kind="text/plain"))
+    await plugin.flush()
+    assert await texts(service, "rent") == []
+    await runner.close()
+
+
+async def test_the_policy_applies_to_what_is_read(service: MemoryService, memory: Memory) -> None:
+    plugin = plugin_that_reads(redact=lambda text: text.replace("Bob", "[name]"), ttl=timedelta(days=1))
+    runner = uploads_runner(service, ScriptedLlm(script=["Noted."]), plugin, SaveFilesAsArtifactsPlugin())
+    await say(runner, blob("Bob.txt", b"Bob pays 700", "text/plain"))
+    await plugin.flush()
+    (record,) = (await memory.bind(app=APP, user=ANN).list(where=Where(kinds=("document",)))).records
+    assert (record.text, record.author) == ("[name] pays 700", "[name].txt")
+    assert record.expires_at is not None
+    await runner.close()
+
+
+async def test_a_blocked_turn_is_not_read_and_a_failed_one_is(service: MemoryService, memory: Memory) -> None:
+    plugin = plugin_that_reads()
+    runner = uploads_runner(service, ScriptedLlm(script=[RuntimeError("busy")]), plugin, Guard("guard"))
+    await say(runner, words("attack"), blob("a.txt", b"The tide turns", "text/plain"))
+    with pytest.raises(RuntimeError, match="busy"):
+        await say(runner, words("Read this"), blob("b.txt", b"The rent is 700", "text/plain"))
+    await plugin.flush()
+    records = (await memory.bind(app=APP, user=ANN).list(where=Where(kinds=("document",)))).records
+    assert [record.text for record in records] == ["The rent is 700"]
+    await runner.close()
+
+
+async def test_a_rewound_turn_takes_its_documents_with_it(service: MemoryService, memory: Memory) -> None:
+    plugin = plugin_that_reads()
+    runner = uploads_runner(service, ScriptedLlm(script=["Noted.", "Yes."]), plugin)
+    await say(runner, blob("a.txt", b"The rent is 700", "text/plain"))
+    await plugin.flush()
+    (turn,) = {event.invocation_id for event in (await session_of(runner, ANN, "s1")).events}
+    await runner.rewind_async(user_id=ANN, session_id="s1", rewind_before_invocation_id=turn)
+    await say(runner, words("Hello again"))
+    await plugin.flush()
+    assert await texts(service, "rent") == []
+    await runner.close()
+
+
+@pytest.mark.parametrize(
+    ("part", "reason"),
+    [
+        (blob("a.pdf", b"%PDF-1.4 secret"), "it is not a PDF that can be read"),
+        (blob("a.txt", b"\xff", "text/plain"), "it is not text in UTF-8"),
+        (blob("a.docx", b"PK", "application/zip"), "it is neither a PDF nor a text"),
+        (blob("a.txt", b"  ", "text/plain"), "it has no text"),
+    ],
+)
+async def test_what_cannot_be_read_is_named_and_said_once(
+    service: MemoryService, memory: Memory, caplog: pytest.LogCaptureFixture, part: types.Part, reason: str
+) -> None:
+    plugin = plugin_that_reads()
+    runner = uploads_runner(service, ScriptedLlm(script=["Noted."]), plugin)
+    await say(
+        runner, words("Read this"), part, blob("photo.png", b"PNG", "image/png"), blob("empty.txt", b"", "text/plain")
+    )
+    await plugin.flush()
+    (said_once,) = [entry.getMessage() for entry in caplog.records if entry.name == "memory_adk.reading"]
+    assert said_once.endswith(f"is named and not read: {reason}")
+    assert "a.pdf" not in said_once
+    assert len(await texts(service, "photo")) == 1
+    await runner.close()
+
+
+async def test_a_plugin_that_comes_too_late_says_so(
+    service: MemoryService, memory: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    plugin = plugin_that_reads()
+    runner = uploads_runner(service, ScriptedLlm(script=["Noted."]), SaveFilesAsArtifactsPlugin(), plugin)
+    await say(runner, blob("a.txt", b"The rent is 700", "text/plain"))
+    await plugin.flush()
+    assert "put MemoryPlugin before SaveFilesAsArtifactsPlugin" in caplog.text
+    assert await texts(service, "a.txt") == ["Attached: a.txt"]
+    await runner.close()
+
+
+async def test_a_redaction_that_fails_stores_nothing_of_the_document(
+    service: MemoryService, memory: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    def redact(text: str) -> str:
+        if "700" in text:
+            raise ValueError(text)
+        return text
+
+    plugin = plugin_that_reads(redact=redact)
+    runner = uploads_runner(service, ScriptedLlm(script=["Noted."]), plugin)
+    await say(runner, words("Read this"), blob("a.txt", b"The rent is 700", "text/plain"))
+    await plugin.flush()
+    assert (await memory.bind(app=APP, user=ANN).list(where=Where(kinds=("document",)))).records == ()
+    assert "700" not in caplog.text
+    await runner.close()
+
+
+class Sanitizer(BasePlugin):
+    """Takes the files out of messages."""
+
+    async def on_user_message_callback(
+        self, *, invocation_context: InvocationContext, user_message: types.Content
+    ) -> types.Content | None:
+        return types.Content(role="user", parts=[part for part in user_message.parts or [] if part.text])
+
+
+async def test_a_file_that_another_plugin_took_out_is_neither_named_nor_read(
+    service: MemoryService, memory: Memory
+) -> None:
+    plugin = plugin_that_reads()
+    runner = uploads_runner(service, ScriptedLlm(script=["Noted."]), plugin, Sanitizer("sanitizer"))
+    await say(runner, words("Read this"), blob("a.txt", b"The rent is 700", "text/plain"))
+    await plugin.flush()
+    assert {record.text for record in (await memory.bind(app=APP, user=ANN).list()).records} == {"Read this", "Noted."}
+    await runner.close()
+
+
+async def test_files_without_a_name_are_read_as_artifacts_too(service: MemoryService, memory: Memory) -> None:
+    plugin = plugin_that_reads()
+    runner = uploads_runner(service, ScriptedLlm(script=["Noted."]), plugin, SaveFilesAsArtifactsPlugin())
+    await say(runner, blob(None, b"The rent is 700", "text/plain"), blob("user:b.txt", b"The tide", "text/plain"))
+    await plugin.flush()
+    records = (await memory.bind(app=APP, user=ANN).list(where=Where(kinds=("document",)))).records
+    assert {(record.author, record.text) for record in records} == {
+        ("document", "The rent is 700"),
+        ("b.txt", "The tide"),
+    }
+    await runner.close()
+
+
+async def test_files_of_turns_that_never_end_are_not_held_for_ever(
+    service: MemoryService, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory_adk.plugin.MAX_HELD", 1)
+    plugin = plugin_that_reads()
+    runner = uploads_runner(service, ScriptedLlm(script=["Noted.", "Noted."]), plugin)
+    message = types.Content(role="user", parts=[blob("b.txt", b"The tide turns", "text/plain")])
+    waiting = runner.run_async(user_id=ANN, session_id="s2", new_message=message)
+    await anext(waiting)
+    await say(runner, blob("a.txt", b"The rent is 700", "text/plain"))
+    async for _ in waiting:
+        pass
+    await plugin.flush()
+    records = (await memory.bind(app=APP, user=ANN).list(where=Where(kinds=("document",)))).records
+    assert [record.text for record in records] == ["The rent is 700"]
+    await runner.close()
