@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_core import Memory
 from tests.test_docs import ROOT
 
 pytestmark = pytest.mark.process
@@ -137,3 +139,20 @@ def test_the_assistants_of_a_team_find_its_decision_and_nobody_elses_preference(
     with reader.shell(script):
         reader.follow(page)
         reader.again(page)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the page is for a shell with curl")
+def test_the_operator_takes_out_a_persons_data_and_erases_it(tmp_path: Path) -> None:
+    page = ROOT / "docs" / "howto" / "production.md"
+    scripts = [step.code for step in steps(page) if step.language == "sh"]
+    (made,) = (each for each in scripts if "> tokens.json" in each)
+    (serve,) = (each for each in scripts if each.startswith("memory-core serve"))
+    (person,) = (each for each in scripts if "/erase" in each)
+    reader = Reader(tmp_path)
+    with Memory(tmp_path / "memory.db", embedder=None) as memory:
+        memory.bind(user="ann").sync.add("Ann drinks jasmine tea")
+    with reader.shell(made + serve):
+        reader.run(["sh", "-ec", person.replace(PORT, str(reader.port))])
+    assert "jasmine" in (tmp_path / "ann.jsonl").read_text(encoding="utf-8")
+    receipt = json.loads("".join(reader.printed))
+    assert (receipt["records"], receipt["files_clean"]) == (1, True)
