@@ -1,6 +1,7 @@
-"""Every Python block of the README and of docs/ runs, in order, one namespace a page; `test_tutorials.py` runs tutorials.
+"""Every Python block of the README and of docs/ runs, in order, one namespace a page.
 
-A block is only compiled where its fence says so, with a reason: `python no-run needs a Qdrant server`.
+A block is only compiled where its fence says so, with a reason: `python no-run needs a Qdrant server`. Tutorials are files and
+programs, which `test_tutorials.py` runs.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.process
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 FENCE = re.compile(r"^```(?P<language>\w+)\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL)
-NAMED = re.compile(r"Save\s+this\s+as\s+`([\w.]+)`")
+NAMED = re.compile(r"[Ss]ave\s+this\s+as\s+`([\w.]+)`")
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 PORT = "8765"
 
@@ -97,7 +97,7 @@ class Reader:
                 assert any(line in printed for printed in self.printed), line
 
     @contextmanager
-    def shell(self, script: str) -> Iterator[None]:
+    def shell(self, script: str) -> Generator[None]:
         """What a page tells its reader to leave running: the last line of a script serves."""
         script = script.replace("python ", f"{shlex.quote(sys.executable)} ").replace("~/team", ".")
         script = script.replace("memory-core ", f"exec {shlex.quote(sys.executable)} -m memory_core ")
