@@ -1,7 +1,7 @@
 """Every Python block of the README and of docs/ runs, in order, one namespace a page.
 
-A block is only compiled where its fence says so, with a reason: `python no-run needs a Qdrant server`. Tutorials are files and
-programs, which `test_tutorials.py` runs.
+A block is only compiled where its fence says so, with a reason: `python no-run needs a Qdrant server`. The files
+and programs of the tutorials are run by `test_tutorials.py`.
 """
 
 from __future__ import annotations
