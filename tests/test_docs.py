@@ -1,6 +1,7 @@
 """Every Python block of the README and of docs/ runs, in order, one namespace a page.
 
-A block is only compiled where its fence says so, with a reason: `python no-run needs a Qdrant server`.
+A block is only compiled where its fence says so, with a reason: `python no-run needs a Qdrant server`. The files
+and programs of the tutorials are run by `test_tutorials.py`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WITH_BLOCKS = [page for page in PAGES if page.parent.name != "tutorials"]
 FENCE = re.compile(
     r"^(?P<indent> *)```(?:python|pycon|py)\b(?P<info>[^\n]*)\n(?P<code>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL
 )
@@ -71,7 +73,7 @@ def page_id(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_id)
+@pytest.mark.parametrize("page", WITH_BLOCKS, ids=page_id)
 def test_every_block_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))

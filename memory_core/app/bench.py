@@ -60,7 +60,7 @@ async def bench(
 ) -> Answer:
     """Measure adds, searches and the model on this machine.
 
-    Each stands beside what the disk, SQLite or the bare model take. Adds go to temporary files beside the memory.
+    Each is beside what the disk, SQLite or the bare model take. Adds go to temporary files beside the memory.
     Searches are for memories that it has, and leave it as it is; if it has none, in the temporary file.
     """
     own = await invocation.owner() if exists(invocation.settings.file) else None

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation
+from memory_core.app.showing import counted
 from memory_core.errors import MemoryCoreError
 from memory_core.handle import settled
 from memory_core.operator import Operator
@@ -122,8 +123,11 @@ async def _pending(invocation: Invocation, *, repair: bool) -> list[Problem]:
             for number, (owner, _) in enumerate(waiting):
                 tell(Progress(number, len(waiting)))
                 await settled(operator.handle(owner))
-    said = "{} vectors of {}/{} are pending, so some texts are found by their words only"
-    return [Problem(said.format(count, owner.app, owner.user), repaired=repair) for owner, count in waiting]
+    said = "{} of {}/{} still to be computed, so some texts are found by their words only"
+    return [
+        Problem(said.format(counted(count, "vector"), owner.app, owner.user), repaired=repair)
+        for owner, count in waiting
+    ]
 
 
 COMMANDS: Final = {"doctor": doctor}

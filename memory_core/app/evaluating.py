@@ -17,6 +17,7 @@ from rich.text import Text
 from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation
 from memory_core.app.settings import NONE, embedder_of, reranker_of
+from memory_core.app.showing import counted
 from memory_core.app.why import NOTHING_IN_COMMON, explained
 from memory_core.errors import InvalidInputError
 from memory_core.evaluation.evaluation import BUDGETS, KS, LIMIT, OURS, Evaluation, Found, evaluate, search_of
@@ -61,7 +62,7 @@ async def eval_(
     """Measure how well the memory answers questions of your own.
 
     A line of QUESTIONS is {"question": "Who has a key?", "expect": ["an id, or words of the memory"]}; without
-    "expect", nothing is to be found. Beside the search stand BM25, the cosine, and their fusion over the same memories.
+    "expect", nothing is to be found. Beside the search are BM25, the cosine, and their fusion over the same memories.
     """
     owner = await invocation.owner()
     if make is not None:
@@ -116,7 +117,8 @@ async def _made(owner: BoundMemory, file: Path, count: int) -> Answer:
             out.writelines(f"{line}\n" for line in lines)
     except FileExistsError as error:
         raise InvalidInputError(f"{str(file)!r} exists; give another name, or delete it first") from error
-    said = f"{len(lines)} templates in {file}: write each question as a person would ask it, in words of their own"
+    made = counted(len(lines), "template")
+    said = f"{made} in {file}: write each question as a person would ask it, in words of their own"
     return Answer({"file": str(file), "questions": len(lines)}, Text(showing.plain(said)))
 
 
@@ -177,7 +179,7 @@ def _share(value: float) -> float | None:
 
 
 def _view(done: Evaluation, misses: Sequence[tuple[Found, str]]) -> list[RenderableType]:
-    head = [f"{len(done.answerable)} questions", *(f"first {k}" for k in KS), "we are ahead at 10 by"]
+    head = [counted(len(done.answerable), "question"), *(f"first {k}" for k in KS), "we are ahead at 10 by"]
     rows = [
         (
             name,
@@ -194,7 +196,7 @@ def _view(done: Evaluation, misses: Sequence[tuple[Found, str]]) -> list[Rendera
     if len(done.found) > len(done.answerable):
         count = len(done.found) - len(done.answerable)
         silent = round(count * done.silent)
-        views.append(Text(f"{silent} of {count} questions without an answer found nothing."))
+        views.append(Text(f"{silent} of {counted(count, 'question')} without an answer found nothing."))
     if misses:
         lines = [(showing.line(each.question.text), why) for each, why in misses]
         views.append(showing.table(("not whole among the first ten", "why"), lines))

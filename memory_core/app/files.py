@@ -19,6 +19,7 @@ from memory_core.app import showing
 from memory_core.app.command import Answer, DryRun, Invocation, Yes
 from memory_core.app.formats import EXPORTERS, LOSSLESS, entry_of, targets
 from memory_core.app.settings import NONE, WAYS, embedder_of
+from memory_core.app.showing import counted
 from memory_core.errors import InvalidInputError
 from memory_core.memory import Memory
 from memory_core.models import Scope
@@ -59,7 +60,7 @@ async def export(
         return await _exported(invocation, target, entry_of(EXPORTERS, format_), owner, overwrite=overwrite)
     with _new_file(target, overwrite=overwrite) as out, invocation.progress("exporting") as tell:
         done = await export_jsonl(memory, out.write, owner=owner, vectors=vectors, progress=tell)
-    said = f"{done.records} memories of {done.owners} owners, checksum {done.checksum}"
+    said = f"{counted(done.records, 'memory')} of {counted(done.owners, 'owner')}, checksum {done.checksum}"
     if target == "-":
         showing.note(said)
         return Answer(None, None)
@@ -84,7 +85,7 @@ async def _exported(
         with exporter(path) as write:
             await export_records(memory, pass_on, owner=owner, progress=tell)
         path.chmod(0o700 if path.is_dir() else 0o600)
-    said = f"{written} memories written, {left_out} left out because they are archived, compacted or expired"
+    said = f"{counted(written, 'memory')} written, {left_out} left out as archived, compacted or expired"
     return Answer({"records": written, "left_out": left_out}, Text(said))
 
 
@@ -105,14 +106,18 @@ def _new_file(name: str, *, overwrite: bool) -> Generator[IO[bytes]]:
 def _new_path(name: str, *, overwrite: bool) -> Generator[Path]:
     """Where to make a file or a folder, which appears under its name when it is complete, and else not at all."""
     path = Path(name).expanduser()
-    if path.is_dir() or (path.exists() and not overwrite):
-        raise InvalidInputError(f"there is {name!r} already; give another name, or --overwrite to replace a file")
+    _insist_on_room(path, overwrite=overwrite and not path.is_dir())
     if path.is_file() and _is_memory(path):
         raise InvalidInputError(f"{name!r} is a memory, which an export would destroy; give another name")
     with tempfile.TemporaryDirectory(prefix=f".{path.name[:100]}.", dir=path.parent) as folder:
         made = Path(folder) / path.name
         yield made
         made.replace(path)
+
+
+def _insist_on_room(path: Path, *, overwrite: bool) -> None:
+    if path.exists() and not overwrite:
+        raise InvalidInputError(f"there is {str(path)!r} already; give another name, or --overwrite to replace a file")
 
 
 def _is_memory(path: Path) -> bool:
@@ -136,7 +141,7 @@ async def migrate_(
         with invocation.progress("comparing") as tell:
             done = await migrate(source, there, progress=tell)
     rows = [(each.scope.app, each.scope.user, each.records, each.checksum) for each in done.owners]
-    said = f"{done.records} memories agree, {done.copied} copied and {done.removed} removed now"
+    said = f"{counted(done.records, 'memory')} the same in both, {done.copied} copied and {done.removed} removed now"
     if done.behind:
         said += f"; {done.behind} changed meanwhile: run it again when nothing writes"
     counts = {"records": done.records, "copied": done.copied, "removed": done.removed, "behind": done.behind}
@@ -159,9 +164,10 @@ async def rename_app_(
     with invocation.progress("moving") as tell:
         done = await rename_app(memory, old, new, dry_run=dry_run, progress=tell)
     would = "would move" if dry_run else "moved"
-    said = f"{done.records} memories of {done.users} users {would} from {showing.line(old)} to {showing.line(new)}"
+    moved = f"{counted(done.records, 'memory')} of {counted(done.users, 'user')}"
+    said = f"{moved} {would} from {showing.line(old)} to {showing.line(new)}"
     if done.left:
-        said += f"; {done.left} stay, because {showing.line(new)} has or has forgotten others in their place"
+        said += f"; {done.left} left, because {showing.line(new)} has or has forgotten others in their place"
     return Answer({**asdict(done), "dry_run": dry_run}, Text(said), 1 if done.left else 0)
 
 
@@ -173,6 +179,7 @@ async def backup(
 ) -> Answer:
     """Copy the memory file while it is in use, and check the copy."""
     memory = await invocation.memory(words_only=True)
+    _insist_on_room(target, overwrite=overwrite)
     with invocation.progress("backing up") as tell:
         made = await memory.backup(target, overwrite=overwrite, progress=tell)
     return Answer({"file": str(made)}, Text(showing.plain(str(made))))
@@ -186,7 +193,8 @@ async def restore(
     yes: Yes = False,
 ) -> Answer:
     """Make the memory file (--file) from a backup."""
-    if overwrite and invocation.path.exists():
+    _insist_on_room(invocation.path, overwrite=overwrite)
+    if invocation.path.exists():
         invocation.confirm(f"Replace {invocation.settings.file} and lose what is in it?", yes=yes)
     with invocation.progress("restoring") as tell:
         made = await Memory.restore(source, invocation.path, overwrite=overwrite, progress=tell)
@@ -213,7 +221,8 @@ async def reembed(
         showing.note(f"name it from now on: --embedder {name}, or MEMORY_CORE_EMBEDDER={name}")
     made_by = asdict(embedder.fingerprint)
     return Answer(
-        {"vectors": count, "embedder": made_by}, Text(f"{count} vectors computed by {showing.line(made_by['name'])}")
+        {"vectors": count, "embedder": made_by},
+        Text(f"{counted(count, 'vector')} computed by {showing.line(made_by['name'])}"),
     )
 
 

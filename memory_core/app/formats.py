@@ -68,7 +68,7 @@ def format_of(source: str) -> str:
     """
     path = Path(source).expanduser()
     if not path.exists():
-        raise InvalidInputError(f"there is no {source!r}")
+        raise InvalidInputError(f"there is no file or folder {source!r}")
     found = next((name for name, fits in _SIGNS.items() if fits(path)), None)
     if found == LOSSLESS and _is_export(path):
         raise InvalidInputError(f"{source!r} is an export of memory-core: memory-core import {source}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
@@ -15,8 +16,9 @@ from rich.text import Text
 from memory_core.app import showing
 from memory_core.app.command import Answer, DryRun, Invocation
 from memory_core.app.formats import EXPORTERS, IMPORTERS, LOSSLESS, entry_of, names
-from memory_core.app.intake import LINES, carry
+from memory_core.app.intake import LINE, carry
 from memory_core.app.mapping import Ownership
+from memory_core.app.showing import counted
 from memory_core.errors import InvalidInputError
 from memory_core.memory import Memory
 from memory_core.transfer.foreign_files import file_at, lines_of
@@ -28,6 +30,7 @@ from memory_core.values.progress import Progress
 
 _FRAME_LINES: Final = 2
 """The first and the last line of an export, which are no records."""
+_EXTRA: Final = re.compile(r"memory-core\[[^]]+\]")
 BY_SUFFIX: Final = {
     ".jsonl": "conversation",
     ".txt": "document",
@@ -61,7 +64,7 @@ async def _lossless(invocation: Invocation, memory: Memory, source: str, *, dry_
 
         done = await import_jsonl(memory, lines, dry_run=dry_run, progress=told)
     said = "would be written" if dry_run else "written"
-    view = Text(f"{done.records} memories read, {done.written} {said}, {done.kept} here already")
+    view = Text(f"{counted(done.records, 'memory')} read, {done.written} {said}, {done.kept} here already")
     return Answer({**asdict(done), "dry_run": dry_run}, view)
 
 
@@ -103,9 +106,9 @@ async def ingest(
     Exit code 1: some lines could not be used.
     """
     asked = [] if questions is None else _lines(questions)
-    noun = LINES if all(path.suffix.lower() == ".jsonl" for path in sources) else "parts"
+    noun = LINE if all(path.suffix.lower() == ".jsonl" for path in sources) else "part"
     found = [(str(path), _by_suffix(path)) for path in sources]
-    total = sum(_lines_at(path) for path in sources) if noun == LINES else 0
+    total = sum(_lines_at(path) for path in sources) if noun == LINE else 0
     answer = await carry(invocation, found, Ownership(invocation.settings), dry_run=dry_run, noun=noun, total=total)
     if not asked or dry_run:
         return answer
@@ -141,7 +144,8 @@ async def formats_(_invocation: Invocation) -> Answer:
             try:
                 said = (entry_of(group, name).__doc__ or "").strip().partition("\n")[0].rstrip(".")
             except InvalidInputError as error:
-                said = str(error)
+                extra = _EXTRA.search(str(error))
+                said = str(error) if extra is None else f"needs: {extra[0]}"
             rows.append((command, name, said))
     keys = ("command", "format", "what")
     return Answer([dict(zip(keys, row, strict=True)) for row in rows], showing.table(keys, rows))

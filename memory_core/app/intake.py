@@ -11,6 +11,7 @@ from rich.text import Text
 from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation
 from memory_core.app.mapping import Ownership
+from memory_core.app.showing import counted
 from memory_core.errors import InvalidInputError
 from memory_core.handle import BoundMemory
 from memory_core.models import STATES, Draft, MemoryRecord, Scope
@@ -24,7 +25,7 @@ BATCH: Final = 256
 """Memories of an owner in one transaction."""
 MAX_SHOWN: Final = 10
 """Refusals that are printed; `--json` has all of them."""
-LINES: Final = "lines"
+LINE: Final = "line"
 EXAMPLE: Final = (
     '{"at": "2026-03-02T09:12:00+01:00", "session": "monday", "author": "Ann", "text": "The tide turns at noon"}'
 )
@@ -49,7 +50,7 @@ async def carry(
     owners: Ownership,
     *,
     dry_run: bool,
-    noun: str = "memories",
+    noun: str = "memory",
     total: int = 0,
 ) -> Answer:
     """Import from sources.
@@ -67,17 +68,17 @@ async def carry(
         showing.note(f"{refused.place}: {refused.reason}")
     if len(report.refused) > MAX_SHOWN:
         showing.note(f"… and {len(report.refused) - MAX_SHOWN} more")
-    if report.refused and noun == LINES:
+    if report.refused and noun == LINE:
         showing.note(f"a line is such as {EXAMPLE}")
     if intake.others:
         names = ", ".join(f"{app}/{user}" for app, user in sorted(intake.others)[:MAX_SHOWN])
         more = f" and {len(intake.others) - MAX_SHOWN} more" if len(intake.others) > MAX_SHOWN else ""
         showing.note(f"the source names their owners: {names}{more} (choose with --app and --user)")
     if report.refused:
-        showing.note(f"{len(report.refused)} of {report.read + len(report.refused)} {noun} could not be used")
+        showing.note(f"{len(report.refused)} of {counted(report.read + len(report.refused), noun)} could not be used")
     new = "would be new" if dry_run else "of them new"
     forgotten = f", {report.forgotten} forgotten here before" if report.forgotten else ""
-    view = Text(f"{report.read} {noun} read, {report.new} {new}, {report.known} known{forgotten}")
+    view = Text(f"{counted(report.read, noun)} read, {report.new} {new}, {report.known} known{forgotten}")
     return Answer({**asdict(report), "dry_run": dry_run}, view, 1 if report.refused else 0)
 
 

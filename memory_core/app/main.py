@@ -12,7 +12,8 @@ try:
     import rich as _rich  # noqa: F401  # pyright: ignore[reportUnusedImport]  (both are of one extra)
     import typer
 except ImportError as error:
-    raise ImportError("`memory-core` needs typer and rich: pip install 'memory-core[cli]'") from error
+    extra = "serve" if sys.argv[1:2] == ["serve"] else "cli"
+    raise ImportError(f"`memory-core` needs typer and rich: pip install 'memory-core[{extra}]'") from error
 
 from memory_core.app import bench, doctor, evaluating, files, importing, moving, reading, serving, showing, writing
 from memory_core.app.command import add_command

@@ -111,6 +111,12 @@ def text(value: object, style: str = "", most: int = MAX_SHOWN_CHARS) -> Text:
     return Text(line(shown, most), style)
 
 
+def counted(count: int, noun: str) -> str:
+    """So many of something: `1 memory`, `2 memories`."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count} {noun if count == 1 else plural}"
+
+
 def moment(value: datetime | None) -> str:
     """A time for people, in UTC."""
     return "" if value is None else f"{value.astimezone(UTC):%Y-%m-%d %H:%MZ}"

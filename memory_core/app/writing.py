@@ -19,6 +19,7 @@ from memory_core.app.command import Answer, DryRun, Invocation, Yes
 from memory_core.app.editor import edited
 from memory_core.app.ids import whole_id
 from memory_core.app.reading import Id
+from memory_core.app.showing import counted
 from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.lifecycle import MaintainPolicy, Maintenance, Step, maintain, undo_maintenance
 from memory_core.models import STATES, Draft, Patch, Role, State
@@ -138,11 +139,13 @@ async def forget(
     if missing := set(ids) - {record.id for record in found}:
         raise RecordNotFoundError(f"there is no memory {min(missing)!r}; nothing was deleted")
     if not dry_run:
-        invocation.confirm(f"Delete {len(found)} memories of {owner.scope.app}/{owner.scope.user} for good?", yes=yes)
+        invocation.confirm(
+            f"Delete {counted(len(found), 'memory')} of {owner.scope.app}/{owner.scope.user} for good?", yes=yes
+        )
         await owner.delete_where(where)
     said = "would be deleted" if dry_run else "deleted"
     value = {"deleted": [record.id for record in found], "dry_run": dry_run}
-    return Answer(value, Group(showing.records(found), Text(f"{len(found)} memories {said}")))
+    return Answer(value, Group(showing.records(found), Text(f"{counted(len(found), 'memory')} {said}")))
 
 
 async def erase(invocation: Invocation, *, yes: Yes = False, dry_run: DryRun = False) -> Answer:
@@ -151,10 +154,10 @@ async def erase(invocation: Invocation, *, yes: Yes = False, dry_run: DryRun = F
     count, name = (await owner.stats()).records, f"{owner.scope.app}/{owner.scope.user}"
     if dry_run:
         value = {"records": count, "sessions": None, "at": None, "files_clean": None, "dry_run": True}
-        return Answer(value, Text(f"{count} memories of {showing.line(name)} would be erased"))
-    invocation.confirm(f"Erase all {count} memories of {name}?", yes=yes)
+        return Answer(value, Text(f"{counted(count, 'memory')} of {showing.line(name)} would be erased"))
+    invocation.confirm(f"Erase everything of {name}, {counted(count, 'memory')}?", yes=yes)
     receipt = await owner.erase()
-    view = Text(f"{receipt.records} memories of {showing.line(name)} erased")
+    view = Text(f"{counted(receipt.records, 'memory')} of {showing.line(name)} erased")
     if not receipt.files_clean:
         view.append("; a reader still needs an older state of the file: erase again later")
     view.append(f"\n{receipt.out_of_reach}")
@@ -185,7 +188,7 @@ async def maintain_(
     if undo is not None:
         left = await undo_maintenance(owner, _maintenance(undo))
         value = {**Maintenance().to_dict(), "not_undone": [each.to_dict() for each in left]}
-        return Answer(value, Text(f"undone, except {len(left)} memories that have been changed since"), bool(left))
+        return Answer(value, Text(f"undone, except {counted(len(left), 'memory')} changed since"), bool(left))
     policy = MaintainPolicy(duplicates=duplicates, alike=alike, contradictions=contradictions)
     with invocation.progress("maintaining") as tell:
         done = await maintain(owner, policy, dry_run=dry_run, progress=tell)

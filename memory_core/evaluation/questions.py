@@ -47,8 +47,8 @@ def read_questions(lines: Iterable[str]) -> list[Question]:
         raise InvalidInputError("there are no questions; `memory-core eval --make 20 FILE` writes templates to edit")
     if count := sum(question.text.startswith(TEMPLATE) for question in found):
         raise InvalidInputError(
-            f"{count} questions still begin with {TEMPLATE.strip()!r}; write each as a person would ask it, or "
-            "delete it"
+            f"there are still questions that begin with {TEMPLATE.strip()!r} ({count}); write each as a person would "
+            "ask it, or delete it"
         )
     return found
 

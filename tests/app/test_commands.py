@@ -232,11 +232,11 @@ def test_the_name_of_an_owner_does_not_drive_a_terminal(run: Run, tmp_path: Path
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("missing", ["rich", "typer"])
-def test_without_its_extra_the_program_answers_with_one_sentence(missing: str) -> None:
+@pytest.mark.parametrize(("missing", "command", "extra"), [("rich", "--help", "cli"), ("typer", "serve", "serve")])
+def test_without_its_extra_the_program_answers_with_one_sentence(missing: str, command: str, extra: str) -> None:
     code = f"import sys; sys.modules[{missing!r}] = None; from memory_core.__main__ import run; run()"
-    done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=False)
-    said = "memory-core: `memory-core` needs typer and rich: pip install 'memory-core[cli]'\n"
+    done = subprocess.run([sys.executable, "-c", code, command], capture_output=True, text=True, check=False)
+    said = f"memory-core: `memory-core` needs typer and rich: pip install 'memory-core[{extra}]'\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
 
@@ -305,7 +305,7 @@ def test_what_cannot_be_undone_is_asked_first(run: Run, tmp_path: Path) -> None:
     assert code == 2
     assert "nothing was changed" in first
     assert "nothing was changed" in second
-    assert "1 memories of default/ann erased" in last
+    assert "1 memory of default/ann erased" in last
     assert run("stats", "--json").value["records"] == 0
 
 
@@ -386,6 +386,9 @@ def test_an_owner_without_memories_is_told_who_has_some(run: Run) -> None:
         (["import", "talk.txt", "--file", "new.db"], "line 1 is not JSON"),
         (["move", "talk.txt", "--yes", "--format", "nope"], "there is no importer for 'nope'; the formats are adk"),
         (["import", "nowhere.jsonl"], "No such file"),
+        (["move", "chroma"], "there is no file or folder 'chroma'"),
+        (["backup", "memory.db"], "there is 'memory.db' already; give another name, or --overwrite"),
+        (["restore", "memory.db"], "there is 'memory.db' already; give another name, or --overwrite"),
         (["reembed", "nope"], "there is no embedder 'nope' (No module named 'nope'); give one of minilm"),
         (["reembed", "json:dumps"], "there is no embedder 'json:dumps'"),
         (["reembed", "json:__name__"], "there is no embedder 'json:__name__'"),

@@ -171,7 +171,7 @@ def test_templates_are_for_a_person_to_edit(run: Run, file: Path, tmp_path: Path
     assert run("eval", "--make", "5", str(made), "--json").value == {"file": str(made), "questions": 5}
     templates = [json.loads(line) for line in made.read_text().splitlines()]
     assert all(template["question"].startswith("EDIT: ") for template in templates)
-    assert "5 questions still begin with 'EDIT:'" in run("eval", str(made), code=2).err
+    assert "there are still questions that begin with 'EDIT:' (5)" in run("eval", str(made), code=2).err
     assert "exists" in run("eval", "--make", "5", str(made), code=2).err
     edited = [{**template, "question": "Which shelf holds the jam?"} for template in templates]
     assert run("eval", lines(tmp_path, *edited), "--json").value["questions"] == 5

@@ -267,6 +267,14 @@ def test_an_importer_that_needs_a_missing_package_says_so(run: Run, monkeypatch:
     assert callable(entry_of(IMPORTERS, "chatgpt"))
 
 
+def test_the_list_of_formats_names_the_extra_that_a_format_needs(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "memory_adk.importer", raising=False)
+    monkeypatch.setitem(sys.modules, "google.adk.events.event", None)
+    said = {each["format"]: each["what"] for each in run("formats", "--json").value if each["command"] == "move"}
+    assert said["adk"] == "needs: memory-core[adk]"
+    assert "needs" not in said["chatgpt"]
+
+
 def test_what_was_forgotten_here_does_not_come_back(run: Run, tmp_path: Path) -> None:
     line = {"at": "2026-03-02T09:12:00+01:00", "session": "s", "author": "Nadia", "text": "The tide turns"}
     (tmp_path / "talk.jsonl").write_text(json.dumps(line))
@@ -275,7 +283,7 @@ def test_what_was_forgotten_here_does_not_come_back(run: Run, tmp_path: Path) ->
     run("forget", record["id"], "--yes")
     assert (
         run("ingest", "talk.jsonl", "--words-only").out
-        == "1 lines read, 0 of them new, 0 known, 1 forgotten here before\n"
+        == "1 line read, 0 of them new, 0 known, 1 forgotten here before\n"
     )
     with Memory("memory.db", embedder=None) as memory:
         assert run_sync(memory.bind(user="ann").stats).records == 0

@@ -183,7 +183,7 @@ def test_items_of_langgraph_become_readable_texts_and_labels_may_name_owners(run
 def test_what_a_source_is_can_be_seen_or_is_asked_for(run: Run, tmp_path: Path) -> None:
     (tmp_path / "data.bin").write_bytes(b"\x01\x02")
     assert "name it with --format" in run("move", "data.bin", "--yes", code=2).err
-    assert "there is no 'nowhere'" in run("move", "nowhere", "--yes", code=2).err
+    assert "there is no file or folder 'nowhere'" in run("move", "nowhere", "--yes", code=2).err
     run("add", "The tide turns", "--words-only")
     run("export", "all.jsonl", "--words-only")
     assert "is an export of memory-core" in run("move", "all.jsonl", "--yes", code=2).err

@@ -105,7 +105,7 @@ def test_a_corrupt_or_half_written_file_is_one_sentence(run: Run, peers: Path, f
         if lines:
             assert "is not " in lines[0] or "cannot be read" in lines[0]
         else:
-            assert done.out.endswith("\n1 memories read, 1 would be new, 0 known\n")
+            assert done.out.endswith("\n1 memory read, 1 would be new, 0 known\n")
 
 
 @pytest.fixture

@@ -204,8 +204,8 @@ def test_a_change_after_an_interrupted_call_moves_too(memory: Memory) -> None:
 
 def test_the_command_says_what_it_did(run: Run) -> None:
     run("add", "Ann drinks tea", "--app", "tea", "--user", "ann", "--words-only")
-    assert "1 memories of 1 users would move from tea to café" in run("rename-app", "tea", "café", "--dry-run").out
-    assert "1 memories of 1 users moved from tea to café" in run("rename-app", "tea", "café").out
+    assert "1 memory of 1 user would move from tea to café" in run("rename-app", "tea", "café", "--dry-run").out
+    assert "1 memory of 1 user moved from tea to café" in run("rename-app", "tea", "café").out
     assert run("rename-app", "tea", "café", "--json").value == {"users": 0, "records": 0, "left": 0, "dry_run": False}
     assert "no memories of an app 'tee'" in run("rename-app", "tee", "coffee", code=2).err
     run("add", "mine", "--app", "tea", "--user", "ann", "--words-only")

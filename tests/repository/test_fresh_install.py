@@ -70,12 +70,10 @@ def fresh_environment(extra: str, wheel: Path, folder: Path, *others: str) -> Pa
 
 
 def readme_block(name: str) -> str:
-    """The first block of the README and another one, awaits and all, as a program."""
+    """The first block of the README with another one appended, as its reader does."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    core, wanted = blocks[0], next(block for block in blocks if name in block)
-    body = "".join(f"    {line}\n" for line in wanted.splitlines())
-    return f"{core}\nimport asyncio\n\nasync def main():\n{body}\nasyncio.run(main())\n"
+    return blocks[0] + next(block for block in blocks if name in block)
 
 
 PLAIN = """

@@ -34,7 +34,7 @@ class _Section(NamedTuple):
     headings: tuple[str, ...]
     """From the outermost to its own."""
     text: str
-    """Its heading and what stands below it."""
+    """Its heading and what is below it."""
 
 
 async def markdown(source: str) -> AsyncIterator[Found | Refused]:
@@ -132,7 +132,7 @@ def _title(heading: str) -> str:
 
 
 def _sections(body: str) -> Iterator[_Section]:
-    """The text before the first heading, then each heading with what stands below it, if anything does."""
+    """The text before the first heading, then each heading with what is below it, if anything is."""
     headings: list[tuple[int, str]] = []
     lines: list[str] = []
     fence = ""

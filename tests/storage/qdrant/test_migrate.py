@@ -231,7 +231,7 @@ def test_a_move_that_was_killed_five_times_ends_with_equal_checksums(
     assert move(uri, other) == 0
     said = capsys.readouterr().out
     assert said.count(expected["default ann"]) == 2
-    assert said.count(f"{RECORDS} memories agree") == 2
+    assert said.count(f"{RECORDS} memories the same in both") == 2
     with Memory(other, embedder=None) as home:
         assert state(home) == expected
 
