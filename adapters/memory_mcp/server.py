@@ -61,7 +61,7 @@ def memory_server(
     collection: str | None = None,
     tools: Literal["all", "core", "read"] = "all",
     skynet: bool = False,
-    timeout: float = limits.SERVED_SECONDS,
+    timeout: float = limits.EXPLICIT_SECONDS,
     tokens: TokenVerifier | None = None,
     auth: AuthSettings | None = None,
 ) -> MCPServer:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar, Self, TypeVar
 
 from memory_core.conversation import limits
-from memory_core.errors import MemoryCoreError, StoreUnavailableError, reason_for_log
+from memory_core.errors import InvalidInputError, MemoryCoreError, StoreUnavailableError, reason_for_log
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -27,6 +27,9 @@ class Deadline:
     Args:
         seconds: How long a call may take.
         who: Whose memory it is, for the log.
+
+    Raises:
+        InvalidInputError: `seconds` is not above 0 (also a `ValueError`).
     """
 
     late_error: ClassVar[type[MemoryCoreError]] = LateError
@@ -35,6 +38,8 @@ class Deadline:
     """Raised if the memory cancels a call."""
 
     def __init__(self, seconds: float, who: str) -> None:
+        if not seconds > 0:
+            raise InvalidInputError(f"timeout is a number of seconds above 0, not {seconds!r}")
         self.seconds = seconds
         self._who = who
         self._writing: set[asyncio.Future[Any]] = set()
