@@ -81,6 +81,7 @@ def memory_server(
         skynet: Whether the arguments and defaults are those of the Skynet document: five types, five emotions, metadata
             with every memory, the collection `skynet_memories`, and the nearest memories at any distance.
         timeout: Seconds after which a call is an error, unless it asks the user. It may still write what it was given.
+            A function that makes the memory of a user is called in a thread, and its time counts.
         tokens: Verifies the bearer token of an HTTP request, as `StaticTokens` does; its `subject` is the user.
         auth: OAuth settings of the SDK, for tokens that an authorization server issues.
 
@@ -89,7 +90,8 @@ def memory_server(
     """
     owner = owner_of_calls(memory, has_tokens=tokens is not None)
     default = _collection(memory, collection, COLLECTION if skynet else EVERY_COLLECTION)
-    offered = MemoryTools(owner, default, Deadline(timeout, "an MCP client"), skynet)
+    deadline = Deadline(timeout, "an MCP client")
+    offered = MemoryTools(owner, default, deadline, skynet)
     server = LoggingServer(
         name="memory",
         title="Long-term memory",
@@ -102,7 +104,7 @@ def memory_server(
         log_level="WARNING",
         resource_security=_NAMES_ARE_NO_PATHS,
     )
-    MemoryResources(owner).register(server)
+    MemoryResources(owner, deadline).register(server)
     server.offer_logs()
     return server
 
