@@ -32,7 +32,7 @@ from memory_adk.recall import recall, show
 from memory_adk.service import MemoryService, check_service
 from memory_adk.shown import Shown, in_conversation, in_prompt, shown_in
 from memory_core import PUSHED, EmbeddingError, InvalidInputError, MemoryCoreError, RecallOptions, StorageError
-from memory_core.adapting import limits, reason_for_log, with_profile
+from memory_core.adapting import Deadline, LateError, limits, reason_for_log, with_profile
 
 logger = logging.getLogger(__name__)
 
@@ -104,6 +104,7 @@ class MemoryPlugin(BasePlugin):
                 f"recall_seconds must be above 0, not {recall_seconds!r}; recall=False turns it off"
             )
         self._seconds = recall_seconds or limits.RECALL_SECONDS
+        self._deadline = Deadline(self._seconds, "an agent")
         policy = CapturePolicy() if capture is True else capture or None
         self._capture = Capture(policy)
 
@@ -245,7 +246,10 @@ class MemoryPlugin(BasePlugin):
             for event in session.events
             if event.author == "user" and event.invocation_id != turn and event.id in shown
         ]
-        memory = service.memory_of(session.app_name, session.user_id)
+        try:
+            memory = await service.reached(session.app_name, session.user_id, self._deadline)
+        except LateError:  # logged
+            return ""
 
         async def block() -> str:
             found = await recall(memory, query, options, context=options.neighbors, without_events=shown, before=before)

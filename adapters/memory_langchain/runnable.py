@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
 from memory_core import RecallOptions, Summarizer, run_sync
-from memory_core.adapting import on_core
+from memory_core.adapting import Deadline, limits, on_core
 from memory_langchain.recall import DEFAULT_RECALL
 from memory_langchain.scope import AnyMemory, ScopeResolver
 from memory_langchain.turns import Plan, Turn, joined
@@ -165,7 +165,7 @@ class MemoryRunnable(Runnable[Any, Any]):
             run_manager: CallbackManagerForChainRun,  # noqa: ARG001
             config: RunnableConfig,
         ) -> Iterator[Any]:
-            turn = self._turn(joined(pieces), config)
+            turn = run_sync(self._turn, joined(pieces), config)
             turns.append(turn)
             run_sync(turn.load)
             for chunk in self._chain.stream(turn.chain_input(), config, **kwargs):
@@ -192,7 +192,7 @@ class MemoryRunnable(Runnable[Any, Any]):
             run_manager: AsyncCallbackManagerForChainRun,  # noqa: ARG001
             config: RunnableConfig,
         ) -> AsyncIterator[Any]:
-            turn = self._turn(joined([piece async for piece in pieces]), config)
+            turn = await self._turn(joined([piece async for piece in pieces]), config)
             turns.append(turn)
             await on_core(turn.load)
             async for chunk in self._chain.astream(turn.chain_input(), config, **kwargs):
@@ -213,7 +213,7 @@ class MemoryRunnable(Runnable[Any, Any]):
             raise
 
     def _invoke(self, given: Any, config: RunnableConfig, kwargs: dict[str, Any]) -> Any:
-        turn = self._turn(given, config)
+        turn = run_sync(self._turn, given, config)
         run_sync(turn.load)
         try:
             output = self._chain.invoke(turn.chain_input(), config, **kwargs)
@@ -225,7 +225,7 @@ class MemoryRunnable(Runnable[Any, Any]):
         return output
 
     async def _ainvoke(self, given: Any, config: RunnableConfig, kwargs: dict[str, Any]) -> Any:
-        turn = self._turn(given, config)
+        turn = await self._turn(given, config)
         await on_core(turn.load)
         try:
             output = await self._chain.ainvoke(turn.chain_input(), config, **kwargs)
@@ -240,8 +240,8 @@ class MemoryRunnable(Runnable[Any, Any]):
         """Name and id of the run for traces and events; the id applies to this run only."""
         return {"name": config.get("run_name") or self.get_name(), "run_id": config.pop("run_id", None)}
 
-    def _turn(self, given: object, config: RunnableConfig) -> Turn:
-        return Turn(self._plan, self._scopes.resolve(config, needs_session=True), given)
+    async def _turn(self, given: object, config: RunnableConfig) -> Turn:
+        return Turn(self._plan, await self._scopes.resolved(self._plan.deadline, config, needs_session=True), given)
 
 
 def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`)
@@ -261,6 +261,7 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
     user_id: str | None = None,
     session_id: str | None = None,
     agent_id: str | None = None,
+    timeout: float = limits.EXPLICIT_SECONDS,
 ) -> MemoryRunnable:
     """Give a chain a memory: conversation history, recalled memories, and every turn stored (see `MemoryRunnable`).
 
@@ -287,12 +288,15 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
         user_id: Default user for calls that name none; see `memory_langchain.scope`.
         session_id: Default conversation for calls that name none.
         agent_id: Default agent for calls that name none.
+        timeout: How many seconds a turn waits to read its memory, the summarizer included, and to be stored. Then it is
+            an error; what was to be stored still may be, and messages with ids can be sent again.
 
     Raises:
         ScopeError: A default is empty or contradicts the handle; during a call, if user or conversation is missing.
     """
     keys = (input_key, history_key, memories_key, output_key)
-    plan = Plan(*keys, k, history_limit, keep_partial, summarizer, answer, recall)
+    deadline = Deadline(timeout, "a chain")
+    plan = Plan(*keys, k, history_limit, keep_partial, summarizer, answer, recall, deadline)
     return MemoryRunnable(coerce_to_runnable(chain), ScopeResolver(memory, user_id, session_id, agent_id), plan)
 
 

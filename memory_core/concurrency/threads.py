@@ -79,7 +79,7 @@ async def call_in_thread(
     Args:
         what: What the function does, for the error.
         work: The function.
-        refused: Raised if too many such calls are waiting, or no thread can be started.
+        refused: Raised if too many such calls are waiting, no thread can be started, or the function cancels itself.
     """
     done: Future[T] = Future()
     done.set_running_or_notify_cancel()
@@ -88,6 +88,8 @@ async def call_in_thread(
     def run() -> None:
         try:
             result = context.run(work)
+        except asyncio.CancelledError:  # nobody has cancelled who waits for it
+            done.set_exception(refused(f"{what} was cancelled by itself"))
         except BaseException as error:  # noqa: BLE001  (any error belongs to the caller)
             done.set_exception(error)
         else:

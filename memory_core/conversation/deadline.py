@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar, Self, TypeVar
 
+from memory_core.concurrency.threads import call_in_thread
 from memory_core.conversation import limits
 from memory_core.errors import InvalidInputError, MemoryCoreError, StoreUnavailableError, reason_for_log
 
@@ -68,6 +69,10 @@ class Deadline:
     async def write(self, what: str, call: Callable[[], Awaitable[T]]) -> T:
         """`read` for a call that may write: it goes on until it ends or `finish` ends it."""
         return await self._within(what, call, until=None)
+
+    async def ask(self, what: str, function: Callable[[], T]) -> T:
+        """`read` for a blocking function of the application; it is called in a thread, so that nobody else waits."""
+        return await self.read(what, lambda: call_in_thread(what, function))
 
     async def finish(self) -> None:
         """Wait for writes and late calls, at most as long as for one call, and cancel late ones that do not end."""

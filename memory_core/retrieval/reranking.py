@@ -55,7 +55,8 @@ class Reranking:
         if len(texts) < 2:
             return None
         try:
-            return _checked(await answer_within(DEADLINE_SECONDS, lambda: self._reranker.rerank(query, texts)), len(texts))
+            scores = await answer_within(DEADLINE_SECONDS, lambda: self._reranker.rerank(query, texts))
+            return _checked(scores, len(texts))
         except (GeneratorExit, asyncio.CancelledError):  # of the caller
             raise
         except BaseException as error:  # noqa: BLE001  (it may raise anything, and may succeed next time)
