@@ -11,6 +11,7 @@ from memory_core import (
     BoundMemory,
     ClosedError,
     EmbeddingError,
+    MemoryCoreError,
     Recalled,
     RecallOptions,
     SharedMemory,
@@ -206,6 +207,11 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
             raise
         except (StorageError, EmbeddingError):  # it is logged once that the store does not answer
             return NOTHING
+        except MemoryCoreError:
+            raise
+        except Exception as error:  # noqa: BLE001  (a store or a function of the options may raise anything)
+            logger.error("a run goes on without its memory: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
+            return NOTHING
 
     async def _keep(self, scope: CallScope, thread: Sequence[BaseMessage], shown: Thread) -> None:
         try:
@@ -218,7 +224,9 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
             raise
         except LateError:  # logged, and it goes on
             return
-        except StorageError as error:
+        except Exception as error:
+            if isinstance(error, MemoryCoreError) and not isinstance(error, StorageError):
+                raise  # of the application, such as an owner that is not named
             logger.error("a turn of conversation %s is not stored: %s", scope.session, reason_for_log(error))  # noqa: TRY400
 
     async def _answers(self) -> None:

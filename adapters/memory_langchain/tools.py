@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from memory_core import Json, SharedMemory, StorageError, run_sync
+from memory_core import Json, MemoryCoreError, SharedMemory, StorageError, run_sync
 from memory_core.adapting import (
     FORGET_MEMORY,
     MEMORY_PIN,
@@ -16,6 +17,7 @@ from memory_core.adapting import (
     Tool,
     ToolContext,
     limits,
+    reason_for_log,
 )
 from memory_langchain.scope import AnyMemory, ScopeResolver
 
@@ -24,6 +26,8 @@ try:
     from langchain_core.tools import StructuredTool, ToolException
 except ImportError as error:
     raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_TOOLS: Final = (STORE_MEMORY, SEARCH_MEMORIES, UPDATE_MEMORY, FORGET_MEMORY, MEMORY_PIN)
 """Default tools of an agent."""
@@ -71,6 +75,11 @@ def _structured(tool: Tool, scopes: ScopeResolver, deadline: Deadline) -> Struct
             result = await deadline.write(tool.name, lambda: tool(context, arguments))
         except StorageError as error:
             raise ToolException(f"{tool.name} failed: {error}") from error
+        except MemoryCoreError:  # of the application, such as an owner that is not named
+            raise
+        except Exception as error:
+            logger.error("%s failed: %s", tool.name, reason_for_log(error))  # noqa: TRY400  (a traceback quotes)
+            raise ToolException(f"{tool.name} failed: the memory had an internal error") from error
         if result.status == "error":
             raise ToolException(result.text)  # LangChain reports it to the model
         return result.text, result.data

@@ -18,6 +18,7 @@ from typing import Any, Final
 from memory_core import AsyncMemoryBank, BoundMemory, Memory, MemoryCoreError
 from memory_core.adapting import reason_for_log
 from memory_spade.memory.deadline import DEFAULT_SECONDS, Deadline, checked_seconds
+from memory_spade.memory.exceptions import MemoryTimeoutError
 
 logger = logging.getLogger(__name__)
 
@@ -104,6 +105,8 @@ class BankProvider(BaseLLMProvider):
             if new:
                 await self._deadline.write("adding steps to a bank", add)
             return await self._deadline.read("reading a bank", bank.prompt_block)
+        except MemoryTimeoutError:  # logged
+            return ""
         except MemoryCoreError as error:
             logger.error("an agent goes on without its bank: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
             return ""

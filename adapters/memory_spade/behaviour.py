@@ -23,6 +23,7 @@ from memory_spade.conversation import (
     is_of_room,
     session_of_message,
 )
+from memory_spade.memory.exceptions import MemoryTimeoutError
 from memory_spade.memory.messages import keep
 from memory_spade.mixin import MemoryMixin
 from memory_spade.recalling import recalled
@@ -145,6 +146,8 @@ class MemoryBehaviour(CyclicBehaviour):
                     await memory.add(draft)
 
             await agent.home.deadline.write("remembering a message", store)
+        except MemoryTimeoutError:  # logged, and it goes on
+            return
         except MemoryCoreError as error:
             reason = reason_for_log(error)  # without the traceback, whose messages may quote
             logger.log(agent.home.deadline.level, "an agent goes on without remembering a message: %s", reason)

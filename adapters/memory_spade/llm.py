@@ -277,6 +277,8 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
         notes = home.notes(peer) if agent.inject_memories else None
         if notes is not None:
             noted = await home.deadline.read("reading notes", lambda: notes.aget_information(session, last=MAX_NOTES))
+    except MemoryTimeoutError:  # logged
+        pass
     except MemoryCoreError as error:
         reason = reason_for_log(error)  # without the traceback, whose messages may quote
         logger.log(home.deadline.level, "an agent answers without its notes: %s", reason)

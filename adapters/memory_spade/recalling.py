@@ -9,6 +9,7 @@ from dataclasses import replace
 from memory_core import Recalled, RecallOptions
 from memory_core.adapting import NOTHING, AgentMemory, Asked, block_for, reason_for_log, with_profile
 from memory_spade.memory.deadline import Deadline
+from memory_spade.memory.exceptions import MemoryTimeoutError
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +37,8 @@ async def recalled(
 
     try:
         return await deadline.read("recalling memories", recall)
+    except MemoryTimeoutError:  # logged
+        return NOTHING
     except Exception as error:  # noqa: BLE001  (a function of the application may raise anything)
         reason = reason_for_log(error)  # without the traceback, whose messages may quote
         logger.log(deadline.level, "an agent answers without its memory: %s", reason)
