@@ -45,8 +45,8 @@ _CLOSING: Final = "\n</summary>"
 class ModelSummarizer:
     """A `Summarizer` that uses a chat model.
 
-    The model is called synchronously in a thread of its own, which no other call needs if it hangs. Its call is tagged so that the output does not appear in the message
-    stream of a graph.
+    The model is called synchronously in a thread of its own, so that one that hangs takes none from others. Its call is
+    tagged so that the output does not appear in the message stream of a graph.
 
     Args:
         model: A chat model, or a chain that takes a list of messages.

@@ -93,10 +93,10 @@ GOING_ON: Final = (callers.AdkPlugin, callers.AdkTool, callers.Agent, callers.To
 """Who hears of no fault: it costs them their memory alone."""
 REMEMBERING: Final = (callers.AdkPlugin, callers.Agent)
 """Whose next turn stores what an earlier one could not."""
-TWICE: Final = (callers.Xaibo,)
-"""Who has no key for what is said, so that a repetition is another memory."""
-CALLS: Final[Mapping[type[Any], int]] = {callers.Agent: 2, callers.AdkTool: 3}
-"""Who calls the memory several times in a turn."""
+TWICE: Final = (callers.Xaibo, callers.AdkPlugin)
+"""Who has no key for what is said, or says it in another turn, so that a repetition is another memory."""
+CALLS: Final[Mapping[type[Any], int]] = {callers.AdkPlugin: 2, callers.AdkTool: 3, callers.Agent: 2}
+"""How often a turn calls the memory, if it is not once."""
 
 
 def faulty(party: str, kind: str) -> Fault:
@@ -218,7 +218,7 @@ async def test_what_is_said(
         fault.mend()
 
         async def is_said() -> bool:
-            await ann.say(NEXT if isinstance(ann, REMEMBERING) else SAID)
+            await ann.say(NEXT if isinstance(ann, REMEMBERING) and kind != "rubbish" else SAID)
             return await is_stored(world, ANN, SAID)
 
         await until(is_said)
@@ -245,7 +245,12 @@ async def asked(party: str, who: type[Asking], fault: Fault, file: Path, caplog:
         await world.handle(ANN).add_many(KNOWN)
         await world.handle(TOM).add(TEA)
         ann, tom = who(world, ANN, BRIEF), who(world, TOM, PATIENT)
-        assert KNOWN[0] in await ann.ask("Where do bees sleep in winter?")  # it is open, and has answered
+
+        async def is_answered() -> bool:
+            return KNOWN[0] in await ann.ask("Where do bees sleep in winter?")
+
+        await until(is_answered)
+        caplog.clear()
         fault.kind = kind
         asking = asyncio.create_task(ann.ask("Where do bees sleep?"))
         await asyncio.to_thread(fault.is_met.wait)
@@ -254,10 +259,6 @@ async def asked(party: str, who: type[Asking], fault: Fault, file: Path, caplog:
         await released(asking, ann)
         insist_on_one_log_record(caplog, ann)
         fault.mend()
-
-        async def is_answered() -> bool:
-            return KNOWN[0] in await ann.ask("Where do bees sleep in winter?")
-
         await until(is_answered)
 
 
@@ -317,4 +318,8 @@ async def test_summaries_that_hang_take_no_thread_from_others(tmp_path: Path) ->
         assert all(isinstance(turn, StoreUnavailableError) for turn in turns)
         await on_core(asyncio.to_thread, str)  # what the memory itself does in threads goes on
         fault.mend()
-        assert await chain.ainvoke("four", configs[0]) == "fine"
+
+        async def is_answered() -> bool:
+            return bool(await chain.ainvoke("four", configs[0]) == "fine")
+
+        await until(is_answered)
