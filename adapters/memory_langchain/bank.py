@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from memory_core import AsyncMemoryBank, BoundMemory, ClosedError, Memory, StorageError, run_sync
+from memory_core import AsyncMemoryBank, BoundMemory, ClosedError, Memory, MemoryCoreError, StorageError, run_sync
 from memory_core.adapting import Deadline, limits, reason_for_log
 from memory_langchain.scope import ScopeResolver
 from memory_langchain.turns import with_memories
@@ -147,7 +147,9 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             return await call
         except ClosedError:
             raise
-        except StorageError as error:
+        except Exception as error:
+            if isinstance(error, MemoryCoreError) and not isinstance(error, StorageError):
+                raise  # of the application, such as an owner that is not named
             logger.error("an agent goes on without its bank: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
             return None
 

@@ -268,7 +268,6 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
     ```python
     prompt = ChatPromptTemplate([("system", "{memories}"), ("placeholder", "{history}"), ("human", "{question}")])
     chain = with_memory(prompt | model, memory, input_key="question", history_key="history", memories_key="memories")
-    chain.invoke({"question": "Which tea?"}, {"configurable": {"user_id": "ann", "session_id": "monday"}})
     ```
 
     Args:
@@ -282,21 +281,18 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
         recall: Recall options: budget, conditions, mode and so on.
         history_limit: Show only this many of the newest messages; by default all.
         summarizer: Summarizes the messages beyond the limit, such as `ModelSummarizer(model)`, at the start of a turn.
-        answer: Makes the text or messages to store of an output of your own, such as `json.dumps` for a dict that is
-            the answer. A pydantic object is stored as its JSON.
+        answer: Makes the text or messages to store of an output of your own, such as `json.dumps` of a dict.
         keep_partial: Store the streamed part of an answer that was never completed.
         user_id: Default user for calls that name none; see `memory_langchain.scope`.
         session_id: Default conversation for calls that name none.
         agent_id: Default agent for calls that name none.
-        timeout: How many seconds a turn waits to read its memory, the summarizer included, and to be stored. Then it is
-            an error; what was to be stored still may be, and messages with ids can be sent again.
+        timeout: Seconds to read what a turn needs, or to store it, before it is an error; it may still be stored.
 
     Raises:
         ScopeError: A default is empty or contradicts the handle; during a call, if user or conversation is missing.
     """
     keys = (input_key, history_key, memories_key, output_key)
-    deadline = Deadline(timeout, "a chain")
-    plan = Plan(*keys, k, history_limit, keep_partial, summarizer, answer, recall, deadline)
+    plan = Plan(*keys, k, history_limit, keep_partial, summarizer, answer, recall, Deadline(timeout, "a chain"))
     return MemoryRunnable(coerce_to_runnable(chain), ScopeResolver(memory, user_id, session_id, agent_id), plan)
 
 

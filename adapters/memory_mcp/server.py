@@ -81,7 +81,6 @@ def memory_server(
         skynet: Whether the arguments and defaults are those of the Skynet document: five types, five emotions, metadata
             with every memory, the collection `skynet_memories`, and the nearest memories at any distance.
         timeout: Seconds after which a call is an error, unless it asks the user. It may still write what it was given.
-            A function that makes the memory of a user is called in a thread, and its time counts.
         tokens: Verifies the bearer token of an HTTP request, as `StaticTokens` does; its `subject` is the user.
         auth: OAuth settings of the SDK, for tokens that an authorization server issues.
 
@@ -91,14 +90,13 @@ def memory_server(
     owner = owner_of_calls(memory, has_tokens=tokens is not None)
     default = _collection(memory, collection, COLLECTION if skynet else EVERY_COLLECTION)
     deadline = Deadline(timeout, "an MCP client")
-    offered = MemoryTools(owner, default, deadline, skynet)
     server = LoggingServer(
         name="memory",
         title="Long-term memory",
         description="Stores what an agent learns and finds it again, in this conversation and in later ones.",
         instructions=_INSTRUCTIONS[tools],
         version=__version__,
-        tools=offered.all(writable=_writable(memory), only=_OFFERED[tools]),
+        tools=MemoryTools(owner, default, deadline, skynet).all(writable=_writable(memory), only=_OFFERED[tools]),
         token_verifier=tokens,
         auth=None if tokens is None else auth or _without_oauth(),
         log_level="WARNING",

@@ -8,21 +8,25 @@ from typing import Any, Protocol, cast
 
 from google.adk.runners import Runner
 from google.adk.tools.base_toolset import BaseToolset
+from google.adk.tools.function_tool import FunctionTool
 from langchain.agents import create_agent
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 from mcp import Client
 from mcp.server.auth.middleware.auth_context import auth_context_var
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.mcpserver import MCPServer
+from mcp.shared.exceptions import MCPError
 from spade.message import Message
 
-from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
+from memory_adk import BankPlugin, MemoryPlugin, MemoryService, MemoryToolset
+from memory_adk.sharing import Spaces
 from memory_adk.testing import ScriptedLlm, ask, prompt
 from memory_core import BoundMemory, Draft, Memory, StoreUnavailableError
 from memory_core.adapting import SEARCH_MEMORIES
 from memory_langchain import (
+    BankMiddleware,
     MemoryChatMessageHistory,
     MemoryMiddleware,
     MemoryRetriever,
@@ -130,7 +134,8 @@ class AdkService:
     """ADK's memory service, called outside of a runner."""
 
     def __init__(self, world: World, user: str, seconds: float) -> None:
-        self._user, shared = user, {} if world.owners is None else world.spaces
+        self._user = user
+        shared: Spaces | Callable[[str, str], Spaces] = {} if world.owners is None else world.spaces
         self.service = MemoryService(world.memory, shared=shared, timeout=seconds)
 
     async def say(self, text: str) -> None:
@@ -176,6 +181,18 @@ class AdkTool(AdkService):
         return prompt(model.requests[-1]).removeprefix(question)
 
 
+class AdkBank:
+    """A runner whose tool calls are steps of a bank."""
+
+    def __init__(self, world: World, user: str, seconds: float) -> None:
+        self._user, self._bank = user, BankPlugin(world.handle(user), timeout=seconds)
+
+    async def say(self, text: str) -> None:
+        model = ScriptedLlm(script=[("note", {"text": text}), "fine"])
+        runner = runner_of(None, model, FunctionTool(note), plugins=[self._bank])
+        assert await ask(runner, "Note it", user_id=self._user, session_id="s") == "fine"
+
+
 class History:
     """LangChain's history of a conversation, used directly."""
 
@@ -191,8 +208,7 @@ class Chain:
 
     def __init__(self, world: World, user: str, seconds: float) -> None:
         self._config: Any = {"user_id": user}
-        echo = RunnableLambda(lambda given: "\n".join(str(message.text) for message in given[:-1]))
-        self._chain = with_memory(echo, world.for_langchain(user), timeout=seconds)
+        self._chain = with_memory(RunnableLambda(_before_last), world.for_langchain(user), timeout=seconds)
         self._sessions = 0
 
     async def say(self, text: str) -> None:
@@ -205,6 +221,16 @@ class Chain:
     async def _said(self, text: str, session: str) -> object:
         config: Any = {"configurable": {**self._config, "session_id": session}}
         return await self._chain.ainvoke([HumanMessage(text, id=f"{session} {text}")], config)
+
+
+def note(text: str) -> str:
+    """Note a text."""
+    return "noted"
+
+
+def _before_last(given: list[BaseMessage]) -> str:
+    """What a prompt shows before the question."""
+    return "\n".join(str(message.text) for message in given[:-1])
 
 
 class Agent:
@@ -222,11 +248,26 @@ class Agent:
     async def ask(self, question: str) -> str:
         self._threads += 1
         await self._said(question, f"asked {self._threads}")
-        return "\n".join(str(message.text) for message in self._model.prompts[-1][:-1])
+        return _before_last(self._model.prompts[-1])
 
     async def _said(self, text: str, thread: str) -> None:
         config = {"configurable": {"thread_id": thread, "user_id": self._user}}
         state = await self._agent.ainvoke({"messages": [HumanMessage(text, id=f"{thread} {text}")]}, config)
+        assert state["messages"][-1].text == "fine"
+
+
+class AgentBank:
+    """An agent of LangGraph whose tool calls are steps of a bank."""
+
+    def __init__(self, world: World, user: str, seconds: float) -> None:
+        self._bank = BankMiddleware(world.handle(user), timeout=seconds)
+
+    async def say(self, text: str) -> None:
+        call = {"type": "tool_call", "id": "1", "name": "note", "args": {"text": text}}
+        model = ScriptedChatModel(script=[AIMessage("", tool_calls=[call]), "fine"])
+        agent: Any = create_agent(model, tools=[note], middleware=[self._bank])
+        config = {"configurable": {"thread_id": "s"}}
+        state = await agent.ainvoke({"messages": [HumanMessage("Note it")]}, config)
         assert state["messages"][-1].text == "fine"
 
 
@@ -289,25 +330,34 @@ class Mcp:
         return await self._answer("memory_search", {"query": question})
 
     async def _answer(self, tool: str, arguments: dict[str, Any]) -> str:
-        access = access_of(self._user)
-        assert access is not None
-        auth_context_var.set(AuthenticatedUser(access))
+        self._sign_in()
         async with Client(self._server) as client:
             result = await client.call_tool(tool, arguments)
         if result.is_error:
             raise StoreUnavailableError(str(result.content))
         return str(result.structured_content)
 
+    def _sign_in(self) -> None:
+        access = access_of(self._user)
+        assert access is not None
+        auth_context_var.set(AuthenticatedUser(access))
+
 
 class McpPrompt(Mcp):
     """A client that reads the prompt, for which no tool is called."""
 
     async def ask(self, question: str) -> str:
-        access = access_of(self._user)
-        assert access is not None
-        auth_context_var.set(AuthenticatedUser(access))
+        self._sign_in()
         async with Client(self._server) as client:
-            return str((await client.get_prompt("what_is_known", {"topic": question})).messages)
+            try:
+                answer = str((await client.get_prompt("what_is_known", {"topic": question})).messages)
+            except MCPError as failure:  # the client would put it into groups
+                answer, error = "", StoreUnavailableError(str(failure))
+            else:
+                error = None
+        if error is not None:
+            raise error
+        return answer
 
 
 class Spade:

@@ -11,7 +11,7 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
-from pydantic import SkipValidation
+from pydantic import PrivateAttr, SkipValidation
 
 from memory_adk import AdkModel
 from memory_adk.testing import ScriptedLlm
@@ -32,7 +32,7 @@ def of_langchain(fault: Fault) -> ChatModel:
 
 def of_adk(fault: Fault) -> ChatModel:
     """A model of ADK."""
-    model = _Llm(script=())
+    model = _Llm(script=[])
     model._fault = fault
     return AdkModel(model)
 
@@ -76,7 +76,7 @@ class _Chat(ScriptedChatModel):
 
 
 class _Llm(ScriptedLlm):
-    _fault: Fault
+    _fault: Fault = PrivateAttr()
 
     async def generate_content_async(
         self,
