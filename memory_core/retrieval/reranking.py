@@ -56,15 +56,17 @@ class Reranking:
             return None
         try:
             scores = await answer_within(DEADLINE_SECONDS, lambda: self._reranker.rerank(query, texts))
-            return _checked(scores, len(texts))
+            checked = _checked(scores, len(texts))
         except (GeneratorExit, asyncio.CancelledError):  # of the caller
             raise
         except BaseException as error:  # noqa: BLE001  (it may raise anything, and may succeed next time)
             self._note(reason_for_log(error))
             return None
+        self._has_failed = False
+        return checked
 
     def _note(self, reason: str) -> None:
-        """Log the first failure; a reranker that is down would otherwise fill the log, one line a search."""
+        """Log the first failure of several; a reranker that is down would otherwise fill the log, one line a search."""
         if not self._has_failed:
             self._has_failed = True
             name = type(self._reranker).__name__
