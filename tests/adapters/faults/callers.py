@@ -348,16 +348,13 @@ class McpPrompt(Mcp):
 
     async def ask(self, question: str) -> str:
         self._sign_in()
+        failures: list[MCPError] = []  # the client would put one that leaves it into groups
         async with Client(self._server) as client:
             try:
-                answer = str((await client.get_prompt("what_is_known", {"topic": question})).messages)
-            except MCPError as failure:  # the client would put it into groups
-                answer, error = "", StoreUnavailableError(str(failure))
-            else:
-                error = None
-        if error is not None:
-            raise error
-        return answer
+                return str((await client.get_prompt("what_is_known", {"topic": question})).messages)
+            except MCPError as failure:
+                failures.append(failure)
+        raise StoreUnavailableError(str(failures))
 
 
 class Spade:
