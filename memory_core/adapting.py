@@ -17,6 +17,7 @@ from memory_core.capture.taking_back import bring_back, is_taken_back, take_back
 from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import turn_drafts
 from memory_core.concurrency.loop import core_loop, on_core
+from memory_core.concurrency.threads import call_in_thread
 from memory_core.conversation import limits
 from memory_core.conversation.access import Access
 from memory_core.conversation.before_prompt import before_prompt
@@ -151,6 +152,7 @@ __all__ = [
     "block_for",
     "block_of_turn",
     "bring_back",
+    "call_in_thread",
     "check_key",
     "check_seconds",
     "check_unit",

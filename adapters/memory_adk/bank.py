@@ -17,8 +17,8 @@ from collections import OrderedDict
 from typing import Any, Final
 
 from memory_adk.recall import show
-from memory_core import AsyncMemoryBank, BoundMemory, Memory, MemoryCoreError
-from memory_core.adapting import owned_by, reason_for_log
+from memory_core import AsyncMemoryBank, BoundMemory, Memory
+from memory_core.adapting import Deadline, LateError, limits, owned_by, reason_for_log
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +37,7 @@ class BankPlugin(BasePlugin):
             long as the process.
         max_entries: See `MemoryBank`.
         compression_threshold: See `MemoryBank`.
+        timeout: How many seconds a run waits for one call of its bank; then it goes on without.
         name: Name of the plugin in ADK.
     """
 
@@ -46,11 +47,13 @@ class BankPlugin(BasePlugin):
         *,
         max_entries: int = 6,
         compression_threshold: int = 6,
+        timeout: float = limits.CALL_SECONDS,
         name: str = "memory_bank",
     ) -> None:
         super().__init__(name)
         self._own = Memory(":memory:", embedder=None) if memory is None else None
         self._memory = memory
+        self._deadline = Deadline(timeout, "a bank")
         self._limits = (max_entries, compression_threshold)
         self._banks: OrderedDict[tuple[str, str, str], AsyncMemoryBank] = OrderedDict()
 
@@ -87,8 +90,11 @@ class BankPlugin(BasePlugin):
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
         """Add the last steps to the prompt."""
         try:
-            show(llm_request, await self.bank(callback_context).prompt_block())
-        except MemoryCoreError as error:
+            bank = self.bank(callback_context)
+            show(llm_request, await self._deadline.read("reading a bank", bank.prompt_block))
+        except LateError:  # logged
+            return
+        except Exception as error:  # noqa: BLE001  (ADK would end the run)
             logger.error("a request goes without its bank: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
 
     async def close(self) -> None:
@@ -100,8 +106,15 @@ class BankPlugin(BasePlugin):
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext, result: str, *, failed: bool
     ) -> None:
         try:
-            await self.bank(context).add_step(tool.name, _written(arguments), result, failed=failed)
-        except MemoryCoreError as error:
+            bank, command = self.bank(context), _written(arguments)
+
+            async def add() -> None:
+                await bank.add_step(tool.name, command, result, failed=failed)
+
+            await self._deadline.write("adding a step to a bank", add)
+        except LateError:  # logged, and it goes on
+            return
+        except Exception as error:  # noqa: BLE001  (ADK would end the run)
             logger.error("a step is not in its bank: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
 
 

@@ -34,7 +34,16 @@ from memory_adk.recall import in_context, show, shows
 from memory_adk.service import MemoryService, check_service
 from memory_adk.shown import Shown, in_conversation, in_prompt, shown_in
 from memory_core import PUSHED, EmbeddingError, MemoryCoreError, RecallOptions, StorageError
-from memory_core.adapting import Asked, block_of_turn, check_seconds, limits, reason_for_log, those
+from memory_core.adapting import (
+    Asked,
+    Deadline,
+    LateError,
+    block_of_turn,
+    check_seconds,
+    limits,
+    reason_for_log,
+    those,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -107,6 +116,7 @@ class MemoryPlugin(BasePlugin):
         self._turns: dict[str, _Turn] = {}
         given = limits.RECALL_SECONDS if recall_seconds is None else recall_seconds
         self._seconds = check_seconds("recall_seconds", given)
+        self._deadline = Deadline(self._seconds, "an agent")
         policy = CapturePolicy() if capture is True else capture or None
         self._capture = Capture(policy)
         self._reads_uploads = policy is not None and policy.read_uploads
@@ -252,7 +262,11 @@ class MemoryPlugin(BasePlugin):
 
     async def _recall(self, service: MemoryService, session: Session, asked: Asked) -> str:
         """Return the profile and the block of memories for this turn; empty if there is nothing, or not in time."""
-        memory = in_context(service.memory_of(session.app_name, session.user_id), self._options)
+        try:
+            reached = await service.reached(session.app_name, session.user_id, self._deadline)
+        except LateError:  # logged
+            return ""
+        memory = in_context(reached, self._options)
         try:
             found = await service.access.run(lambda: block_of_turn(memory, asked, self._options), seconds=self._seconds)
         except (StorageError, EmbeddingError):  # it is logged once that the store does not answer

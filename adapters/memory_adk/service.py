@@ -41,7 +41,7 @@ from memory_core import (
     SharedMemory,
     Where,
 )
-from memory_core.adapting import Access, Writes, owned_by, remember_drafts, settled
+from memory_core.adapting import Access, Deadline, Writes, limits, owned_by, remember_drafts, settled
 
 MAX_RESULTS: Final = 10
 MAX_UNSETTLED: Final = 10_000
@@ -74,6 +74,9 @@ class MemoryService(BaseMemoryService):
             label (see `SharedMemory`), or a function that returns those of an app and a user. It is asked at every
             call, and no tool has an argument for it.
         writable: Labels of the spaces that tools may store in, change and delete from, where they are granted.
+        timeout: How many seconds a call may take, also one of the tools; a search does not count the opening of the
+            memory and the loading of its model. Then it raises `StoreUnavailableError`; what it was to write still may
+            be written, and events can be added again.
         owns_memory: Whether `close` also closes a given `Memory`; a file that the service opened is always closed.
     """
 
@@ -90,6 +93,7 @@ class MemoryService(BaseMemoryService):
         event_ids: bool = False,
         shared: Spaces | Callable[[str, str], Spaces] = NOTHING,
         writable: Collection[str] = (),
+        timeout: float = limits.EXPLICIT_SECONDS,
         owns_memory: bool = False,
     ) -> None:
         if isinstance(memory, BoundMemory) and app_name not in (None, memory.scope.app):
@@ -110,8 +114,10 @@ class MemoryService(BaseMemoryService):
         self._sharing.check(self._somebody())
         self._unsettled: dict[Scope, BoundMemory] = {}
         """Owners whose records may be waiting for vectors."""
-        self.access = Access(self._answers)
+        self.access = Access(self._answers, timeout)
         """Searches through this leave a store alone that does not answer."""
+        self.deadline = Deadline(timeout, "an agent")
+        """What all other calls go through."""
 
     def handle(self, app_name: str, user_id: str) -> BoundMemory:
         """Return the handle of one user, for code that needs more than ADK's five methods.
@@ -130,6 +136,12 @@ class MemoryService(BaseMemoryService):
             ScopeError: As for `handle`, or a space is of another `Memory`.
         """
         return self._sharing.memory_of(self.handle(app_name, user_id))
+
+    async def reached(
+        self, app_name: str, user_id: str, deadline: Deadline | None = None
+    ) -> BoundMemory | SharedMemory:
+        """`memory_of` in time, by default that of the service, and without blocking anybody else."""
+        return await self._sharing.reached(self.handle(app_name, user_id), deadline or self.deadline)
 
     async def add_session_to_memory(self, session: Session) -> None:
         """Remember the messages of a session; turns that a rewind has undone are taken back.
@@ -163,10 +175,16 @@ class MemoryService(BaseMemoryService):
             MemoryCoreError: The owner or the metadata is invalid, or the store failed; nothing was added.
         """
         handle = self.handle(app_name, user_id)
+        metadata = custom_metadata or {}
+        await self.deadline.write("adding events", lambda: self._add(handle, events, session_id, metadata))
+
+    async def _add(
+        self, handle: BoundMemory, events: Sequence[Event], session_id: str | None, metadata: Mapping[str, object]
+    ) -> None:
         live, rewinds = resolve_rewinds(events)
         for rewind in rewinds:
             await take_back_undone(handle, rewind, events, session_id)
-        drafts = await self.drafts(handle, live, session_id, custom_metadata or {})
+        drafts = await self.drafts(handle, live, session_id, metadata)
         await self.store(handle, drafts)
 
     async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
@@ -220,7 +238,8 @@ class MemoryService(BaseMemoryService):
         """
         handle = self.handle(app_name, user_id)
         metadata, now = custom_metadata or {}, handle.memory.clock()
-        await put(handle, [entry_draft(entry, metadata, now) for entry in checked_entries(memories)])
+        drafts = [entry_draft(entry, metadata, now) for entry in checked_entries(memories)]
+        await self.deadline.write("adding memories", lambda: put(handle, drafts))
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Find memories by words and meaning, best first.
@@ -236,7 +255,7 @@ class MemoryService(BaseMemoryService):
         Raises:
             MemoryCoreError: The owner is invalid, or the store failed.
         """
-        memory = self.memory_of(app_name, user_id)
+        memory = await self.reached(app_name, user_id)
         shown = in_conversation.get().events
         found = await self.access.run(lambda: find(memory, query, self._recall, without_events=shown))
         label = memory.label_of if isinstance(memory, SharedMemory) else _own
@@ -261,14 +280,19 @@ class MemoryService(BaseMemoryService):
         Raises:
             ScopeError: The memory is in a space that is shared for reading only.
         """
-        memory = self.memory_of(app_name, user_id)
-        if memory_id and memory_id.strip():
+        if memory_id is None or not memory_id.strip():
+            self.handle(app_name, user_id)
+            return
+        memory, of_event = await self.reached(app_name, user_id), Where(data={EVENT_ID: memory_id}, states=ANY_STATE)
+
+        async def delete() -> None:
             try:
                 await memory.delete(memory_id)
             except RecordNotFoundError:
                 if self._event_ids:
-                    of_event = Where(data={EVENT_ID: memory_id}, states=ANY_STATE)
                     await self.handle(app_name, user_id).delete_where(of_event)
+
+        await self.deadline.write("deleting a memory", delete)
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> int:
         """Delete all memories of a session permanently. Returns the number of deleted memories.
@@ -280,11 +304,14 @@ class MemoryService(BaseMemoryService):
             raise InvalidInputError(
                 f"session_id must not be empty (got {session_id!r}); clear_user forgets all sessions"
             )
-        return await self.handle(app_name, user_id).delete_where(Where(session=session_id, states=ANY_STATE))
+        return await self._delete(self.handle(app_name, user_id), Where(session=session_id, states=ANY_STATE))
 
     async def clear_user(self, *, app_name: str, user_id: str) -> int:
         """Delete all memories of a user permanently. Returns the number of deleted memories."""
-        return await self.handle(app_name, user_id).delete_where(Where(states=ANY_STATE))
+        return await self._delete(self.handle(app_name, user_id), Where(states=ANY_STATE))
+
+    async def _delete(self, handle: BoundMemory, where: Where) -> int:
+        return await self.deadline.write("deleting memories", lambda: handle.delete_where(where))
 
     async def settled(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109  (the error says how many are left)
         """Return when everything that this service has stored is found by meaning. It is found by its words at once.

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from memory_core import BoundMemory, InvalidInputError, SharedMemory
+from memory_core.adapting import Deadline
 
 Spaces = Mapping[str, BoundMemory]
 """Handles by label, as `SharedMemory` takes them."""
@@ -31,6 +32,12 @@ class Sharing:
         """Raise what is wrong with spaces that are granted to everybody."""
         if not callable(self.spaces) and (self.spaces or self.writable):
             SharedMemory(own, self.spaces, writable=self.writable)
+
+    async def reached(self, own: BoundMemory, deadline: Deadline) -> BoundMemory | SharedMemory:
+        """`memory_of` in time and without blocking anybody else, also if a function grants the spaces."""
+        if not callable(self.spaces):
+            return self.memory_of(own)
+        return await deadline.ask("asking what is shared", lambda: self.memory_of(own))
 
     def memory_of(self, own: BoundMemory) -> BoundMemory | SharedMemory:
         """The memory of a user together with the spaces that are granted now.

@@ -35,9 +35,11 @@ from memory_core.adapting import (
     PRIVATE,
     AgentMemory,
     Arguments,
+    Deadline,
     Tool,
     ToolContext,
     ToolResult,
+    limits,
     owned_by,
     reason_for_log,
 )
@@ -71,6 +73,7 @@ class MemoryTool(BaseTool):
         self._service = service
         self._chosen = memory_of
         self._tool = tool
+        self._briefly = Deadline(limits.RECALL_SECONDS, "an agent")
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         return types.FunctionDeclaration(
@@ -80,8 +83,11 @@ class MemoryTool(BaseTool):
     async def process_llm_request(self, *, tool_context: AdkToolContext, llm_request: LlmRequest) -> None:
         """Add the tool to a request, with the choice between the spaces that this user may write to."""
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
+        if not self._tool.stores:
+            return
         try:
-            offered = self._tool.offered_for(self._memory_of(self._serving(tool_context), tool_context))
+            memory = await self._memory_of(self._serving(tool_context), tool_context, self._briefly)
+            offered = self._tool.offered_for(memory)
         except Exception as error:  # noqa: BLE001  (the application's function of grants may raise anything)
             logger.warning("%s is offered without shared spaces: %s", self.name, reason_for_log(error))
             return
@@ -97,7 +103,7 @@ class MemoryTool(BaseTool):
                 conversation_of(tool_context.get_invocation_context())
             )  # each tool call has its own context
             service = self._serving(tool_context)
-            caller = self._caller(service, tool_context)
+            caller = await self._caller(service, tool_context)
             result = await service.access.run(lambda: self._tool.handler(caller, Arguments(args)))
         except MemoryCoreError as error:
             return self._failed(str(error))
@@ -115,8 +121,8 @@ class MemoryTool(BaseTool):
             raise ScopeError("this runner has no MemoryService; pass one to MemoryToolset(service) or to the Runner")
         return service
 
-    def _caller(self, service: MemoryService, context: AdkToolContext) -> ToolContext:
-        memory = self._memory_of(service, context)
+    async def _caller(self, service: MemoryService, context: AdkToolContext) -> ToolContext:
+        memory = await self._memory_of(service, context, service.deadline)
         return ToolContext(
             memory=memory,
             agent=context.agent_name,
@@ -125,11 +131,13 @@ class MemoryTool(BaseTool):
             clock=memory.memory.clock,
         )
 
-    def _memory_of(self, service: MemoryService, context: AdkToolContext) -> BoundMemory | SharedMemory:
-        app, user = context.session.app_name, context.user_id
-        if self._chosen is None:
-            return service.memory_of(app, user)
-        memory = self._chosen(app, user, context.agent_name)
+    async def _memory_of(
+        self, service: MemoryService, context: AdkToolContext, deadline: Deadline
+    ) -> BoundMemory | SharedMemory:
+        app, user, chosen = context.session.app_name, context.user_id, self._chosen
+        if chosen is None:
+            return await service.reached(app, user, deadline)
+        memory = await deadline.ask("choosing a memory", lambda: chosen(app, user, context.agent_name))
         if isinstance(memory, SharedMemory):
             owned_by(memory.own, user)  # raises if it is somebody else's
             return memory

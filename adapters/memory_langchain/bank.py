@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from memory_core import AsyncMemoryBank, BoundMemory, Memory, run_sync
+from memory_core import AsyncMemoryBank, BoundMemory, ClosedError, Memory, MemoryCoreError, StorageError, run_sync
+from memory_core.adapting import Deadline, limits, reason_for_log
 from memory_langchain.scope import ScopeResolver
 from memory_langchain.turns import with_memories
 
@@ -23,6 +25,9 @@ except ImportError as error:
 if TYPE_CHECKING:
     from langchain.agents.middleware.types import ToolCallRequest
     from langgraph.prebuilt import ToolRuntime
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 MAX_BANKS: Final = 1_000
 """Most banks kept in memory; an evicted bank is loaded again when its thread continues."""
@@ -40,6 +45,7 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         max_entries: See `MemoryBank`.
         compression_threshold: See `MemoryBank`.
         user_id: Default user for runs that name none; see `memory_langchain.scope`.
+        timeout: How many seconds a run waits for one call of its bank; then it goes on without.
 
     Raises:
         ScopeError: The default contradicts the handle; during a run, if the user or the thread is missing.
@@ -52,8 +58,10 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         max_entries: int = 6,
         compression_threshold: int = 6,
         user_id: str | None = None,
+        timeout: float = limits.CALL_SECONDS,
     ) -> None:
         super().__init__()
+        self._deadline = Deadline(timeout, "a bank")
         if memory is None:
             memory, user_id = Memory(":memory:", embedder=None), user_id or _NOBODY
         self._scopes = ScopeResolver(memory, user_id=user_id)
@@ -108,21 +116,42 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Show the model the last steps."""
-        return handler(_filled(request, run_sync(self.bank(request.runtime.context).prompt_block)))
+        return handler(_filled(request, run_sync(self._block, request.runtime.context)))
 
     @override
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """As `wrap_model_call`."""
-        return await handler(_filled(request, await self.bank(request.runtime.context).prompt_block()))
+        return await handler(_filled(request, await self._block(request.runtime.context)))
 
     async def _add(self, request: ToolCallRequest, result: str, *, failed: bool) -> None:
         call = request.tool_call
         command = json.dumps(call["args"], ensure_ascii=False, default=repr)
         runtime = cast("ToolRuntime[Any, Any] | None", request.runtime)  # pyright: ignore[reportUnknownMemberType]  # untyped in LangGraph
         bank = self.bank(None if runtime is None else runtime.context)
-        await bank.add_step(call["name"], command, result, thinking=_thinking(request.state), failed=failed)
+        thinking = _thinking(request.state)
+
+        async def add() -> None:
+            await bank.add_step(call["name"], command, result, thinking=thinking, failed=failed)
+
+        await self._reached(self._deadline.write("adding a step to a bank", add))
+
+    async def _block(self, context: object) -> str:
+        bank = self.bank(context)
+        return await self._reached(self._deadline.read("reading a bank", bank.prompt_block)) or ""
+
+    async def _reached(self, call: Awaitable[T]) -> T | None:
+        """The result of a call of the bank; `None` if it fails, which costs the run its bank."""
+        try:
+            return await call
+        except ClosedError:
+            raise
+        except Exception as error:
+            if isinstance(error, MemoryCoreError) and not isinstance(error, StorageError):
+                raise  # of the application, such as an owner that is not named
+            logger.error("an agent goes on without its bank: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
+            return None
 
 
 def _thinking(state: Any) -> str:  # a mapping with messages, or a custom state

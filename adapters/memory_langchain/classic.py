@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from memory_core import BoundMemory, Memory, RecallOptions, Summarizer, run_sync
-from memory_core.adapting import TURN
+from memory_core.adapting import TURN, Deadline, limits
 from memory_langchain.history import MemoryChatMessageHistory
 from memory_langchain.scope import CallScope, ScopeResolver
 from memory_langchain.turns import Plan, Turn
@@ -60,6 +60,8 @@ class ConversationMemory(BaseMemory):
     """Show only this many of the newest messages; by default all."""
     summarizer: SkipValidation[Summarizer | None] = Field(default=None, exclude=True, repr=False)
     """Summarizes the messages beyond the limit, for example `ModelSummarizer(model)`."""
+    timeout: float = limits.EXPLICIT_SECONDS
+    """How many seconds a call may take before it is an error, the summarizer included."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -113,7 +115,13 @@ class ConversationMemory(BaseMemory):
         return ScopeResolver(self.memory, self.user_id, self.session_id, self.agent_id).resolve(needs_session=True)
 
     def _history(self) -> MemoryChatMessageHistory:
-        return MemoryChatMessageHistory(self.memory, self.session_id, user_id=self.user_id, agent_id=self.agent_id)
+        return MemoryChatMessageHistory(
+            self.memory,
+            self.session_id,
+            user_id=self.user_id,
+            agent_id=self.agent_id,
+            timeout=self.timeout,
+        )
 
     def _plan(self) -> Plan:
         return Plan(
@@ -126,6 +134,7 @@ class ConversationMemory(BaseMemory):
             keep_partial=False,
             summarizer=self.summarizer,
             recall=self.recall,
+            deadline=Deadline(self.timeout, "a chain"),
         )
 
     def _turn(self, inputs: dict[str, Any]) -> Turn:

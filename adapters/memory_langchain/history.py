@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Where, run_sync
 from memory_core.adapting import (
+    Deadline,
     Thread,
     Visible,
     append,
@@ -18,6 +19,7 @@ from memory_core.adapting import (
     is_taken_back,
     keep,
     known_messages,
+    limits,
     on_core,
     said,
     threaded,
@@ -86,6 +88,8 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
         session_id: The conversation.
         user_id: The user; must match the user of a bound handle.
         agent_id: The agent in the conversation, stored as the author of the model's messages.
+        timeout: How many seconds a call may take. Then it raises `StoreUnavailableError`, and what it was to add or to
+            remove still may be; messages with ids can be added again.
 
     Raises:
         ScopeError: The user or the session is missing or empty, or contradicts the handle.
@@ -98,18 +102,21 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
         *,
         user_id: str | None = None,
         agent_id: str | None = None,
+        timeout: float = limits.EXPLICIT_SECONDS,
     ) -> None:
         super().__init__()
+        self._deadline = Deadline(timeout, "a conversation")
         self._scope = ScopeResolver(memory, user_id, session_id, agent_id).resolve(needs_session=True)
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # a property, as the base class documents
         """All messages, oldest first; a new list at every access."""
-        return [to_message(record) for record in run_sync(read, self._scope)]
+        return run_sync(self.aget_messages)
 
     async def aget_messages(self) -> list[BaseMessage]:
         """All messages, oldest first."""
-        return [to_message(record) for record in await read(self._scope)]
+        records = await self._deadline.read("reading a conversation", lambda: read(self._scope))
+        return [to_message(record) for record in records]
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Add messages in order: all of them or, on an error, none. What they remove is removed before.
@@ -118,19 +125,20 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
             TypeError: One of them is not a message that can be read back.
             MemoryCoreError: The memory could not be written.
         """
-        run_sync(write, self._scope, list(messages))
+        run_sync(self.aadd_messages, messages)
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
         """As `add_messages`."""
-        await on_core(write, self._scope, list(messages))
+        given = list(messages)
+        await self._deadline.write("adding messages", lambda: on_core(write, self._scope, given))
 
     def clear(self) -> None:
         """Delete the messages of this conversation and their summaries; memories that tools stored during it remain."""
-        run_sync(clear, self._scope)
+        run_sync(self.aclear)
 
     async def aclear(self) -> None:
         """As `clear`."""
-        await on_core(clear, self._scope)
+        await self._deadline.write("clearing a conversation", lambda: on_core(clear, self._scope))
 
 
 async def read(scope: CallScope, last: int | None = None, *, after: str | None = None) -> list[MemoryRecord]:

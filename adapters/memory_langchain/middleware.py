@@ -11,6 +11,7 @@ from memory_core import (
     BoundMemory,
     ClosedError,
     EmbeddingError,
+    MemoryCoreError,
     Recalled,
     RecallOptions,
     SharedMemory,
@@ -26,7 +27,6 @@ from memory_core.adapting import (
     LateError,
     Thread,
     Tool,
-    check_seconds,
     digest,
     limits,
     on_core,
@@ -45,7 +45,8 @@ try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
     from langchain.agents.middleware.types import PrivateStateAttr
     from langchain_core.messages import BaseMessage, HumanMessage
-    from langchain_core.runnables import ensure_config
+    from langchain_core.runnables import RunnableConfig, ensure_config
+    from langchain_core.tools import BaseTool
     from langgraph.channels import UntrackedValue
     from typing_extensions import override
 except ImportError as error:
@@ -99,8 +100,9 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         user_id: Default user for runs that name none; see `memory_langchain.scope`.
         agent_id: Default agent for runs that name none.
         timeout: How many seconds a run waits for one call of its memory, opening the memory and loading its model not
-            counted. A memory that hangs or fails costs the run its memory, which is logged, and nothing else; what was
-            to be stored is stored when the memory answers again, or with the next run of the thread.
+            counted. A memory, or a function that makes it, that hangs or fails costs the run its memory, which is
+            logged, and nothing else; what was to be stored is stored when the memory answers again, or with the next
+            run of the thread.
 
     Raises:
         ScopeError: A default is empty or contradicts the handle; during a run, if user or conversation is missing.
@@ -120,7 +122,7 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         timeout: float = limits.CALL_SECONDS,
     ) -> None:
         super().__init__()
-        self._deadline = Deadline(check_seconds("timeout", timeout), "an agent")
+        self._deadline = Deadline(timeout, "an agent")
         self._access = Access(self._answers)
         self._asked: BoundMemory | None = None
         """The memory that was asked last, whose store is asked again after it failed."""
@@ -132,14 +134,16 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         self._captures = capture
         self._recall = recall
         self._tools = tools
-        self.tools = memory_tools(memory, tools=tools, user_id=user_id, agent_id=agent_id)
+        self.tools = memory_tools(memory, tools=tools, user_id=user_id, agent_id=agent_id, timeout=timeout)
 
     @override
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Store the question, recall, and call the model."""
-        scope = self._scope(request.runtime)
+        scope = run_sync(self._named, ensure_config(), request.runtime)
+        if scope is None:
+            return handler(request)
         recalled = run_sync(self._enter, scope, request, asks=self._asks())
         return handler(self._filled(self._offered(request, scope), recalled))
 
@@ -148,7 +152,9 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """As `wrap_model_call`."""
-        scope = self._scope(request.runtime)
+        scope = await self._named(ensure_config(), request.runtime)
+        if scope is None:
+            return await handler(request)
         recalled = await on_core(self._enter, scope, request, asks=self._asks())
         return await handler(self._filled(self._offered(request, scope), recalled))
 
@@ -160,19 +166,28 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
     @override
     def after_agent(self, state: ThreadState, runtime: Runtime[Any]) -> None:
         """Store the turn; what the thread lacks since the run began, the run has trimmed."""
-        if self._asks():
+        if self._asks() and (scope := run_sync(self._named, ensure_config(), runtime)) is not None:
             thread, shown = state["messages"], replace(_shown(state), is_over=True)
-            run_sync(self._keep, self._scope(runtime), thread, shown)
+            run_sync(self._keep, scope, thread, shown)
 
     @override
     async def aafter_agent(self, state: ThreadState, runtime: Runtime[Any]) -> None:
         """As `after_agent`."""
-        if self._asks():
+        if self._asks() and (scope := await self._named(ensure_config(), runtime)) is not None:
             thread, shown = state["messages"], replace(_shown(state), is_over=True)
-            await on_core(self._keep, self._scope(runtime), thread, shown)
+            await on_core(self._keep, scope, thread, shown)
 
-    def _scope(self, runtime: Runtime[Any]) -> CallScope:
-        return self._scopes.resolve(ensure_config(), context=runtime.context, needs_session=self._captures)
+    async def _named(self, config: RunnableConfig, runtime: Runtime[Any]) -> CallScope | None:
+        """Whose memory a run has; `None` if a function makes it and does not do so, which costs the run its memory."""
+        try:
+            return await self._scopes.resolved(
+                self._deadline, config, context=runtime.context, needs_session=self._captures
+            )
+        except LateError:  # logged
+            return None
+        except StorageError as error:
+            logger.error("a run goes on without its memory: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
+            return None
 
     def _asks(self) -> bool:
         """Whether the questions of this run are stored."""
@@ -193,6 +208,11 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
             raise
         except (StorageError, EmbeddingError):  # it is logged once that the store does not answer
             return NOTHING
+        except MemoryCoreError:
+            raise
+        except Exception as error:  # noqa: BLE001  (a store or a function of the options may raise anything)
+            logger.error("a run goes on without its memory: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
+            return NOTHING
 
     async def _keep(self, scope: CallScope, thread: Sequence[BaseMessage], shown: Thread) -> None:
         try:
@@ -205,7 +225,9 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
             raise
         except LateError:  # logged, and it goes on
             return
-        except StorageError as error:
+        except Exception as error:
+            if isinstance(error, MemoryCoreError) and not isinstance(error, StorageError):
+                raise  # of the application, such as an owner that is not named
             logger.error("a turn of conversation %s is not stored: %s", scope.session, reason_for_log(error))  # noqa: TRY400
 
     async def _answers(self) -> None:
@@ -217,10 +239,11 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         """The request with tools that offer the spaces of this call, if each call has its own."""
         if self._scopes.handle is not None or not isinstance(scope.reach, SharedMemory):
             return request
-        offered = {
-            id(mine): tool for mine, tool in zip(self.tools, memory_tools(scope.reach, tools=self._tools), strict=True)
-        }
+        offered = {id(mine): tool for mine, tool in zip(self.tools, self._tools_of(scope.reach), strict=True)}
         return request.override(tools=[offered.get(id(tool), tool) for tool in request.tools])
+
+    def _tools_of(self, reach: SharedMemory) -> Sequence[BaseTool]:
+        return memory_tools(reach, tools=self._tools, timeout=self._deadline.seconds)
 
     def _filled(self, request: ModelRequest[Any], recalled: Recalled) -> ModelRequest[Any]:
         if not recalled:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from memory_core import RecallOptions, run_sync
-from memory_core.adapting import TURN, on_core
+from memory_core.adapting import TURN, Deadline, limits, on_core
 from memory_langchain.history import capture
 from memory_langchain.messages import spoken, to_messages
 from memory_langchain.recall import recall_for
@@ -22,7 +22,7 @@ MESSAGES: Final = "messages"
 """Key of the messages in `MessagesState`."""
 
 
-def recall_node(
+def recall_node(  # noqa: PLR0913  (one optional keyword per setting)
     memory: AnyMemory,
     *,
     messages_key: str = MESSAGES,
@@ -31,6 +31,7 @@ def recall_node(
     recall: RecallOptions = TURN,
     user_id: str | None = None,
     agent_id: str | None = None,
+    timeout: float = limits.EXPLICIT_SECONDS,
 ) -> Runnable[Any, dict[str, str]]:
     """A node that recalls memories for the last question and writes them into the state, as text.
 
@@ -51,14 +52,16 @@ def recall_node(
         recall: Recall options: budget, conditions, mode and so on.
         user_id: Default user for runs that name none; see `memory_langchain.scope`.
         agent_id: Default agent for runs that name none.
+        timeout: How many seconds the node waits for its memory, before it is an error.
 
     Raises:
         ScopeError: A default is empty or contradicts the handle; during a run, if no user is named.
     """
-    scopes = ScopeResolver(memory, user_id=user_id, agent_id=agent_id)
+    scopes, deadline = ScopeResolver(memory, user_id=user_id, agent_id=agent_id), Deadline(timeout, "a graph")
 
     async def recalled(state: object, config: RunnableConfig) -> dict[str, str]:
-        found = await recall_for(scopes.resolve(config), _messages(state, messages_key), recall, k=k)
+        scope, messages = await scopes.resolved(deadline, config), _messages(state, messages_key)
+        found = await deadline.read("recalling", lambda: recall_for(scope, messages, recall, k=k))
         return {memories_key: found.text}
 
     return _node(recalled, "recall")
@@ -70,6 +73,7 @@ def remember_node(
     messages_key: str = MESSAGES,
     user_id: str | None = None,
     agent_id: str | None = None,
+    timeout: float = limits.EXPLICIT_SECONDS,
 ) -> Runnable[Any, dict[str, str]]:
     """A node that stores the last turn: the latest questions and the answers to them, without tool calls.
 
@@ -81,15 +85,16 @@ def remember_node(
         messages_key: Key of the messages in the state.
         user_id: Default user.
         agent_id: Default agent, the author of the model's messages.
+        timeout: As in `recall_node`; what was to be stored still may be, and may be stored again.
 
     Raises:
         ScopeError: As `recall_node`, and during a run if no conversation is named.
     """
-    scopes = ScopeResolver(memory, user_id=user_id, agent_id=agent_id)
+    scopes, deadline = ScopeResolver(memory, user_id=user_id, agent_id=agent_id), Deadline(timeout, "a graph")
 
     async def remembered(state: object, config: RunnableConfig) -> dict[str, str]:
-        messages = _messages(state, messages_key)
-        await capture(scopes.resolve(config, needs_session=True), spoken(messages), thread=messages)
+        scope, messages = await scopes.resolved(deadline, config, needs_session=True), _messages(state, messages_key)
+        await deadline.write("remembering", lambda: capture(scope, spoken(messages), thread=messages))
         return {}
 
     return _node(remembered, "remember")

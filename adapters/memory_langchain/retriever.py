@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from memory_core import BoundMemory, Hit, Memory, RecallOptions, SharedMemory, run_sync
-from memory_core.adapting import recall_with
+from memory_core.adapting import Deadline, limits, recall_with
 from memory_langchain.messages import MESSAGE_KIND
 from memory_langchain.scope import CallScope, ScopeResolver, Sharing
 
@@ -54,6 +54,8 @@ class MemoryRetriever(BaseRetriever):
     once, and bare questions similar to the query are left out. Of a budget, only `limit` applies; it overrides `k`."""
     user_id: str | None = None
     """Default user for calls that name none."""
+    timeout: float = Field(default=limits.EXPLICIT_SECONDS, gt=0)
+    """How many seconds a call may take before it is an error."""
 
     @override
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
@@ -78,7 +80,7 @@ class MemoryRetriever(BaseRetriever):
         called: RunnableConfig | None = None,
         k: int | None = None,
     ) -> list[Document]:
-        return run_sync(self._search, query, self._scope(called), k)
+        return run_sync(self._retrieved, query, called or ensure_config(), k)
 
     @override
     async def _aget_relevant_documents(
@@ -89,7 +91,12 @@ class MemoryRetriever(BaseRetriever):
         called: RunnableConfig | None = None,
         k: int | None = None,
     ) -> list[Document]:
-        return await self._search(query, self._scope(called), k)
+        return await self._retrieved(query, called or ensure_config(), k)
+
+    async def _retrieved(self, query: str, config: RunnableConfig, k: int | None) -> list[Document]:
+        deadline = Deadline(self.timeout, "a retriever")
+        scope = await ScopeResolver(self.memory, self.user_id).resolved(deadline, config)
+        return await deadline.read("retrieving documents", lambda: self._search(query, scope, k))
 
     async def _search(self, query: str, scope: CallScope, k: int | None) -> list[Document]:
         memory = scope.reach
@@ -110,9 +117,6 @@ class MemoryRetriever(BaseRetriever):
         if not isinstance(memory, SharedMemory):
             return [to_document(hit) for hit in hits]
         return [to_document(hit, space=memory.space_of(hit.record)) for hit in hits]
-
-    def _scope(self, config: RunnableConfig | None) -> CallScope:
-        return ScopeResolver(self.memory, self.user_id).resolve(ensure_config() if config is None else config)
 
 
 def to_document(hit: Hit, *, space: str | None = None) -> Document:

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
 from memory_core import RecallOptions, Summarizer, run_sync
-from memory_core.adapting import TURN, on_core
+from memory_core.adapting import TURN, Deadline, limits, on_core
 from memory_langchain.scope import AnyMemory, ScopeResolver
 from memory_langchain.turns import Plan, Turn, joined
 
@@ -164,7 +164,7 @@ class MemoryRunnable(Runnable[Any, Any]):
             run_manager: CallbackManagerForChainRun,  # noqa: ARG001
             config: RunnableConfig,
         ) -> Iterator[Any]:
-            turn = self._turn(joined(pieces), config)
+            turn = run_sync(self._turn, joined(pieces), config)
             turns.append(turn)
             run_sync(turn.load)
             for chunk in self._chain.stream(turn.chain_input(), config, **kwargs):
@@ -191,7 +191,7 @@ class MemoryRunnable(Runnable[Any, Any]):
             run_manager: AsyncCallbackManagerForChainRun,  # noqa: ARG001
             config: RunnableConfig,
         ) -> AsyncIterator[Any]:
-            turn = self._turn(joined([piece async for piece in pieces]), config)
+            turn = await self._turn(joined([piece async for piece in pieces]), config)
             turns.append(turn)
             await on_core(turn.load)
             async for chunk in self._chain.astream(turn.chain_input(), config, **kwargs):
@@ -212,7 +212,7 @@ class MemoryRunnable(Runnable[Any, Any]):
             raise
 
     def _invoke(self, given: Any, config: RunnableConfig, kwargs: dict[str, Any]) -> Any:
-        turn = self._turn(given, config)
+        turn = run_sync(self._turn, given, config)
         run_sync(turn.load)
         try:
             output = self._chain.invoke(turn.chain_input(), config, **kwargs)
@@ -224,7 +224,7 @@ class MemoryRunnable(Runnable[Any, Any]):
         return output
 
     async def _ainvoke(self, given: Any, config: RunnableConfig, kwargs: dict[str, Any]) -> Any:
-        turn = self._turn(given, config)
+        turn = await self._turn(given, config)
         await on_core(turn.load)
         try:
             output = await self._chain.ainvoke(turn.chain_input(), config, **kwargs)
@@ -239,8 +239,8 @@ class MemoryRunnable(Runnable[Any, Any]):
         """Name and id of the run for traces and events; the id applies to this run only."""
         return {"name": config.get("run_name") or self.get_name(), "run_id": config.pop("run_id", None)}
 
-    def _turn(self, given: object, config: RunnableConfig) -> Turn:
-        return Turn(self._plan, self._scopes.resolve(config, needs_session=True), given)
+    async def _turn(self, given: object, config: RunnableConfig) -> Turn:
+        return Turn(self._plan, await self._scopes.resolved(self._plan.deadline, config, needs_session=True), given)
 
 
 def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`)
@@ -260,13 +260,13 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
     user_id: str | None = None,
     session_id: str | None = None,
     agent_id: str | None = None,
+    timeout: float = limits.EXPLICIT_SECONDS,
 ) -> MemoryRunnable:
     """Give a chain a memory: conversation history, recalled memories, and every turn stored (see `MemoryRunnable`).
 
     ```python
     prompt = ChatPromptTemplate([("system", "{memories}"), ("placeholder", "{history}"), ("human", "{question}")])
     chain = with_memory(prompt | model, memory, input_key="question", history_key="history", memories_key="memories")
-    chain.invoke({"question": "Which tea?"}, {"configurable": {"user_id": "ann", "session_id": "monday"}})
     ```
 
     Args:
@@ -280,18 +280,18 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
         recall: Recall options: budget, conditions, mode and so on.
         history_limit: Show only this many of the newest messages; by default all.
         summarizer: Summarizes the messages beyond the limit, such as `ModelSummarizer(model)`, at the start of a turn.
-        answer: Makes the text or messages to store of an output of your own, such as `json.dumps` for a dict that is
-            the answer. A pydantic object is stored as its JSON.
+        answer: Makes the text or messages to store of an output of your own, such as `json.dumps` of a dict.
         keep_partial: Store the streamed part of an answer that was never completed.
         user_id: Default user for calls that name none; see `memory_langchain.scope`.
         session_id: Default conversation for calls that name none.
         agent_id: Default agent for calls that name none.
+        timeout: Seconds to read what a turn needs, or to store it, before it is an error; it may still be stored.
 
     Raises:
         ScopeError: A default is empty or contradicts the handle; during a call, if user or conversation is missing.
     """
     keys = (input_key, history_key, memories_key, output_key)
-    plan = Plan(*keys, k, history_limit, keep_partial, summarizer, answer, recall)
+    plan = Plan(*keys, k, history_limit, keep_partial, summarizer, answer, recall, Deadline(timeout, "a chain"))
     return MemoryRunnable(coerce_to_runnable(chain), ScopeResolver(memory, user_id, session_id, agent_id), plan)
 
 

@@ -27,10 +27,19 @@ import sys
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, cast
 
-from memory_core import BoundMemory, InvalidInputError, Memory, ScopeError, SharedMemory
-from memory_core.adapting import owned_by
+from memory_core import (
+    BoundMemory,
+    InvalidInputError,
+    Memory,
+    MemoryCoreError,
+    ScopeError,
+    SharedMemory,
+    StoreUnavailableError,
+)
+from memory_core.adapting import Deadline, owned_by
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -54,6 +63,10 @@ _AUTHENTICATED_ID: Final = "langgraph_auth_user_id"
 """Key of that user's name; it is all that some versions pass on to scheduled runs. Empty without authentication."""
 
 _ABSENT: Final = object()
+
+
+class NoMemoryError(StoreUnavailableError, InvalidInputError):
+    """The function that makes the memory of a call has failed, or has made something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +161,20 @@ class ScopeResolver:
         own.bind(session=session, agent=agent)  # raises if they contradict the handle
         return CallScope(own, own.scope.user or "", session, agent, reach)
 
+    async def resolved(
+        self,
+        deadline: Deadline,
+        config: RunnableConfig | None = None,
+        *,
+        context: object = None,
+        needs_session: bool = False,
+    ) -> CallScope:
+        """`resolve`, in time and without blocking anybody else, also if a function makes the memory."""
+        resolve = partial(self.resolve, config, context=context, needs_session=needs_session)
+        if self.handle is not None:
+            return resolve()
+        return await deadline.ask("asking for the memory of a call", resolve)
+
     def _is_of_server_without_users(self, configurable: Mapping[str, object]) -> bool:
         """Whether the empty user of a run is the server's, and the developer has named one."""
         is_empty = all(configurable.get(name) == "" for name in USER_KEYS)
@@ -174,12 +201,17 @@ class ScopeResolver:
         return owned_by(self.handle, user) if self.handle is not None else self._made(user, context)
 
     def _made(self, user: str, context: object) -> BoundMemory | SharedMemory:
-        made: object = cast("Callable[[str, object], object]", self.memory)(user, context)
+        try:
+            made: object = cast("Callable[[str, object], object]", self.memory)(user, context)
+        except MemoryCoreError:
+            raise
+        except Exception as error:
+            raise NoMemoryError("the function that makes the memory of a call has failed") from error
         if isinstance(made, SharedMemory):
             owned_by(made.own, user)
             return made
         if not isinstance(made, BoundMemory):
-            raise InvalidInputError(f"the function must return a handle or a SharedMemory, but it made {made!r:.80}")
+            raise NoMemoryError(f"the function must return a handle or a SharedMemory, but it made {made!r:.80}")
         return owned_by(made, user)
 
     @staticmethod

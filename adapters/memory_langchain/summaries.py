@@ -8,13 +8,12 @@ written again.
 
 from __future__ import annotations
 
-import asyncio
 import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_core import Draft, InvalidInputError, Link, MemoryRecord, Summarizer, SupersededError, Where
-from memory_core.adapting import every_record
+from memory_core.adapting import call_in_thread, every_record
 from memory_langchain.history import from_question, read
 from memory_langchain.messages import SUMMARY_DATA, SUMMARY_KIND, searchable_text, to_message, to_messages
 from memory_langchain.scope import CallScope
@@ -46,8 +45,8 @@ _CLOSING: Final = "\n</summary>"
 class ModelSummarizer:
     """A `Summarizer` that uses a chat model.
 
-    The model is called synchronously in a thread. Its call is tagged so that the output does not appear in the message
-    stream of a graph.
+    The model is called synchronously in a thread of its own, so that one that hangs takes none from others. Its call is
+    tagged so that the output does not appear in the message stream of a graph.
 
     Args:
         model: A chat model, or a chain that takes a list of messages.
@@ -61,7 +60,7 @@ class ModelSummarizer:
     async def summarize(self, texts: Sequence[str]) -> str:
         """Summarize texts, given in order, as one text."""
         prompt = [SystemMessage(self._instructions), HumanMessage("\n".join(texts))]
-        answer = await asyncio.to_thread(self._model.invoke, prompt)
+        answer = await call_in_thread("summarizing a conversation", lambda: self._model.invoke(prompt))
         return "\n".join(str(message.text) for message in to_messages(answer, role=AIMessage)).strip()
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from memory_core import Json, SharedMemory, run_sync
+from memory_core import Json, MemoryCoreError, SharedMemory, StorageError, run_sync
 from memory_core.adapting import (
     FORGET_MEMORY,
     MEMORY_PIN,
     SEARCH_MEMORIES,
     STORE_MEMORY,
     UPDATE_MEMORY,
+    Deadline,
     Tool,
     ToolContext,
-    ToolResult,
+    limits,
+    reason_for_log,
 )
 from memory_langchain.scope import AnyMemory, ScopeResolver
 
@@ -23,6 +26,8 @@ try:
     from langchain_core.tools import StructuredTool, ToolException
 except ImportError as error:
     raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_TOOLS: Final = (STORE_MEMORY, SEARCH_MEMORIES, UPDATE_MEMORY, FORGET_MEMORY, MEMORY_PIN)
 """Default tools of an agent."""
@@ -35,6 +40,7 @@ def memory_tools(
     user_id: str | None = None,
     session_id: str | None = None,
     agent_id: str | None = None,
+    timeout: float = limits.EXPLICIT_SECONDS,
 ) -> list[StructuredTool]:
     """Create tools with which a model stores, searches, corrects, forgets and pins memories.
 
@@ -50,22 +56,40 @@ def memory_tools(
         user_id: Default user for calls that name none.
         session_id: Default conversation for calls that name none.
         agent_id: Default agent, the author of stored memories, for calls that name none.
+        timeout: How many seconds a call may take; then the model is told so, and what was to be written still may be.
 
     Raises:
         ScopeError: A default is empty or contradicts the handle; during a call, if no user is named.
     """
     scopes = ScopeResolver(memory, user_id, session_id, agent_id)
     offered = [tool.offered_for(memory) for tool in tools] if isinstance(memory, SharedMemory) else tools
-    return [_structured(tool, scopes) for tool in offered]
+    deadline = Deadline(timeout, "an agent")
+    return [_structured(tool, scopes, deadline) for tool in offered]
 
 
-def _structured(tool: Tool, scopes: ScopeResolver) -> StructuredTool:
+def _structured(tool: Tool, scopes: ScopeResolver, deadline: Deadline) -> StructuredTool:
+    async def answered(config: RunnableConfig, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Json]]:
+        try:
+            scope = await scopes.resolved(deadline, config)
+            context = ToolContext(memory=scope.reach, agent=scope.agent, session=scope.session, author=scope.agent)
+            result = await deadline.write(tool.name, lambda: tool(context, arguments))
+        except StorageError as error:
+            raise ToolException(f"{tool.name} failed: {error}") from error
+        except MemoryCoreError:  # of the application, such as an owner that is not named
+            raise
+        except Exception as error:
+            logger.error("%s failed: %s", tool.name, reason_for_log(error))  # noqa: TRY400  (a traceback quotes)
+            raise ToolException(f"{tool.name} failed: the memory had an internal error") from error
+        if result.status == "error":
+            raise ToolException(result.text)  # LangChain reports it to the model
+        return result.text, result.data
+
     # LangChain evaluates the annotations and injects `config`; the model's arguments arrive as keywords.
     def call(config: RunnableConfig, **arguments: Any) -> tuple[str, Mapping[str, Json]]:
-        return _answer(run_sync(tool, _context(scopes, config), arguments))
+        return run_sync(answered, config, arguments)
 
     async def acall(config: RunnableConfig, **arguments: Any) -> tuple[str, Mapping[str, Json]]:
-        return _answer(await tool(_context(scopes, config), arguments))
+        return await answered(config, arguments)
 
     return StructuredTool(
         name=tool.name,
@@ -92,14 +116,3 @@ def _or_null(value: Mapping[str, Any]) -> dict[str, Any]:
     meaning = {name: value[name] for name in ("description",) if name in value}
     kinds = {name: one for name, one in value.items() if name not in meaning}
     return {"anyOf": [kinds, {"type": "null"}], **meaning}
-
-
-def _context(scopes: ScopeResolver, config: RunnableConfig) -> ToolContext:
-    scope = scopes.resolve(config)
-    return ToolContext(memory=scope.reach, agent=scope.agent, session=scope.session, author=scope.agent)
-
-
-def _answer(result: ToolResult) -> tuple[str, Mapping[str, Json]]:
-    if result.status == "error":
-        raise ToolException(result.text)  # LangChain reports it to the model
-    return result.text, result.data

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, cast
 
 from memory_core import ClosedError, MemoryCoreError, MemoryRecord, Recalled, RecallOptions, Summarizer
-from memory_core.adapting import NOTHING, TURN, Asked, block_of_turn, reason_for_log, those
+from memory_core.adapting import NOTHING, TURN, Asked, Deadline, block_of_turn, limits, reason_for_log, those
 from memory_langchain.history import capture, first_sent_again, read_window, write
 from memory_langchain.messages import spoken_text, to_message, to_messages
 from memory_langchain.scope import CallScope
@@ -48,6 +49,7 @@ class Plan:
     summarizer: Summarizer | None = None
     answer: Callable[[Any], object] | None = None
     recall: RecallOptions = TURN
+    deadline: Deadline = field(default_factory=lambda: Deadline(limits.EXPLICIT_SECONDS, "a chain"))
 
     def __post_init__(self) -> None:
         if self.k < 0 or (self.history_limit is not None and self.history_limit < 0):
@@ -122,6 +124,9 @@ class Turn:
 
     async def load(self) -> None:
         """Read the history and recall memories that it does not show."""
+        await self.plan.deadline.write("reading a conversation", self._load)  # a summary is written
+
+    async def _load(self) -> None:
         plan, query = self.plan, "\n".join(filter(None, map(spoken_text, self.question)))
         if plan.wants_history and plan.summarizer is not None and plan.history_limit is not None:
             self.summary, self.history = await read_summarized(self.scope, plan.history_limit, plan.summarizer)
@@ -176,10 +181,8 @@ class Turn:
         self._saved = True
         asked = [message for message in self.question if not isinstance(message, SystemMessage)]
         said = [*asked, *(message for message in answer if not isinstance(message, RemoveMessage))]
-        if _is_conversation(self.question):
-            await capture(self.scope, said, thread=said)
-        else:
-            await write(self.scope, said)
+        store = partial(capture, thread=said) if _is_conversation(self.question) else write
+        await self.plan.deadline.write("remembering a turn", lambda: store(self.scope, said))
 
     async def keep(self, failure: BaseException) -> None:
         """Save the question after a failure or an abandoned stream, and the partial answer if the plan says so.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -19,7 +19,7 @@ try:
 except ImportError as error:
     raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
 
-Selected = Callable[[str | None, Filter], tuple[BoundMemory, Where]]
+Selected = Callable[[str | None, Filter], Awaitable[tuple[BoundMemory, Where]]]
 """The memories of a call, from its collection and its filter."""
 
 
@@ -41,7 +41,7 @@ def asking(tool: Tool, selected: Selected) -> Tool:
         collection: str | None,
         context: Context[Any, Any],
     ) -> Agreement | Elicit[Agreement]:
-        handle, where = selected(collection, filter)
+        handle, where = await selected(collection, filter)
         count = len(await every_record(handle, where)) if where != Where() else 0
         if not count or not can_ask(context):
             return Agreement(delete=False)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final, cast
 
 from memory_core import BoundMemory, InvalidInputError, ScopeError, SharedMemory
-from memory_core.adapting import owned_by
+from memory_core.adapting import call_in_thread, owned_by
 
 try:
     from mcp.server.auth.middleware.auth_context import get_access_token
@@ -25,7 +25,7 @@ Reach = BoundMemory | SharedMemory
 """What a caller reaches: the own memory, perhaps together with spaces that are shared with them."""
 Served = Reach | Callable[[str], Reach]
 """What a server serves: one memory, or the one that the function makes for the user of a token."""
-Owner = Callable[[], Reach]
+Owner = Callable[[], Awaitable[Reach]]
 """Called for each request; returns what the caller reaches."""
 
 MIN_TOKEN_CHARS: Final = 20
@@ -104,18 +104,28 @@ def owner_of_calls(memory: Served, *, has_tokens: bool) -> Owner:
     Raises:
         ScopeError: No user is named; at each call, if the token names no user or a different one.
     """
+
+    async def of_token() -> Reach:
+        return await _reached(memory, _subject())
+
+    async def of_server() -> Reach:
+        return cast("Reach", memory)
+
     if has_tokens:
-        return lambda: _reached(memory, _subject())
+        return of_token
     if not isinstance(memory, BoundMemory | SharedMemory) or own(memory).scope.user is None:
         raise ScopeError(
             "the server has no owner: bind the handle to a user, as in memory.bind(user='ann'), or pass tokens"
         )
-    return lambda: memory
+    return of_server
 
 
-def _reached(memory: Served, user: str) -> Reach:
-    """What a user reaches, in memories that are theirs or shared with them."""
-    reach = memory if isinstance(memory, BoundMemory | SharedMemory) else memory(user)
+async def _reached(memory: Served, user: str) -> Reach:
+    """What a user reaches, in memories that are theirs or shared with them. A function may block only its own call."""
+    if isinstance(memory, BoundMemory | SharedMemory):
+        reach = memory
+    else:
+        reach = await call_in_thread("asking for the memory of a user", lambda: memory(user))
     owner = owned_by(own(reach), user)
     return reach if isinstance(reach, SharedMemory) else owner
 

@@ -90,7 +90,7 @@ async def serve(given: argparse.Namespace) -> None:
             collection=given.collection,
             tools=given.tools,
             skynet=given.skynet,
-            timeout=limits.SERVED_SECONDS if given.timeout is None else given.timeout,
+            timeout=limits.EXPLICIT_SECONDS if given.timeout is None else given.timeout,
             tokens=tokens,
         )
         if given.http is None:

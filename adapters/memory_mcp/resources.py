@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from memory_core import BoundMemory, MemoryCoreError, StorageError
-from memory_core.adapting import remembered_block
-from memory_mcp.owners import Owner, own
+from memory_core.adapting import Deadline, remembered_block
+from memory_mcp.owners import Owner, Reach, own
 from memory_mcp.showing import space_of, stored
 from memory_mcp.values import MAX_QUERY_CHARS, MAX_RESULTS, complaints
 
@@ -44,6 +44,8 @@ class MemoryResources:
     """The resources and the prompt of one server."""
 
     owner: Owner
+    deadline: Deadline
+    """Ends the wait for reads that the memory does not answer."""
 
     def register(self, server: MCPServer) -> None:
         """Register the resources and the prompt with a server."""
@@ -57,14 +59,13 @@ class MemoryResources:
 
     async def collections(self) -> str:
         """The collections with memories, each with the URI of its resource."""
-        names = await _read(own(self.owner()).collections())
+        names = await self._collections()
         return _json([{"name": name, "uri": f"{COLLECTIONS}/{quote(name, safe='')}"} for name in names])
 
     async def collection(self, collection: str) -> str:
         """The newest memories of a collection."""
-        handle = own(self.owner())
-        page = await _read(_narrower(handle, collection).list(limit=MAX_RESULTS))
-        if not page.records and collection not in await _read(handle.collections()):
+        page = await self._read(lambda reach: _narrower(own(reach), collection).list(limit=MAX_RESULTS))
+        if not page.records and collection not in await self._collections():
             raise ResourceNotFoundError(f"there is no collection {collection!r}")
         return _json([stored(record).model_dump(mode="json", exclude_none=True) for record in page.records])
 
@@ -75,29 +76,47 @@ class MemoryResources:
         if not isinstance(ref, ResourceTemplateReference) or argument.name != "collection":
             return None
         typed = argument.value.casefold()
-        names = [name for name in await _read(own(self.owner()).collections()) if name.casefold().startswith(typed)]
+        names = [name for name in await self._collections() if name.casefold().startswith(typed)]
         return Completion(values=names[:_MOST_VALUES], total=len(names), has_more=len(names) > _MOST_VALUES)
 
     async def memory(self, id: str) -> str:  # noqa: A002  (as in the tools)
         """One memory with all of its text."""
-        reach = self.owner()
-        record = await _read(reach.get(id))
-        if record is None:
+
+        async def shown(reach: Reach) -> dict[str, Any] | None:
+            if (record := await reach.get(id)) is None:
+                return None
+            space = space_of(reach, record)
+            return stored(record, whole=True, space=space).model_dump(mode="json", exclude_none=True)
+
+        if (memory := await self._read(shown)) is None:
             raise ResourceNotFoundError(f"there is no memory {id!r}")
-        return _json(
-            stored(record, whole=True, space=space_of(reach, record)).model_dump(mode="json", exclude_none=True)
-        )
+        return _json(memory)
 
     async def what_is_known(
         self,
         topic: str = Field(default="", max_length=MAX_QUERY_CHARS, description="What the conversation will be about"),
     ) -> str:
         """Prime a conversation with what the memory knows, about a topic or of most importance."""
-        handle, nothing = self.owner(), "Nothing is remembered about this yet."
-        if topic.strip():
-            return (await handle.recall(topic)).text or nothing
-        records = (await handle.list(order="importance", limit=20)).records
-        return remembered_block([], [record.text for record in records if record.text]) or nothing
+        return await self._asked(lambda reach: _known(reach, topic)) or "Nothing is remembered about this yet."
+
+    async def _collections(self) -> Sequence[str]:
+        return await self._read(lambda reach: own(reach).collections())
+
+    async def _read(self, work: Callable[[Reach], Awaitable[T]]) -> T:
+        """Read for a resource. Errors of the request become the SDK's `ResourceError`; it hides details of storage
+        errors."""
+        try:
+            return await self._asked(work)
+        except StorageError:
+            raise
+        except MemoryCoreError as cause:
+            raise ResourceError(str(cause)) from cause
+
+    async def _asked(self, work: Callable[[Reach], Awaitable[T]]) -> T:
+        async def asked() -> T:
+            return await work(await self.owner())
+
+        return await self.deadline.read("reading for a client", asked)
 
 
 class _SafePrompt(Prompt):
@@ -123,14 +142,11 @@ def _narrower(handle: BoundMemory, collection: str) -> BoundMemory:
         raise ResourceNotFoundError(str(cause)) from cause
 
 
-async def _read(work: Awaitable[T]) -> T:
-    """Await `work`. Errors of the request become the SDK's `ResourceError`; the SDK hides details of storage errors."""
-    try:
-        return await work
-    except StorageError:
-        raise
-    except MemoryCoreError as cause:
-        raise ResourceError(str(cause)) from cause
+async def _known(reach: Reach, topic: str) -> str:
+    if topic.strip():
+        return (await reach.recall(topic)).text
+    records = (await reach.list(order="importance", limit=20)).records
+    return remembered_block([], [record.text for record in records if record.text])
 
 
 def _json(value: object) -> str:

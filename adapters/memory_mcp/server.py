@@ -61,7 +61,7 @@ def memory_server(
     collection: str | None = None,
     tools: Literal["all", "core", "read"] = "all",
     skynet: bool = False,
-    timeout: float = limits.SERVED_SECONDS,
+    timeout: float = limits.EXPLICIT_SECONDS,
     tokens: TokenVerifier | None = None,
     auth: AuthSettings | None = None,
 ) -> MCPServer:
@@ -89,20 +89,20 @@ def memory_server(
     """
     owner = owner_of_calls(memory, has_tokens=tokens is not None)
     default = _collection(memory, collection, COLLECTION if skynet else EVERY_COLLECTION)
-    offered = MemoryTools(owner, default, Deadline(timeout, "an MCP client"), skynet)
+    deadline = Deadline(timeout, "an MCP client")
     server = LoggingServer(
         name="memory",
         title="Long-term memory",
         description="Stores what an agent learns and finds it again, in this conversation and in later ones.",
         instructions=_INSTRUCTIONS[tools],
         version=__version__,
-        tools=offered.all(writable=_writable(memory), only=_OFFERED[tools]),
+        tools=MemoryTools(owner, default, deadline, skynet).all(writable=_writable(memory), only=_OFFERED[tools]),
         token_verifier=tokens,
         auth=None if tokens is None else auth or _without_oauth(),
         log_level="WARNING",
         resource_security=_NAMES_ARE_NO_PATHS,
     )
-    MemoryResources(owner).register(server)
+    MemoryResources(owner, deadline).register(server)
     server.offer_logs()
     return server
 

@@ -141,7 +141,7 @@ class MemoryTools:
     ) -> Annotated[CallToolResult, RecallAnswer]:
         """Recall what is remembered about a question, or about a message to be answered, from all collections and
         conversations, as one block that is ready to read. Call it before you answer."""
-        recalled = await self.owner().recall(query, max_chars=maxChars)
+        recalled = await (await self.owner()).recall(query, max_chars=maxChars)
         answer = RecallAnswer(block=recalled.text, ids=[record.id for record in recalled.records])
         return _answer(answer, recalled.text or "Nothing is remembered about this.")
 
@@ -156,7 +156,7 @@ class MemoryTools:
             Message(one.content, role=one.role, author=one.name, id=one.id, occurred_at=one.timestamp)
             for one in messages
         ]
-        records = await self.owner().remember(said, session=session)
+        records = await (await self.owner()).remember(said, session=session)
         answer = RememberAnswer(ids=[record.id for record in records], count=len(records))
         return _answer(answer, f"{answer.count} messages are remembered.")
 
@@ -169,7 +169,7 @@ class MemoryTools:
     ) -> Annotated[CallToolResult, StoredMemory]:
         """Store a fact, a preference, a decision or an insight. Be specific and concise, 1 to 3 sentences; do not store
         secrets. Storing under a known id replaces that memory."""
-        (record,) = await store(self._shelf(collection), [Entry(content=content, metadata=metadata, id=id)])
+        (record,) = await store(await self._shelf(collection), [Entry(content=content, metadata=metadata, id=id)])
         memory = stored(record, whole=True)
         return _answer(memory, text_of_stored(memory))
 
@@ -185,7 +185,7 @@ class MemoryTools:
         secrets. Storing under a known id replaces that memory. It is private unless a space is named."""
         if space is None or space == PRIVATE:
             return await self.memory_store(content, metadata, collection, id)
-        reach, entry = self.owner(), Entry(content=content, metadata=metadata, id=id)
+        reach, entry = await self.owner(), Entry(content=content, metadata=metadata, id=id)
         record = await store_in(reach, space, collection or self.collection, entry)
         memory = stored(record, whole=True, space=space)
         return _answer(memory, text_of_stored(memory))
@@ -197,7 +197,7 @@ class MemoryTools:
         collection: Collection | None = None,
     ) -> Annotated[CallToolResult, BatchAnswer]:
         """Store several memories at once: all of them or, on an error, none."""
-        shelved, total = self._shelf(collection), len(memories)
+        shelved, total = await self._shelf(collection), len(memories)
         await context.report_progress(0, total, "computing vectors")
         records = await store(shelved, memories)
         await context.report_progress(total, total, "stored")
@@ -220,7 +220,7 @@ class MemoryTools:
     ) -> Annotated[CallToolResult, SearchAnswer]:
         """Search memories for relevant context. Use natural language; filters combine. Results have a distance: lower
         is more similar."""
-        reach, where = self._reading(collection, filter)
+        reach, where = await self._reading(collection, filter)
         hits = await reach.search(
             query,
             limit=nResults,
@@ -243,7 +243,7 @@ class MemoryTools:
         cursor: Annotated[str | None, Field(max_length=2_000, description="Of the page before")] = None,
     ) -> Annotated[CallToolResult, ListAnswer]:
         """List memories without a query, a page at a time; `since` and `until` of the filter are a window of time."""
-        reach, where = self._reading(collection, filter)
+        reach, where = await self._reading(collection, filter)
         page = await reach.list(where=where, order=order, limit=limit, cursor=cursor)
         memories = [stored(record, space=space_of(reach, record)) for record in page.records]
         answer = ListAnswer(memories=memories, count=len(memories), cursor=page.cursor)
@@ -262,14 +262,14 @@ class MemoryTools:
                 since=milliseconds(one.since),
                 until=None if one.until is None else milliseconds(one.until),
             )
-            for one in await self.owner().history(id)
+            for one in await (await self.owner()).history(id)
         ]
         answer = HistoryAnswer(id=id, versions=versions)
         return _answer(answer, text_of_history(answer))
 
     async def memory_statistics(self) -> Annotated[CallToolResult, StatisticsAnswer]:
         """Count what is remembered: by type and collection, and since when."""
-        handle = own(self.owner())
+        handle = own(await self.owner())
         stats, names = await handle.stats(), await handle.collections()
         answer = StatisticsAnswer(
             memories=stats.records,
@@ -290,7 +290,8 @@ class MemoryTools:
     ) -> Annotated[CallToolResult, StoredMemory]:
         """Correct a memory: change its content, its metadata, or both. For what was true and is no longer there is
         memory_supersede."""
-        memory = self._whole(await change(self.owner(), id, content, metadata))
+        reach = await self.owner()
+        memory = _whole(reach, await change(reach, id, content, metadata))
         return _answer(memory, f"Updated {line_of(memory)}")
 
     async def memory_supersede(
@@ -301,8 +302,9 @@ class MemoryTools:
     ) -> Annotated[CallToolResult, SupersedeAnswer]:
         """Put a new memory in the place of one that is no longer true. Searches find the new one only; the old one
         stays in the history."""
-        record = await supersede(self.owner(), id, content, metadata)
-        answer = SupersedeAnswer.model_validate({**self._whole(record).model_dump(), "supersedes": id})
+        reach = await self.owner()
+        memory = _whole(reach, await supersede(reach, id, content, metadata))
+        answer = SupersedeAnswer.model_validate({**memory.model_dump(), "supersedes": id})
         return _answer(answer, f"Now {line_of(answer)}")
 
     async def memory_pin(
@@ -312,7 +314,7 @@ class MemoryTools:
         pinned: Annotated[bool, Field(description="false: no longer")] = True,
     ) -> Annotated[CallToolResult, PinAnswer]:
         """Let a memory stand in every later prompt, such as a standing wish of the user. For very few."""
-        await pin(self.owner(), id, pinned=pinned)
+        await pin(await self.owner(), id, pinned=pinned)
         said = "It is in every prompt from now on" if pinned else "It is no longer in every prompt"
         return _answer(PinAnswer(id=id, pinned=pinned), f"{said}.")
 
@@ -327,7 +329,7 @@ class MemoryTools:
         """Delete for good all memories that satisfy a filter. The user is asked first; where the client cannot ask,
         call it without `expected`, tell the user how many there are, and call it again with that number."""
         number = None if can_ask(context) else expected  # the user has been asked
-        answer = await forget(self._shelf(collection), conditions(filter), expected=number, agreed=agreed)
+        answer = await forget(await self._shelf(collection), conditions(filter), expected=number, agreed=agreed)
         return _answer(answer, text_of_forgotten(answer))
 
     async def memory_delete(
@@ -336,20 +338,23 @@ class MemoryTools:
     ) -> Annotated[CallToolResult, DeleteAnswer]:
         """Delete a memory for good, for example because somebody asked to be forgotten. Its text is then in no file of
         the memory either, unless the answer says otherwise."""
-        reach = self.owner()
+        reach = await self.owner()
         await reach.delete(id)
         answer = DeleteAnswer(id=id, filesClean=await scrubbed(reach.memory))
         return _answer(answer, text_of_deleted(answer))
 
-    def _shelf(self, collection: str | None) -> BoundMemory:
-        return shelf(own(self.owner()), collection or self.collection)
+    async def _shelf(self, collection: str | None) -> BoundMemory:
+        return shelf(own(await self.owner()), collection or self.collection)
 
-    def _reading(self, collection: str | None, given: Filter | None) -> tuple[Reach, Where]:
+    async def _reading(self, collection: str | None, given: Filter | None) -> tuple[Reach, Where]:
         """What a search or a list reads, and its conditions."""
-        reach, name, where = self.owner(), collection or self.collection, conditions(given)
+        reach, name, where = await self.owner(), collection or self.collection, conditions(given)
         if not isinstance(reach, SharedMemory):
             return shelf(reach, name), where
         return reach, where if name == EVERY_COLLECTION else replace(where, collection=name)
+
+    async def _selected(self, collection: str | None, given: Filter) -> tuple[BoundMemory, Where]:
+        return await self._shelf(collection), conditions(given)
 
     def _tool(
         self,
@@ -361,13 +366,14 @@ class MemoryTools:
     ) -> Tool:
         deadline: Deadline | None = self.deadline
         if function == self.memory_forget:
-            function = asking(function, lambda named, given: (self._shelf(named), conditions(given)))
+            function = asking(function, self._selected)
             deadline = None  # it waits for a person
         function = as_documented(function) if self.skynet else function
         return _tool(function, title, annotations, deadline, spaces=spaces)
 
-    def _whole(self, record: MemoryRecord) -> StoredMemory:
-        return stored(record, whole=True, space=space_of(self.owner(), record))
+
+def _whole(reach: Reach, record: MemoryRecord) -> StoredMemory:
+    return stored(record, whole=True, space=space_of(reach, record))
 
 
 class _SafeTool(Tool):

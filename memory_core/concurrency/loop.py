@@ -24,7 +24,7 @@ from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
 
 from memory_core.concurrency.threads import forget_work_of_parent, in_slices
-from memory_core.errors import ClosedError
+from memory_core.errors import ClosedError, StoreUnavailableError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -111,8 +111,9 @@ class Crossing:
         try:
             return await call.result  # type: ignore[no-any-return]
         except asyncio.CancelledError:
-            if call.result.cancelled():  # otherwise the work itself was cancelled
-                self._core.call_soon_threadsafe(call.cancel)
+            if not is_cancelled():
+                raise StoreUnavailableError("the call was cancelled by the memory, and not by its caller") from None
+            self._core.call_soon_threadsafe(call.cancel)
             raise
 
     def begin(self, home: asyncio.AbstractEventLoop, work: Callable[[], object]) -> None:

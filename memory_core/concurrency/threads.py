@@ -14,16 +14,19 @@ import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
-from memory_core.errors import StoreUnavailableError
+from memory_core.errors import MemoryCoreError, StoreUnavailableError
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 SLICE_SECONDS: Final = 0.003
 """How long work in a thread runs before it yields."""
+MAX_FOREIGN: Final = 100
+"""Most threads of the application's functions."""
 _LONGEST_TURN_SECONDS: Final = 0.1
 """How long that work waits for a turn of the loop, which may have stopped."""
 
@@ -63,6 +66,49 @@ async def in_thread(work: Callable[[], T]) -> T:
     except RuntimeError as error:
         raise StoreUnavailableError(f"the store cannot be used: {error}") from error
     return await asyncio.wrap_future(promise)
+
+
+async def call_in_thread(
+    what: str, work: Callable[[], T], *, refused: type[MemoryCoreError] = StoreUnavailableError
+) -> T:
+    """Call a blocking function of the application in a daemon thread of its own.
+
+    In a pool, some calls that hang would leave no thread to others, such as the resolver of host names, and would
+    keep the process from ending.
+
+    Args:
+        what: What the function does, for the error.
+        work: The function.
+        refused: Raised if too many such calls are waiting, no thread can be started, or the function cancels itself.
+    """
+    done: Future[T] = Future()
+    done.set_running_or_notify_cancel()
+    context = copy_context()
+
+    def run() -> None:
+        try:
+            result = context.run(work)
+        except asyncio.CancelledError:  # nobody has cancelled who waits for it
+            done.set_exception(refused(f"{what} was cancelled by itself"))
+        except BaseException as error:  # noqa: BLE001  (any error belongs to the caller)
+            done.set_exception(error)
+        else:
+            done.set_result(result)
+        finally:
+            with _Foreign.counting:
+                _Foreign.running -= 1
+
+    with _Foreign.counting:
+        if _Foreign.running >= MAX_FOREIGN:
+            raise refused(f"{what} is not begun: {MAX_FOREIGN} such calls are waiting already")
+        _Foreign.running += 1
+    try:
+        threading.Thread(target=run, name="memory-core call", daemon=True).start()
+    except RuntimeError as error:
+        with _Foreign.counting:
+            _Foreign.running -= 1
+        raise refused(f"{what} is not begun: {error}") from error
+    return await asyncio.wrap_future(done)
 
 
 def keep_for_ever(value: object) -> None:
@@ -107,6 +153,14 @@ def forget_work_of_parent() -> None:
     """Reset the counts in a forked child, which has none of its parent's threads."""
     _Slices.brief = _Slices.long = 0
     _Slices.counting = threading.Lock()
+    _Foreign.running, _Foreign.counting = 0, threading.Lock()
+
+
+class _Foreign:
+    """Calls of the application's functions."""
+
+    running = 0
+    counting = threading.Lock()
 
 
 class _Slices:

@@ -10,9 +10,17 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import NoReturn, Self, TypeVar
 
+from memory_core.concurrency.foreign import LateAnswerError, NoAnswerError, answer_within
 from memory_core.concurrency.loop import core_loop
 from memory_core.conversation import limits
-from memory_core.errors import EmbeddingError, ReadOnlyError, StorageError, StoreUnavailableError, reason_for_log
+from memory_core.errors import (
+    EmbeddingError,
+    InvalidInputError,
+    ReadOnlyError,
+    StorageError,
+    StoreUnavailableError,
+    reason_for_log,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -28,10 +36,17 @@ class Access:
 
     Args:
         test: A search that finds nothing; it opens the store and loads the model.
+        seconds: How long a search may take that has no time limit of its own.
+
+    Raises:
+        InvalidInputError: `seconds` is not above 0 (also a `ValueError`).
     """
 
-    def __init__(self, test: Callable[[], Awaitable[object]]) -> None:
+    def __init__(self, test: Callable[[], Awaitable[object]], seconds: float = limits.EXPLICIT_SECONDS) -> None:
+        if not seconds > 0:
+            raise InvalidInputError(f"timeout is a number of seconds above 0, not {seconds!r}")
         self._test = test
+        self._seconds = seconds
         self._lock = threading.Lock()
         """Locked briefly only."""
         self._has_answered = False
@@ -60,10 +75,10 @@ class Access:
 
         Args:
             search: Makes the awaitable of the search.
-            seconds: Time limit, without loading; `None` for the store's own limits.
+            seconds: Time limit, without loading; `None` for the usual one.
 
         Raises:
-            StoreUnavailableError: The store does not answer, or not in time.
+            StoreUnavailableError: The store does not answer, or not in time, or cancelled the search.
             StorageError: The store failed.
             EmbeddingError: The embedder failed.
         """
@@ -72,11 +87,11 @@ class Access:
         if not self._has_answered:
             await self._loaded()
         try:
-            async with asyncio.timeout(seconds):
-                return await search()
-        except TimeoutError as error:
-            self._fail("it was too slow")
-            raise StoreUnavailableError("the memory did not answer in time") from error
+            return await answer_within(seconds or self._seconds, search)
+        except NoAnswerError as error:
+            is_late = isinstance(error, LateAnswerError)
+            self._fail("it was too slow" if is_late else "it cancelled a search")
+            raise StoreUnavailableError(f"the memory did not answer{' in time' if is_late else ''}") from error
         except (StorageError, EmbeddingError) as error:
             if not isinstance(error, ReadOnlyError):  # of a tool that writes; the store does answer
                 self._fail(reason_for_log(error))
@@ -111,12 +126,12 @@ class Access:
             is_running = self._testing is not None and not self._testing.done()
             if not self._is_closed and not is_running and time.monotonic() >= self._next_test:
                 self._next_test = time.monotonic() + limits.RETRY_SECONDS
-                self._testing = core_loop().submit(self._tested(self._limit if self._has_answered else None))
+                self._testing = core_loop().submit(self._tested())
 
-    async def _tested(self, seconds: float | None) -> None:
+    async def _tested(self) -> None:
+        seconds = (self._limit or self._seconds) if self._has_answered else limits.BACKGROUND_SECONDS
         try:
-            async with asyncio.timeout(seconds):
-                await self._test()
+            await answer_within(seconds, self._test)
         except Exception as error:  # noqa: BLE001  (any reason not to answer is one to leave the store alone)
             self._note(reason_for_log(error))
         else:

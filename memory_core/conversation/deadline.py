@@ -8,8 +8,10 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar
 
+from memory_core.concurrency.threads import call_in_thread
 from memory_core.conversation import limits
 from memory_core.errors import MemoryCoreError, StoreUnavailableError, reason_for_log
+from memory_core.values.checks import check_seconds
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -28,10 +30,13 @@ class Deadline:
     Args:
         seconds: How long a call may take.
         who: Whose memory it is, for the log.
+
+    Raises:
+        InvalidInputError: `seconds` is not above 0 (also a `ValueError`).
     """
 
     def __init__(self, seconds: float, who: str) -> None:
-        self.seconds = seconds
+        self.seconds = check_seconds("timeout", seconds)
         self.is_over = False
         """Whether they have stopped: that calls of their memory fail then is to be expected."""
         self._who = who
@@ -72,9 +77,15 @@ class Deadline:
         """
         try:
             yield
+        except LateError:  # logged
+            return
         except errors as error:
             reason = reason_for_log(error)  # without the traceback, whose messages may quote
             logger.log(logging.WARNING if self.is_over else logging.ERROR, "%s: %s", lack, reason)
+
+    async def ask(self, what: str, function: Callable[[], T]) -> T:
+        """`read` for a blocking function of the application; it is called in a thread, so that nobody else waits."""
+        return await self.read(what, lambda: call_in_thread(what, function))
 
     async def finish(self) -> None:
         """Wait for writes and late calls, at most as long as for one call, and cancel late ones that do not end."""

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from memory_core.concurrency.at_exit import before_threads_end
+from memory_core.concurrency.foreign import answer_within
 from memory_core.concurrency.loop import core_loop
 from memory_core.conversation import limits
 from memory_core.errors import MemoryCoreError, reason_for_log
@@ -146,7 +147,7 @@ class Writes(Generic[W]):
         """Do the waiting writes of a conversation, until there are no more."""
         while (write := self._next(conversation)) is not None:
             try:
-                await write.run()
+                await answer_within(limits.BACKGROUND_SECONDS, write.run)
             except MemoryCoreError as error:
                 self._fail(write, error)
             except Exception as error:  # noqa: BLE001  (a defect must not lose the writes that wait)

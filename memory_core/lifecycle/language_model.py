@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import logging
 import re
-import threading
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import Future
-from contextvars import copy_context
 from typing import Final
 
-from memory_core.errors import InvalidInputError, ModelTimeoutError, UnreadableAnswerError
+from memory_core.concurrency.foreign import LateAnswerError, NoAnswerError, answer_within
+from memory_core.concurrency.threads import call_in_thread
+from memory_core.errors import InvalidInputError, ModelError, ModelTimeoutError, UnreadableAnswerError
 from memory_core.lifecycle.proposals import Insight
 from memory_core.models import MemoryRecord
 from memory_core.protocols import ChatMessage
@@ -113,38 +111,21 @@ class LanguageModel:
             logger.warning("an answer with %d results was cut to %d", len(found), MAX_ANSWERED)
 
     async def _answer(self, prompt: str) -> str:
-        limit = asyncio.timeout(self._timeout)
+        async def answered() -> str:
+            if inspect.iscoroutinefunction(self._ask):
+                return str(await self._ask(prompt))
+            answer = await call_in_thread("asking the model", lambda: self._ask(prompt))
+            return str(await answer if inspect.isawaitable(answer) else answer)
+
         try:
-            async with limit:
-                if inspect.iscoroutinefunction(self._ask):
-                    return str(await self._ask(prompt))
-                answer = await _in_thread(self._ask, prompt)
-                return str(await answer if inspect.isawaitable(answer) else answer)
-        except TimeoutError as error:
-            if not limit.expired():  # `ask` has a time-out of its own
-                raise
+            return await answer_within(self._timeout, answered)
+        except LateAnswerError as error:
             raise ModelTimeoutError(
                 f"{self.name!r} has not answered for {self._timeout:g} s; ask a faster model, or pass a longer time: "
                 "LanguageModel(ask, timeout=...)"
             ) from error
-
-
-async def _in_thread(ask: Ask, prompt: str) -> str | Awaitable[str]:
-    """Call a blocking function in a thread of its own: one that never returns keeps no thread of a pool, and does not
-    keep the program from ending."""
-    promise: Future[str | Awaitable[str]] = Future()
-    promise.set_running_or_notify_cancel()
-
-    def run() -> None:
-        try:
-            answer = ask(prompt)
-        except BaseException as error:  # noqa: BLE001  (any error belongs to the caller)
-            promise.set_exception(error)
-        else:
-            promise.set_result(answer)
-
-    threading.Thread(target=copy_context().run, args=(run,), name="memory-core model", daemon=True).start()
-    return await asyncio.wrap_future(promise)
+        except NoAnswerError as error:
+            raise ModelError(f"{self.name!r} has cancelled its call") from error
 
 
 def _prompt(instructions: str, lines: Sequence[str]) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Final, Literal
 
-from memory_core.errors import InvalidInputError, ModelTimeoutError, UnreadableAnswerError, reason_for_log
+from memory_core.concurrency.foreign import LateAnswerError, NoAnswerError, answer_within
+from memory_core.errors import InvalidInputError, ModelError, ModelTimeoutError, UnreadableAnswerError, reason_for_log
 from memory_core.lifecycle.answers import Answer, read_answer
 from memory_core.lifecycle.prompt import PROMPT
 from memory_core.lifecycle.values import Usage
@@ -80,6 +81,7 @@ async def ask(
 
     Raises:
         ModelTimeoutError: The last attempt did not answer in time.
+        ModelError: The model cancelled the last attempt.
         Exception: Whatever the model raised in the last attempt.
     """
     pause = manager.pause
@@ -104,17 +106,15 @@ async def ask(
 async def _complete(manager: Manager, messages: Sequence[ChatMessage], spent: list[Usage]) -> str:
     asked = sum(_tokens(manager, message["content"]) for message in messages)
     spent.append(Usage(calls=1, prompt_tokens=asked))
-    limit = asyncio.timeout(manager.timeout)
     try:
-        async with limit:
-            answer = _checked(await manager.model.complete(messages))
-    except TimeoutError as error:
-        if not limit.expired():  # the model has a time-out of its own
-            raise
+        answer = _checked(await answer_within(manager.timeout, lambda: manager.model.complete(messages)))
+    except LateAnswerError as error:
         raise ModelTimeoutError(
             f"{manager.name!r} has not answered for {manager.timeout:g} s; use a faster model, or wait longer: "
             "Manager(model, timeout=...)"
         ) from error
+    except NoAnswerError as error:
+        raise ModelError(f"{manager.name!r} has cancelled its call") from error
     spent.append(Usage(answer_tokens=_tokens(manager, answer)))
     return answer
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from memory_core.concurrency.loop import is_cancelled
-from memory_core.errors import reason_for_log
+from memory_core.concurrency.foreign import answer_within
+from memory_core.errors import InvalidInputError, reason_for_log
 from memory_core.models import Component, Hit
 from memory_core.protocols import Reranker, SearchRequest
 
@@ -27,12 +27,10 @@ DEADLINE_SECONDS: Final = 2.0
 
 
 class Reranking:
-    """A reranker with its deadline, and the calls that were left running after it."""
+    """A reranker with its deadline."""
 
     def __init__(self, reranker: Reranker) -> None:
         self._reranker = reranker
-        self._left: set[asyncio.Task[Sequence[float]]] = set()
-        """Kept until they end, because a loop holds tasks only weakly."""
         self._has_failed = False
 
     def widened(self, request: SearchRequest) -> SearchRequest:
@@ -57,47 +55,30 @@ class Reranking:
         if len(texts) < 2:
             return None
         try:
-            task = asyncio.ensure_future(self._asked(query, texts))
-            self._left.add(task)
-            task.add_done_callback(self._forget)
-            try:
-                await asyncio.wait({task}, timeout=DEADLINE_SECONDS)
-            finally:
-                task.cancel()  # does nothing if it has ended
-            return self._checked(task, len(texts))
-        except GeneratorExit:
+            scores = await answer_within(DEADLINE_SECONDS, lambda: self._reranker.rerank(query, texts))
+            checked = _checked(scores, len(texts))
+        except (GeneratorExit, asyncio.CancelledError):  # of the caller
             raise
-        except BaseException as error:  # it may raise anything, and may succeed next time
-            if isinstance(error, asyncio.CancelledError) and is_cancelled():
-                raise
+        except BaseException as error:  # noqa: BLE001  (it may raise anything, and may succeed next time)
             self._note(reason_for_log(error))
             return None
-
-    async def _asked(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        return await self._reranker.rerank(query, texts)
-
-    def _checked(self, task: asyncio.Task[Sequence[float]], count: int) -> list[float] | None:
-        """The scores of a task, if they are what a reranker has to return."""
-        if not task.done():
-            self._note(f"no answer within {DEADLINE_SECONDS:g} s")
-            return None
-        scores = [float(score) for score in task.result()]
-        if len(scores) != count or not all(map(math.isfinite, scores)):
-            self._note(f"{len(scores)} scores for {count} texts, or some not finite")
-            return None
-        return scores
-
-    def _forget(self, task: asyncio.Task[Sequence[float]]) -> None:
-        self._left.discard(task)
-        if not task.cancelled():
-            task.exception()  # was seen: the loop need not report it
+        self._has_failed = False
+        return checked
 
     def _note(self, reason: str) -> None:
-        """Log the first failure; a reranker that is down would otherwise fill the log, one line a search."""
+        """Log the first failure of several; a reranker that is down would otherwise fill the log, one line a search."""
         if not self._has_failed:
             self._has_failed = True
             name = type(self._reranker).__name__
             logger.warning("%s cannot rerank, so hits keep the order of the search: %s", name, reason)
+
+
+def _checked(scores: Sequence[float], count: int) -> list[float]:
+    """Scores, if they are what a reranker has to return."""
+    checked = [float(score) for score in scores]
+    if len(checked) != count or not all(map(math.isfinite, checked)):
+        raise InvalidInputError(f"{len(checked)} scores for {count} texts, or some not finite")
+    return checked
 
 
 def _at(hit: Hit, score: float, reranker: float) -> Hit:

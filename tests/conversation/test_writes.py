@@ -124,6 +124,37 @@ def test_a_close_tries_everything_again_that_has_failed() -> None:
     assert [disk.stored for disk in disks] == [["one"]] * 5
 
 
+@pytest.mark.parametrize("fault", ["hangs", "is cancelled"])
+def test_a_write_that_hangs_or_is_cancelled_by_the_store_is_done_by_the_next_one(
+    fault: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("memory_core.conversation.limits.BACKGROUND_SECONDS", 0.05)
+    is_broken = True
+
+    @dataclass(frozen=True)
+    class Broken(Said):
+        async def run(self) -> None:
+            if is_broken:
+                if fault == "hangs":
+                    await asyncio.Event().wait()
+                raise asyncio.CancelledError
+            await super().run()
+
+    disk, writes = Disk(), Writes[Said]()
+
+    async def talk() -> None:
+        nonlocal is_broken
+        await writes.put(Broken(disk, ("one",)))
+        await writes.settle()
+        is_broken = False
+        await writes.put(Broken(disk, ("two",)))
+        await writes.settle()
+
+    asyncio.run(talk())
+    assert disk.stored == ["one", "two"]
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
 def test_a_write_that_hangs_delays_a_close_by_its_limit_and_no_other_conversation(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -127,6 +127,24 @@ async def test_a_reranker_that_fails_costs_its_order_only_and_is_logged_once(
     assert "tea" not in caplog.text
 
 
+async def test_a_reranker_that_fails_again_after_it_has_worked_is_logged_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    is_down = [True, True, False, True, True]
+
+    class Unsteady(ByLength):
+        async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+            if is_down.pop(0):
+                raise ConnectionError("out of reach")
+            return await super().rerank(query, texts)
+
+    async with Memory(":memory:", embedder=None, reranker=Unsteady()) as memory:
+        await memory.bind(user="ann").add_many(NOTES)
+        for _ in range(5):
+            assert await memory.bind(user="ann").search("tea ferry")
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+
+
 async def test_what_needs_no_judgement_is_not_reranked() -> None:
     reranker = ByLength()
     async with Memory(":memory:", embedder=None, reranker=reranker) as memory:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,9 +19,10 @@ from hypothesis import strategies as some
 
 from memory_core import BoundMemory, Draft, InvalidInputError, Link, Memory, MemoryRecord, Patch, Where
 from memory_core.capture.taking_back import take_back
-from memory_core.errors import ModelTimeoutError, UnreadableAnswerError
+from memory_core.errors import ModelError, ModelTimeoutError, UnreadableAnswerError
 from memory_core.lifecycle import (
     PROMPT,
+    LanguageModel,
     MaintainPolicy,
     Maintenance,
     Manager,
@@ -337,6 +339,39 @@ async def test_a_model_that_hangs_is_given_up(ann: BoundMemory) -> None:
     with pytest.raises(ModelTimeoutError, match=r"'slow' has not answered for 0\.05 s; .*timeout="):
         await maintain(ann, model=Manager(Hanging(), name="slow", timeout=0.05, attempts=2, pause=0))
     assert await facts(ann) == []
+    await maintain(ann, model=Answers(HAND))
+    assert len(await facts(ann)) == 1
+
+
+async def test_a_model_that_does_not_listen_to_being_cancelled_is_given_up_too(ann: BoundMemory) -> None:
+    is_over = False
+
+    class Deaf:
+        async def complete(self, messages: Sequence[ChatMessage]) -> str:
+            while not is_over:  # until its caller has been released
+                with suppress(asyncio.CancelledError):
+                    await asyncio.sleep(0.01)
+            return HAND
+
+    await talk(ann, sessions=1)
+    with pytest.raises(ModelTimeoutError):
+        await maintain(ann, model=Manager(Deaf(), timeout=0.05, attempts=1))
+    is_over = True
+    assert await facts(ann) == []
+
+
+async def test_a_model_that_cancels_its_call_has_not_answered_and_nobody_else_is_cancelled(ann: BoundMemory) -> None:
+    class Cancelling:
+        async def complete(self, messages: Sequence[ChatMessage]) -> str:
+            raise asyncio.CancelledError
+
+    def cancels(_prompt: str) -> str:
+        raise asyncio.CancelledError
+
+    await talk(ann, sessions=1)
+    for model in (Cancelling(), LanguageModel(cancels)):
+        with pytest.raises(ModelError, match="'model' has cancelled its call"):
+            await maintain(ann, model=Manager(model, attempts=2, pause=0))
     await maintain(ann, model=Answers(HAND))
     assert len(await facts(ann)) == 1
 

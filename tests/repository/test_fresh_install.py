@@ -72,7 +72,7 @@ def fresh_environment(extra: str, wheel: Path, folder: Path, *others: str) -> Pa
 def readme_block(name: str) -> str:
     """The first block of the README with another one appended, as its reader does."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    blocks: list[str] = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     return blocks[0] + next(block for block in blocks if name in block)
 
 

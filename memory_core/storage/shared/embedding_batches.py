@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from memory_core.concurrency.loop import is_cancelled
+from memory_core.concurrency.foreign import LateAnswerError, NoAnswerError, answer_within
 from memory_core.errors import EmbeddingError, MemoryCoreError, reason_for_log
 from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import Prepared
@@ -101,10 +101,6 @@ async def with_vectors(
     return [item.embedded(rows, made_by) if rows else item for item, rows in zip(items, vectors, strict=True)]
 
 
-async def _asked(ask: Callable[[], Awaitable[object]]) -> object:
-    return await ask()
-
-
 async def checked_vectors(
     embedder: Embedder, ask: Callable[[], Awaitable[object]], wanted: tuple[int, ...]
 ) -> NDArray[np.float32]:
@@ -119,21 +115,15 @@ async def checked_vectors(
 
     name = embedder.fingerprint.name
     seconds = LONGEST_CALL_SECONDS + (wanted[0] if len(wanted) > 1 else 1)
-    deadline = asyncio.timeout(seconds)
     try:
-        async with deadline:
-            # In a task of its own: before Python 3.13, a task group that fails leaves its task marked as cancelled, or
-            # hides that it was.
-            vectors = np.asarray(await asyncio.create_task(_asked(ask)), np.float32)
-    except GeneratorExit:
+        vectors = np.asarray(await answer_within(seconds, ask), np.float32)
+    except LateAnswerError:
+        raise EmbeddingError(f"{name} did not answer within {seconds:.0f} s") from None
+    except NoAnswerError as error:
+        raise EmbeddingError(f"{name} has cancelled its call") from error
+    except (GeneratorExit, asyncio.CancelledError, MemoryCoreError):  # of the caller, or said already
         raise
     except BaseException as error:  # it may raise anything, and may succeed next time
-        if is_cancelled():
-            raise asyncio.CancelledError from error
-        if isinstance(error, MemoryCoreError):
-            raise
-        if deadline.expired():
-            raise EmbeddingError(f"{name} did not answer within {seconds:.0f} s") from None
         raise EmbeddingError(f"{name} failed: {type(error).__name__}: {error}") from error
     if vectors.shape == wanted and len(wanted) == 1 and is_unit(vectors):  # a query
         return vectors

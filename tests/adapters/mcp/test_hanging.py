@@ -74,7 +74,7 @@ async def _let(store: Hanging) -> None:
 def test_the_help_says_how_long_a_call_may_take(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
-    assert f"(default: {limits.SERVED_SECONDS:g})" in " ".join(capsys.readouterr().out.split())
+    assert f"(default: {limits.EXPLICIT_SECONDS:g})" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("wrong", ["soon", "0", "-1", "nan", "inf"])

@@ -15,6 +15,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
 from memory_core import BoundMemory, Draft, Memory, ScopeError, StorageError
+from memory_core.adapting import Deadline
 from memory_mcp.resources import MemoryResources
 
 
@@ -256,11 +257,11 @@ async def test_a_prompt_with_invalid_arguments_is_refused_without_a_traceback(
     ],
 )
 async def test_a_prompt_says_what_the_caller_can_change_and_no_internals(error: Exception, complaint: str) -> None:
-    def owner() -> BoundMemory:
+    async def owner() -> BoundMemory:
         raise error
 
     server = MCPServer("memory")
-    MemoryResources(owner).register(server)
+    MemoryResources(owner, Deadline(60.0, "a client")).register(server)
     async with Client(server) as client:
         with pytest.raises((MCPError, ValueError), match=complaint) as refused:
             await client.get_prompt("what_is_known", {})
