@@ -66,8 +66,9 @@ class OnOneCollection(OnAServer, ReembeddingContract):
     layout: ClassVar[Layout | None] = None
 
     @pytest.fixture(scope="class")
-    def emptied(self) -> Iterator[Callable[[], str]]:
-        with emptied_collection(str(self.server.url)) as emptied:
+    @classmethod
+    def emptied(cls) -> Iterator[Callable[[], str]]:
+        with emptied_collection(str(cls.server.url)) as emptied:
             yield emptied
 
     @pytest.fixture
