@@ -24,6 +24,7 @@ from memory_core.testing import ReembeddingContract, Ticks
 from memory_core.testing.base import MakeMemory, everything, texts
 from memory_core.transfer.migrate import migrate
 from tests.storage.embedders import WordEmbedder
+from tests.storage.qdrant.conftest import Sample
 from tests.storage.qdrant.emptied import client_of, drop, emptied_collection
 from tests.storage.qdrant.settled import wait_for
 from tests.storage.qdrant.test_contract import OnAServer
@@ -59,7 +60,7 @@ def opened(server: Server, name: str, clock: Any = None, layout: Layout | None =
     return Memory(QdrantStore(server, embedder=WordEmbedder(), collection=name, layout=layout, **clocks), **clocks)
 
 
-class OnOneCollection(OnAServer, ReembeddingContract):
+class OnOneCollection(Sample, OnAServer, ReembeddingContract):
     """The contract on one store for all tests of a class, which is emptied before each of them."""
 
     server: ClassVar[Server]
