@@ -204,10 +204,11 @@ async def _change(changes: Changes, was: Stored, item: Prepared, before: Before)
     if not is_searched_differently(was.record, record):
         changes.overwrite(was, record)
         return
-    if not item.vectors and record.text == was.record.text and not was.is_pending and access.vector is not None:
-        found = await changes.owner.points.read([was.point], fields=False, vector=access.vector)
-        vectors = next((one.rows(access.vector) for one in found), ())
-        item = item._replace(chunks=was.spans, vectors=vectors, made_by=access.fingerprint)
+    vector, made_by = access.vector, access.fingerprint  # a change of the embedder may come in between
+    if not item.vectors and record.text == was.record.text and not was.is_pending and vector is not None:
+        found = await changes.owner.points.read([was.point], fields=False, vector=vector)
+        vectors = next((one.rows(vector) for one in found), ())
+        item = item._replace(chunks=was.spans, vectors=vectors, made_by=made_by)
     known = replace(was, revisions=was.followed_by(record), before=before.get(record.id, was.before))
     changes.put(item, known, was.write)
 

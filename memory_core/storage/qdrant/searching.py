@@ -80,12 +80,9 @@ class Search:
     request: SearchRequest
     query: Query
     vector: Vector | None
+    using: str
+    """The name of the vectors that are compared with it, which are of the same embedder; empty without one."""
     now: datetime
-
-    @property
-    def using(self) -> str:
-        """The name of the vector that is compared."""
-        return self.owners[0].access.vector or ""
 
     @property
     def owned(self) -> Clause:

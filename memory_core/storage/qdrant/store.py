@@ -24,7 +24,7 @@ from memory_core.storage.qdrant.background import Background
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import Names, Stored, token
 from memory_core.storage.qdrant.connection import Connection
-from memory_core.storage.qdrant.meta import Meta
+from memory_core.storage.qdrant.meta import Meta, vector_name
 from memory_core.storage.qdrant.owners import Access, Owner, matching
 from memory_core.storage.qdrant.points import Points
 from memory_core.storage.qdrant.searching import Search
@@ -172,8 +172,10 @@ class QdrantStore:
         names: Collection[str] = ()
         if self._embedder is not None and request.mode != "lexical" and request.vector is None and query.names:
             names = {first_name(author) for author in await run(scopes, searching.participants)} & set(query.names)
-        vector = await query_vector(self._embedder, request, names)
-        return await run(scopes, lambda owners: searching.ranked(Search(owners, request, query, vector, now)))
+        embedder = self._embedder  # `reembed` may replace it before the search is over
+        vector = await query_vector(embedder, request, names)
+        using = "" if embedder is None else vector_name(embedder.fingerprint)
+        return await run(scopes, lambda owners: searching.ranked(Search(owners, request, query, vector, using, now)))
 
     async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
         """See `Records.update`."""

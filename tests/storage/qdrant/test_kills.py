@@ -19,6 +19,7 @@ from memory_core.testing import Ticks
 from memory_core.testing.base import everything
 from memory_core.values.times import utc_now
 from tests.storage.qdrant.edge_engine import EdgeEngine
+from tests.storage.qdrant.emptied import drop
 from tests.storage.qdrant.killed_writer import OWNERS, Truth, opened, run
 from tests.storage.qdrant.loopback import Loopback
 
@@ -26,6 +27,10 @@ pytestmark = pytest.mark.process
 
 KILLS = 3
 MANY_KILLS = 200
+
+
+def new_name() -> str:
+    return f"kills-{uuid.uuid4().hex[:8]}"
 
 
 def last_lines(log: Path) -> list[dict[str, Any]]:
@@ -74,12 +79,8 @@ def assert_allowed(found: Truth, acknowledged: Truth, under_way: dict[str, Any] 
         assert theirs == ours
 
 
-def kill_writers(url: str, kills: int, log: Path) -> None:
-    collection, truth, dice = (
-        f"kills-{uuid.uuid4().hex[:8]}",
-        {owner: dict[str, str]() for owner in OWNERS},
-        random.Random(1),
-    )
+def kill_writers(url: str, collection: str, kills: int, log: Path) -> None:
+    truth, dice = {owner: dict[str, str]() for owner in OWNERS}, random.Random(1)
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["tests.storage.qdrant.killed_writer"])
     begun, late = set[str](), dict[str, dict[str, str]]()
@@ -130,16 +131,18 @@ def assert_it_stays_so(url: str, collection: str, truth: Truth, late: Truth) -> 
 def test_killed_writers_leave_nothing_lost_and_nothing_half_true(
     real_engine: EdgeEngine, real_loopback: Loopback, tmp_path: Path
 ) -> None:
-    kill_writers(real_loopback.url, KILLS, tmp_path / "log")
+    kill_writers(real_loopback.url, new_name(), KILLS, tmp_path / "log")
 
 
 @pytest.mark.torture
 @pytest.mark.timeout(3_600)
 def test_many_killed_writers(real_engine: EdgeEngine, real_loopback: Loopback, tmp_path: Path) -> None:
-    kill_writers(real_loopback.url, MANY_KILLS, tmp_path / "log")
+    kill_writers(real_loopback.url, new_name(), MANY_KILLS, tmp_path / "log")
 
 
 @pytest.mark.skipif("QDRANT_URL" not in os.environ, reason="needs a Qdrant server; set QDRANT_URL to its address")
 @pytest.mark.timeout(3_600)
 def test_killed_writers_on_a_server(tmp_path: Path) -> None:
-    kill_writers(os.environ["QDRANT_URL"], int(os.environ.get("MEMORY_CORE_KILLS", str(KILLS))), tmp_path / "log")
+    url, collection = os.environ["QDRANT_URL"], new_name()
+    kill_writers(url, collection, int(os.environ.get("MEMORY_CORE_KILLS", str(KILLS))), tmp_path / "log")
+    drop(url, collection)

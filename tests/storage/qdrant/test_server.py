@@ -1,27 +1,33 @@
 """What only a real server shows; skipped unless the environment names one.
 
-`QDRANT_URL` is the address of a server, `QDRANT_CLUSTER_URLS` the addresses of the nodes of a cluster, with commas.
+`QDRANT_URL` is the address of a server (with gRPC at port 6334), `QDRANT_CLUSTER_URLS` the addresses of the nodes of a
+cluster, with commas. Each promise of the contract is tested once, with its first parameters; `MEMORY_CORE_THOROUGH=1`
+adds the others.
 """
 
 from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from qdrant_client import QdrantClient, models
 
 from memory_core import Draft, Memory, Where, run_sync
 from memory_core.storage.mirror import MirroredStore
 from memory_core.storage.qdrant.schema import meta_name
 from memory_core.storage.qdrant.settings import Layout, Server
 from memory_core.storage.qdrant.store import QdrantStore
-from memory_core.testing import ReembeddingContract, StoreContract, Ticks
-from memory_core.testing.base import MakeEmbedder, MakeMemory, everything, texts
+from memory_core.testing import ReembeddingContract, Ticks
+from memory_core.testing.base import MakeMemory, everything, texts
 from memory_core.transfer.migrate import migrate
 from tests.storage.embedders import WordEmbedder
+from tests.storage.qdrant.conftest import Sample
+from tests.storage.qdrant.emptied import client_of, drop, emptied_collection
 from tests.storage.qdrant.settled import wait_for
 from tests.storage.qdrant.test_contract import OnAServer
 from tests.storage.qdrant.test_migrate import live, state
@@ -30,8 +36,8 @@ URL = os.environ.get("QDRANT_URL", "")
 NODES = [url for url in os.environ.get("QDRANT_CLUSTER_URLS", "").split(",") if url]
 needs_server = pytest.mark.skipif(not URL, reason="needs a Qdrant server; set QDRANT_URL to its address")
 needs_cluster = pytest.mark.skipif(len(NODES) < 2, reason="needs a cluster; set QDRANT_CLUSTER_URLS to its nodes")
+ONE = Server(url=URL or None, timeout_seconds=60)
 SPREAD = Layout(shards=6, replicas=2)
-
 
 _made: list[str] = []
 """Names of the collections of the present test."""
@@ -44,66 +50,57 @@ def new_name(kind: str) -> str:
 
 @pytest.fixture(autouse=True)
 def drop_collections() -> Iterator[None]:
-    """After each test: a server has open files and maps for every collection."""
     yield
     if _made:
-        from qdrant_client import QdrantClient
-
-        remover = QdrantClient(url=URL or NODES[0], timeout=60, check_compatibility=False)
-        for name in _made:
-            remover.delete_collection(name)
-            remover.delete_collection(meta_name(name))
-        remover.close()
+        drop(URL or NODES[0], *_made)
         _made.clear()
 
 
-def fresh(url: str, clock: Any = None, layout: Layout | None = None) -> Memory:
-    """A memory in collections of its own."""
+def opened(server: Server, name: str, clock: Any = None, layout: Layout | None = None) -> Memory:
+    """A memory in the collections of that name."""
     clocks: dict[str, Any] = {} if clock is None else {"clock": clock}
-    name = new_name("test")
-    server = Server(url=url, timeout_seconds=60)
     return Memory(QdrantStore(server, embedder=WordEmbedder(), collection=name, layout=layout, **clocks), **clocks)
 
 
-@needs_server
-class TestContractOnAServer(OnAServer):
+class OnOneCollection(Sample, OnAServer, ReembeddingContract):
+    """The contract on one store for all tests of a class, which is emptied before each of them."""
+
+    server: ClassVar[Server]
+    layout: ClassVar[Layout | None] = None
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def emptied(cls) -> Iterator[Callable[[], str]]:
+        with emptied_collection(str(cls.server.url)) as emptied:
+            yield emptied
+
     @pytest.fixture
-    def make_memory(self) -> MakeMemory:
-        name, server = new_name("contract"), Server(url=URL, timeout_seconds=60)
-        return lambda clock: Memory(
-            QdrantStore(server, embedder=WordEmbedder(), clock=clock, collection=name), clock=clock
-        )
+    def make_memory(self, emptied: Callable[[], str]) -> MakeMemory:
+        name = emptied()
+        return lambda clock: opened(self.server, name, clock, self.layout)
 
 
 @needs_server
-class TestAnotherEmbedderOnAServer(ReembeddingContract):
-    @pytest.fixture
-    def make_memory(self) -> MakeMemory:
-        return lambda clock: fresh(URL, clock)
+class TestContractOverHttp(OnOneCollection):
+    server = ONE
+
+
+@needs_server
+class TestContractOverGrpc(OnOneCollection):
+    server = replace(ONE, prefer_grpc=True)
 
 
 @needs_cluster
-class TestContractOnACluster(StoreContract):
-    @pytest.fixture
-    def make_embedder(self) -> MakeEmbedder:
-        return WordEmbedder
-
-    @pytest.fixture
-    def make_memory(self) -> MakeMemory:
-        return lambda clock: fresh(NODES[0], clock, SPREAD)
-
-    def test_erase_takes_everything_in_reach_and_says_how_much(self, ann: Any, clock: Ticks) -> None:
-        run_sync(ann.add, "a")
-        assert run_sync(ann.erase).records == 1
-        assert everything(ann) == []
+class TestContractOnACluster(OnOneCollection):
+    server = Server(url=NODES[0] if NODES else None, timeout_seconds=60)
+    layout = SPREAD
 
 
 @needs_cluster
 def test_every_node_of_a_cluster_reads_what_another_one_wrote() -> None:
     name = new_name("test")
     for n, url in enumerate(NODES):
-        server = Server(url=url, timeout_seconds=60)
-        with Memory(QdrantStore(server, embedder=WordEmbedder(), collection=name, layout=SPREAD)) as memory:
+        with opened(Server(url=url, timeout_seconds=60), name, layout=SPREAD) as memory:
             run_sync(memory.bind(user="ann").add, Draft(f"tea {n}", source_key=str(n)))
             assert len(everything(memory.bind(user="ann"))) == n + 1
 
@@ -111,7 +108,10 @@ def test_every_node_of_a_cluster_reads_what_another_one_wrote() -> None:
 @needs_server
 def test_memories_move_to_a_server_and_back(tmp_path: Path) -> None:
     clock = Ticks()
-    with Memory(tmp_path / "a.db", embedder=WordEmbedder(), clock=clock) as source, fresh(URL, clock) as server:
+    with (
+        Memory(tmp_path / "a.db", embedder=WordEmbedder(), clock=clock) as source,
+        opened(ONE, new_name("test"), clock) as server,
+    ):
         live(source, clock)
         run_sync(migrate, source, server)
         with Memory(tmp_path / "b.db", embedder=WordEmbedder(), clock=clock) as back:
@@ -132,30 +132,24 @@ def test_a_server_mirrors_a_file(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def client() -> Iterator[Any]:
-    from qdrant_client import QdrantClient
-
-    made = QdrantClient(url=URL, timeout=60, check_compatibility=False)
-    yield made
-    made.close()
+def client() -> Iterator[QdrantClient]:
+    with client_of(URL) as made:
+        yield made
 
 
 @needs_server
-def test_a_snapshot_brings_everything_back(client: Any) -> None:
+def test_a_snapshot_brings_everything_back(client: QdrantClient) -> None:
     """The page on Qdrant says to take one of both collections."""
     name = new_name("test")
-
-    def opened() -> Memory:
-        return Memory(QdrantStore(Server(url=URL, timeout_seconds=60), embedder=WordEmbedder(), collection=name))
-
-    with opened() as memory:
+    with opened(ONE, name) as memory:
         run_sync(memory.bind(user="ann").add_many, [Draft("tea", source_key="k"), "coffee"])
-    taken = {one: client.create_snapshot(one, wait=True).name for one in (meta_name(name), name)}
-    with opened() as memory:
+    taken = {one: client.create_snapshot(one, wait=True) for one in (meta_name(name), name)}
+    with opened(ONE, name) as memory:
         run_sync(memory.bind(user="ann").add, "later")
     for one, snapshot in taken.items():
-        client.recover_snapshot(one, f"{URL}/collections/{one}/snapshots/{snapshot}", wait=True)
-    with opened() as memory:
+        assert snapshot is not None
+        client.recover_snapshot(one, f"{URL}/collections/{one}/snapshots/{snapshot.name}", wait=True)
+    with opened(ONE, name) as memory:
         ann = memory.bind(user="ann")
         assert sorted(texts(everything(ann))) == ["coffee", "tea"]
         again = run_sync(ann.add, Draft("tea", source_key="k"))
@@ -164,12 +158,10 @@ def test_a_snapshot_brings_everything_back(client: Any) -> None:
 
 
 @needs_server
-def test_a_store_works_in_strict_mode(client: Any) -> None:
+def test_a_store_works_in_strict_mode(client: QdrantClient) -> None:
     """With what Qdrant Cloud sets: no condition on a field without an index."""
-    from qdrant_client import models
-
     name = new_name("test")
-    with Memory(QdrantStore(Server(url=URL, timeout_seconds=60), embedder=WordEmbedder(), collection=name)) as memory:
+    with opened(ONE, name) as memory:
         run_sync(memory.ready)
         strict = models.StrictModeConfig(
             enabled=True,
