@@ -106,9 +106,7 @@ class Background:
 
     async def _analyse_older(self) -> Sequence[Work]:
         """Analyse some texts of older versions. What a newer version analysed stays."""
-        made_by = (
-            self._access.fingerprint
-        )  # of the vectors that are found; a change of the embedder may come in between
+        made_by = self._access.fingerprint  # of the vectors that are found; the embedder may change meanwhile
         older = await self._find(ranged("_analysis", lt=ANALYSIS))
         await self._store(older, made_by)
         await asyncio.sleep(ANALYSIS_PAUSE_SECONDS if older else 0)
