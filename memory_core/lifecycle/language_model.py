@@ -114,7 +114,7 @@ class LanguageModel:
         async def answered() -> str:
             if inspect.iscoroutinefunction(self._ask):
                 return str(await self._ask(prompt))
-            answer = await call_in_thread("asking the model", lambda: self._ask(prompt))
+            answer = await call_in_thread(f"asking {self.name!r}", lambda: self._ask(prompt), refused=ModelError)
             return str(await answer if inspect.isawaitable(answer) else answer)
 
         try:
