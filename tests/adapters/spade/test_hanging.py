@@ -251,7 +251,7 @@ async def test_an_agent_whose_memory_does_not_open_starts_without_it_and_has_it_
     ann = Peer(jid("ann"))
     await start(bot)
     await start(ann)
-    assert f"agent {jid('bot')} starts although its memory is not open yet" in caplog.text
+    assert f"the memory of {jid('bot')} does not answer: opening it did not end within 0.2 s" in caplog.text
     assert (await ann.ask(jid("bot"), "ECHO one", thread="t1")).body == "echo one"
     backend.well.set()
     assert "Stored fact" in await answer(ann.ask(jid("bot"), "STORE tea", thread="t1"))
