@@ -34,7 +34,8 @@ LINES: Final[Mapping[str, Line]] = {
     "scan": Line("a scan of 100,000 vectors"),
     "turns": Line(
         "capture and recall in a turn, CPU",
-        "one search, and one synced write of the question and one of the answer",
+        "one search, and one synced write of the question and one of the answer; LangGraph's middleware and ADK also "
+        "read again what the prompt shows, since a thread knows ids of messages and no ids of memories",
     ),
     "insert": Line(
         "durable adds beside raw SQLite",
@@ -42,7 +43,7 @@ LINES: Final[Mapping[str, Line]] = {
     ),
     "langgraph": Line(
         "durable adds beside LangGraph's store",
-        "the same sync of the disk for both",
+        "beside the same sync for both, the analysis of the text in Python, which `AsyncSqliteStore` is spared",
         needs=("langgraph.store.sqlite", "sqlite_vec"),
         needs_peers=True,
     ),
