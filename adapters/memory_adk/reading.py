@@ -89,9 +89,9 @@ class Reading:
             try:
                 drafts = await self._drafts(upload)
             except InvalidInputError as error:
-                _is_only_named(upload.event, str(error))
+                _log_unread(upload.event, str(error))
             except Exception as error:  # noqa: BLE001  (the application's `redact` may raise anything)
-                _is_only_named(upload.event, reason_for_log(error))
+                _log_unread(upload.event, reason_for_log(error))
             else:
                 await self._store(handle, upload.event, [replace(draft, expires_at=expires) for draft in drafts])
 
@@ -145,7 +145,7 @@ def uploads_of(event: Event, sent: Sequence[types.Part], policy: CapturePolicy) 
     if not attached:
         attached = [part if policy.redact is None else renamed(part, policy.redact) for part in sent]
     if not attached and any(artifact_in(part) is not None for part in parts):
-        _is_only_named(event, _NOT_SEEN)
+        _log_unread(event, _NOT_SEEN)
     for number, part in enumerate(attached[:MAX_READ]):
         blob = part.inline_data
         if blob is None or not blob.data:
@@ -154,8 +154,8 @@ def uploads_of(event: Event, sent: Sequence[types.Part], policy: CapturePolicy) 
         if (suffix := suffix_for(name, kind)) is not None:
             yield Upload(event, number, name or DOCUMENT, blob.data, suffix)
         elif not kind.startswith(_IN_PLACE):
-            _is_only_named(event, "it is neither a PDF nor a text")
+            _log_unread(event, "it is neither a PDF nor a text")
 
 
-def _is_only_named(event: Event, reason: str) -> None:
+def _log_unread(event: Event, reason: str) -> None:
     logger.warning("a file of event %s is named and not read: %s", event.id, reason)

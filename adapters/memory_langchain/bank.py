@@ -147,7 +147,7 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             return await call
         except ClosedError:
             raise
-        except Exception as error:
+        except Exception as error:  # a store of the application may raise anything, and LangGraph would end the run
             if isinstance(error, MemoryCoreError) and not isinstance(error, StorageError):
                 raise  # of the application, such as an owner that is not named
             logger.error("an agent goes on without its bank: %s", reason_for_log(error))  # noqa: TRY400  (may quote)

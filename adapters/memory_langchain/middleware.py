@@ -225,7 +225,7 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
             raise
         except LateError:  # logged, and it goes on
             return
-        except Exception as error:
+        except Exception as error:  # a store of the application may raise anything, and LangGraph would end the run
             if isinstance(error, MemoryCoreError) and not isinstance(error, StorageError):
                 raise  # of the application, such as an owner that is not named
             logger.error("a turn of conversation %s is not stored: %s", scope.session, reason_for_log(error))  # noqa: TRY400

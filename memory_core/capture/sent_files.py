@@ -80,7 +80,7 @@ def without_files(text: str) -> str:
 
 
 def clean_name(name: str | None) -> str:
-    """The name of a file without its folder, in one line of visible characters; empty if there is none."""
+    """The name of a file without its folder, in one line of visible characters; empty if it has no name."""
     if not name or name[:5].casefold() == "data:":
         return ""
     name = name.replace("\\", "/").rpartition("/")[2]

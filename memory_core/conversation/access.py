@@ -15,12 +15,12 @@ from memory_core.concurrency.loop import core_loop
 from memory_core.conversation import limits
 from memory_core.errors import (
     EmbeddingError,
-    InvalidInputError,
     ReadOnlyError,
     StorageError,
     StoreUnavailableError,
     reason_for_log,
 )
+from memory_core.values.checks import check_seconds
 
 logger = logging.getLogger(__name__)
 
@@ -43,10 +43,8 @@ class Access:
     """
 
     def __init__(self, test: Callable[[], Awaitable[object]], seconds: float = limits.EXPLICIT_SECONDS) -> None:
-        if not seconds > 0:
-            raise InvalidInputError(f"timeout is a number of seconds above 0, not {seconds!r}")
         self._test = test
-        self._seconds = seconds
+        self._seconds = check_seconds("timeout", seconds)
         self._lock = threading.Lock()
         """Locked briefly only."""
         self._has_answered = False

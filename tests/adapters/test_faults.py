@@ -60,21 +60,6 @@ SAYING: Final[Sequence[type[Saying]]] = (
     callers.Mcp,
     callers.Spade,
 )
-ASKING: Final[Sequence[type[Asking]]] = (
-    callers.Core,
-    callers.Xaibo,
-    callers.AdkService,
-    callers.AdkPlugin,
-    callers.AdkTool,
-    callers.Chain,
-    callers.Agent,
-    callers.Node,
-    callers.Tool,
-    callers.Retriever,
-    callers.Mcp,
-    callers.McpPrompt,
-    callers.Spade,
-)
 NAMED: Final[Sequence[type[Asking]]] = (
     callers.AdkService,
     callers.AdkPlugin,
@@ -89,6 +74,7 @@ NAMED: Final[Sequence[type[Asking]]] = (
     callers.Spade,
 )
 """Whom a function of the application gives a memory."""
+ASKING: Final[Sequence[type[Asking]]] = (callers.Core, callers.Xaibo, *NAMED)
 WAITING: Final = (callers.Core, callers.Xaibo)
 """Who waits as long as the store does, until the one who calls them gives up."""
 GOING_ON: Final = (
