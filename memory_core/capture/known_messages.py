@@ -84,9 +84,13 @@ def _at_the_same_moment(
 ) -> dict[int, MemoryRecord]:
     """Messages with an unknown id but the speaker, the text and the microsecond of a stored one: the framework has
     changed their id."""
-    stored = {_moment(record): record for record in last}
-    unknown = (at for at, draft in enumerate(drafts) if draft.source_key not in (None, *known_keys))
-    return {place: stored[moment] for place in unknown if (moment := _moment(drafts[place])) in stored}
+    known = {None, *known_keys}
+    unknown = {at: draft for at, draft in enumerate(drafts) if draft.source_key not in known}
+    times = {draft.occurred_at for draft in unknown.values()}
+    stored = {_moment(record): record for record in last if record.occurred_at in times}
+    if not stored:
+        return {}
+    return {at: stored[moment] for at, draft in unknown.items() if (moment := _moment(draft)) in stored}
 
 
 def _moment(message: Draft | MemoryRecord) -> tuple[object, ...]:
@@ -156,8 +160,10 @@ def _without_ids(
     a conversation."""
     if any(draft.kind != MESSAGE_KIND for draft in drafts):
         return {}
-    own = {kind_of_key(draft.source_key) for draft in drafts}
-    candidates = [r for r in last if r.source_key in known_keys or kind_of_key(r.source_key) not in own]
+    own = tuple({f"{kind_of_key(draft.source_key)}:" for draft in drafts})
+    candidates = [r for r in last if r.source_key in known_keys or not (r.source_key or "").startswith(own)]
+    if not candidates:
+        return {}
     given = [_token(draft, known_keys, timed=False) for draft in drafts]
     stored = [_token(record, known_keys, timed=False) for record in candidates]
     found = known_messages(given, stored, is_complete=is_complete(len(last), len(drafts)))

@@ -135,8 +135,8 @@ def sliced(work: Callable[P, T]) -> Callable[P, T]:
 def yield_now() -> None:
     """Yield to other work; long work calls it between its steps. Outside sliced work it does nothing."""
     slices: _Slices | None = getattr(_own, "slices", None)
-    if slices is not None:
-        slices.yield_now()
+    if slices is not None and time.thread_time() >= slices.ends:
+        slices.give_way()
 
 
 @contextmanager
@@ -174,14 +174,14 @@ class _Slices:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._began = 0.0
-        """Start of the current slice, in seconds of this thread's processor time."""
+        self.ends = 0.0
+        """End of the current slice, in seconds of this thread's processor time."""
 
     @contextmanager
     def under_way(self) -> Generator[None]:
         with self.counting:
             _Slices.long += 1
-        _own.slices, self._began = self, time.thread_time()
+        _own.slices, self.ends = self, time.thread_time() + SLICE_SECONDS
         try:
             yield
         finally:
@@ -189,10 +189,9 @@ class _Slices:
             with self.counting:
                 _Slices.long -= 1
 
-    def yield_now(self) -> None:
-        worked = time.thread_time() - self._began
-        if worked < SLICE_SECONDS:
-            return
+    def give_way(self) -> None:
+        """Let waiting callers and other long work go first, as long as this slice has taken."""
+        worked = SLICE_SECONDS + time.thread_time() - self.ends
         turn = threading.Event()
         try:
             self._loop.call_soon_threadsafe(turn.set)
@@ -203,4 +202,4 @@ class _Slices:
         while self.brief and time.perf_counter() < until:
             time.sleep(SLICE_SECONDS / 10)
         time.sleep(worked * (self.long - 1))  # as if they took turns
-        self._began = time.thread_time()
+        self.ends = time.thread_time() + SLICE_SECONDS

@@ -95,8 +95,9 @@ async def follow_branch(handle: BoundMemory, session: str, visible: Sequence[Mes
         left: The messages with ids on other branches.
     """
     page = await handle.list(where=Where(session=session, states=("compacted",)), limit=_MOST)
-    shown = set(_keys(handle, session, visible))
-    await bring_back(handle, [record for record in page.records if record.source_key in shown])
+    if page.records:
+        shown = set(_keys(handle, session, visible))
+        await bring_back(handle, [record for record in page.records if record.source_key in shown])
     if keys := _keys(handle, session, left)[-_MOST:]:
         gone = await handle.list(where=Where(session=session, source_keys=keys), limit=_MOST)
         await take_back(handle, gone.records)

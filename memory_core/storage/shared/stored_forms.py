@@ -8,18 +8,19 @@ from typing import Any, Final
 
 from memory_core.models import Link
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""The moment from which stored times count."""
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def micros(moment: datetime) -> int:
     """Microseconds since 1970 UTC, exactly (floats would lose the last digits)."""
-    return (moment - _EPOCH) // _MICROSECOND
+    return (moment - EPOCH) // _MICROSECOND
 
 
 def moment(value: int) -> datetime:
     """The inverse of `micros`."""
-    return _EPOCH + timedelta(0, 0, value)  # by position: twice as fast
+    return EPOCH + timedelta(0, 0, value)  # by position: twice as fast
 
 
 def link_keys(links: Iterable[Link]) -> list[str]:

@@ -20,6 +20,8 @@ from memory_core.storage.sqlite.row_filter import RowFilter, narrow
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import Conditions, conditions, needs_python
 
+_AT_ONCE: Final = 16
+"""Records that are decoded before other work may go first."""
 _ORDERS: Final[dict[Order, tuple[str, str, str]]] = {
     "newest": ("occurred_at", "<", "DESC"),
     "oldest": ("occurred_at", ">", "ASC"),
@@ -112,8 +114,8 @@ def part(db: sqlite3.Connection, scope: Scope, request: ListRequest, now: int, p
     ).fetchall()
     shown = rows[: request.limit]
     records: list[MemoryRecord] = []
-    for row in shown:
-        records.append(to_record(row, scope.app, scope.user or ""))
+    for at in range(0, len(shown), _AT_ONCE):
+        records += [to_record(row, scope.app, scope.user or "") for row in shown[at : at + _AT_ONCE]]
         yield_now()
     return Part(tuple(records), [row[-1] for row in shown], shown[-1][-2:] if len(rows) > len(shown) else end)
 
