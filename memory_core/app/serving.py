@@ -15,8 +15,9 @@ import typer
 from memory_core.app.command import Answer, Invocation
 from memory_core.app.settings import DEFAULT_NAME
 from memory_core.errors import InvalidInputError
-from memory_core.models import Scope
+from memory_core.models import STATES, Scope
 from memory_core.transfer.migrate import is_server
+from memory_core.where.where import Where
 
 if TYPE_CHECKING:
     from memory_core.app.serve.callers import Caller
@@ -71,12 +72,28 @@ async def serve(  # noqa: PLR0913  (one parameter per option)
         spaces=_spaces(share or ()),
     )
     served.reach(served.own(THE_OPERATOR))  # refuses labels that cannot be used
-    received = await _listen(invocation, served, (host, port), socket, "" if key is None else f"sign-in?key={key}")
+    entry = "" if key is None else f"sign-in?key={key}"
+    received = await _listen(invocation, served, (host, port), socket, entry, await _empty_spaces(served))
     return Answer(None, None, INTERRUPTED if received == signal.SIGINT else 0)
 
 
+async def _empty_spaces(served: Served) -> list[str]:
+    """A line for each space that has no memories: its user may be misspelt."""
+    handles = {label: served.memory.bind(app=served.owner.app, user=it.owner) for label, it in served.spaces.items()}
+    return [
+        f"the space {label!r} is empty: the user {served.spaces[label].owner!r} has no memories"
+        for label, handle in handles.items()
+        if not (await handle.list(where=Where(states=STATES), limit=1)).records
+    ]
+
+
 async def _listen(
-    invocation: Invocation, served: Served, address: tuple[str, int], path: Path | None, entry: str
+    invocation: Invocation,
+    served: Served,
+    address: tuple[str, int],
+    path: Path | None,
+    entry: str,
+    notes: Sequence[str],
 ) -> int | None:
     """Serve until a signal comes, which is returned; `entry` is the part of the page's address that lets one in."""
     from memory_core.app.serve.application import application  # noqa: PLC0415  (takes half a second)
@@ -88,6 +105,7 @@ async def _listen(
     with listening(*address, path=path, beside=beside) as (shown, sockets, unheard):
         link = f"http://{shown}/{entry}"
         said = [f"for the operator, who reaches the memories of every user: {link}" if entry else link]
+        said += notes
         said += [] if unheard is None else [f"hooks do not ask this server: {unheard}"]
         async with served_beside(served) as others:
             said += others.missing

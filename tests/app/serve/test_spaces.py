@@ -13,6 +13,7 @@ from memory_core import Memory, Patch
 from memory_core.app.serve.application import application, unguarded
 from memory_core.app.serve.callers import Caller
 from memory_core.app.serve.served import Served, Space
+from tests.app.serve.conftest import running
 from tests.app.serve.test_access import SECRET, asked, routes
 from tests.app.serve.test_api import HOST, as_user, served
 from tests.app.serve.test_serving import _refused as refused
@@ -124,6 +125,17 @@ def test_a_server_that_only_reads_lets_nobody_change_a_space(what: Served) -> No
 def test_what_cannot_be_shared_is_refused(tmp_path: Path, given: list[str], said: str) -> None:
     options = [part for each in given for part in ("--share", each)]
     assert said in refused(made(tmp_path), *options)
+
+
+@pytest.mark.process
+def test_a_space_without_memories_is_named_when_the_server_starts(tmp_path: Path) -> None:
+    path = made(tmp_path)
+    with Memory(path, embedder=None) as memory:
+        memory.bind(user="team-red").sync.add("The release is on Friday")
+    with running(path, "--words-only", "--share", "team=team-red", "--share", "house=the-huose") as server:
+        assert server.process.stderr is not None
+        said = server.process.stderr.readline()
+    assert said == "memory-core: the space 'house' is empty: the user 'the-huose' has no memories\n"
 
 
 def test_every_page_is_drawn_with_a_memory_on_it(what: Served) -> None:
