@@ -131,7 +131,7 @@ async def read_profile(memory: Searching, *, owner: str | None, max_chars: int, 
     """
     room = check_count("max_chars", max_chars, 0, 1_000_000)
     page = await memory.list(where=Where(tags_any=PINS), order="importance", limit=MAX_PINNED)
-    pinned = [record for record in page.records if _is_shown(record, owner, now)]
+    pinned = _once([record for record in page.records if _is_shown(record, owner, now)], owner)
     shown = _fitting(pinned, room - len(PROFILE_START) - len(PROFILE_END) - 2, owner)
     if len(shown) < len(pinned):
         shown = _fitting(pinned, room - len(PROFILE_START) - len(PROFILE_END) - 2 - _MORE_CHARS, owner)
@@ -149,6 +149,14 @@ def _is_shown(record: MemoryRecord, owner: str | None, now: datetime) -> bool:
     has_begun = record.valid_from is None or record.valid_from <= now
     is_valid = has_begun and (record.valid_to is None or now < record.valid_to)
     return is_allowed and is_valid and record.tier != "summary" and bool(record.text.strip())
+
+
+def _once(records: Sequence[MemoryRecord], owner: str | None) -> list[MemoryRecord]:
+    """The records without those whose line an earlier one has, too."""
+    by_line: dict[str, MemoryRecord] = {}
+    for record in records:
+        by_line.setdefault(_line(record, owner), record)
+    return list(by_line.values())
 
 
 def _fitting(records: Sequence[MemoryRecord], room: int, owner: str | None) -> list[MemoryRecord]:

@@ -52,6 +52,15 @@ async def test_it_is_a_block_of_the_pinned_memories_of_all_sessions_oldest_first
     assert [record.session for record in profile.records] == ["s1", "s2"]
 
 
+async def test_two_memories_that_say_the_same_are_one_line(ann: BoundMemory) -> None:
+    said = [await ann.add(pinned("Answer in German", session=session)) for session in ("s1", "s2")]
+    profile = await ann.profile()
+    assert profile.text == f'{PROFILE_START}\n- "Answer in German"\n{PROFILE_END}'
+    assert len(profile.records) == 1
+    assert profile.left_out == 0
+    assert {record.id for record in profile.records} < {record.id for record in said if record is not None}
+
+
 @pytest.mark.parametrize("part", ["agent", "session", "collection"])
 async def test_of_a_narrow_handle_it_has_what_that_handle_can_reach(ann: BoundMemory, part: str) -> None:
     for name in ("here", "there"):
