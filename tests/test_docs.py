@@ -26,6 +26,7 @@ WITH_BLOCKS = [page for page in PAGES if page.parent.name != "tutorials"]
 FENCE = re.compile(
     r"^(?P<indent> *)```(?:python|pycon|py)\b(?P<info>[^\n]*)\n(?P<code>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL
 )
+ANCHOR = re.compile(r"\]\((?!\w+:)([^)#\s]*\.md)#([^)\s]+)\)")
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
 
 
@@ -94,3 +95,17 @@ def test_every_link_of_the_page_leads_somewhere(page: Path) -> None:
         target for target in LINK.findall(page.read_text(encoding="utf-8")) if not (page.parent / target).exists()
     ]
     assert not broken
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_every_link_to_a_section_leads_to_its_heading(name: str) -> None:
+    """Those between pages of `docs/` are checked where the site is built."""
+    links = ANCHOR.findall((ROOT / name).read_text(encoding="utf-8"))
+    broken = [(page, anchor) for page, anchor in links if anchor not in anchors(ROOT / page)]
+    assert not broken
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them of words and code."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\s-]", "", heading).lower().replace(" ", "-") for heading in headings}

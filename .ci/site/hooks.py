@@ -15,6 +15,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 LINK = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<target>\.\./[^)#\s]*)(?P<anchor>#[^)\s]*)?\)")
+FENCE = re.compile(r"^( *```python) no-run [^\n]*$", re.MULTILINE)
 SHIM = re.compile(r"https://unpkg\.com/iframe-worker/shim")
 MERMAID, WORKER = "assets/mermaid.js", "assets/iframe-worker.js"
 
@@ -40,7 +41,7 @@ def on_post_template(output: str, *, template_name: str, config: MkDocsConfig) -
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Rewrite the links of a page that lead out of the documentation."""
+    """Rewrite the links of a page that lead out of the documentation, and drop what only the tests read of a fence."""
     here = PurePosixPath(page.file.src_uri).parent
     repository = Path(config.docs_dir).parent
 
@@ -56,4 +57,4 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
             files.append(File.generated(config, copy, abs_src_path=str(target)))
         return f"[{link['text']}]({os.path.relpath(copy, here)})"
 
-    return LINK.sub(rewritten, markdown)
+    return LINK.sub(rewritten, FENCE.sub(r"\1", markdown))

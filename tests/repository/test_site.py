@@ -27,7 +27,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", ".ci/site/mkdocs.yml"]
     done = subprocess.run(
-        [*command, "--quiet", "--site-dir", str(folder)],
+        [*command, "--site-dir", str(folder)],  # not `--quiet`: strict counts the warnings that are printed
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
@@ -42,6 +42,11 @@ def test_every_page_is_on_the_site(site: Path) -> None:
     pages = {path.relative_to(ROOT / "docs").with_suffix("") for path in (ROOT / "docs").rglob("*.md")}
     built = {path.relative_to(site).with_suffix("") for path in site.rglob("*.html")}
     assert {str(each).replace("README", "index") for each in pages} <= {str(each) for each in built}
+
+
+def test_every_fence_of_a_page_is_a_block_of_the_site(site: Path) -> None:
+    for each in site.rglob("*.html"):
+        assert "```" not in each.read_text(encoding="utf-8"), each
 
 
 def test_nothing_is_loaded_from_another_host(site: Path) -> None:

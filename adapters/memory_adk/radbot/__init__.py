@@ -1,6 +1,6 @@
 """RadBot's memory system for the current ADK: the documented classes and factories, on any store of memory-core.
 
-`radbot.memory.…` and `radbot.agent.…` become `memory_adk.radbot`; docs/adk.md lists the differences.
+`radbot.memory.…` and `radbot.agent.…` become `memory_adk.radbot`; docs/howto/radbot.md lists the differences.
 """
 
 from memory_adk.radbot.agents import (

@@ -1,7 +1,7 @@
 """The public behaviour of ADK's own memory services, case by case, on this one: by words alone, by meaning as by
 default, and with neighbours.
 
-A case marked as not holding is explained in `docs/adk.md`; it fails here if it begins to hold.
+A case marked as not holding is explained in `docs/howto/adk-services.md`; it fails here if it begins to hold.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BY_DESIGN: Final = {
     "an_event_that_comes_with_another_role_gets_that_role": "the role is that of the author",
     "a_time_comes_back_as_a_time": "metadata is JSON, so a time becomes a text",
 }
-"""Cases that do not hold, whatever the options; `docs/adk.md` explains each."""
+"""Cases that do not hold, whatever the options; `docs/howto/adk-services.md` explains each."""
 BY_MEANING: Final = (
     "a query that looks like SQL",
     "a query that looks like a function",

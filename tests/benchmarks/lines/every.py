@@ -14,7 +14,7 @@ class Line:
     what: str
     """What its figures are about, as the table says it."""
     limit: str | None = None
-    """What keeps it from being faster, shown where a goal is missed; `None` if it has no goals."""
+    """What keeps it from its goal, shown where it is missed first; `None` if it has no goals."""
     needs: tuple[str, ...] = ()
     """Modules without which it is skipped."""
     needs_peers: bool = False
@@ -24,43 +24,40 @@ class Line:
 LINES: Final[Mapping[str, Line]] = {
     "recall": Line(
         "`recall` beside `search`",
-        "a block also reads the neighbours of its hits and chooses what fits",
+        "a block also reads the neighbors of its hits and chooses what fits",
     ),
     "search": Line(
         "search of 1,000 among 100,000",
-        "the calls of Python between the threads and for the ten records",
+        "Python calls between threads, and reading the ten records",
         needs=("langgraph.store.memory",),
     ),
     "scan": Line("a scan of 100,000 vectors"),
     "turns": Line(
         "capture and recall in a turn, CPU",
-        "one search, and one synced write of the question and one of the answer; LangGraph's middleware and ADK also "
-        "read again what the prompt shows, since a thread knows ids of messages and no ids of memories",
+        "a search and two synced writes; LangGraph's middleware and ADK also look up what the prompt shows",
     ),
     "insert": Line(
         "durable adds beside raw SQLite",
-        "the analysis of the text in Python, which raw SQLite is spared; beyond it, the sync of the disk",
+        "the text is analysed in Python, for raw SQLite it is not",
     ),
     "langgraph": Line(
         "durable adds beside LangGraph's store",
-        "beside the same sync for both, the analysis of the text in Python, which `AsyncSqliteStore` is spared",
+        "the text is analysed in Python, for `AsyncSqliteStore` it is not",
         needs=("langgraph.store.sqlite", "sqlite_vec"),
         needs_peers=True,
     ),
     "embed": Line(
         "embedding",
-        "the model: every text has a run of its own, so that its vector does not depend on others",
+        "the model runs once for each text, so that a vector does not depend on other texts",
     ),
     "start": Line(
         "start",
-        "Python, numpy, onnxruntime and the model, which have to be loaded; the rows, which have to be read",
+        "loading Python, numpy, onnxruntime and the model; reading the rows",
     ),
-    "memory": Line(
-        "memory", "the vectors (768 bytes of float16, 1,536 of float32); onnxruntime with the model, for the process"
-    ),
+    "memory": Line("memory", "the vectors, as float16 and as float32; for the process, onnxruntime and the model"),
     "stall": Line(
         "a busy event loop is late by",
-        "the interpreter's lock, which a thread keeps for up to 5 ms, and the cores",
+        "a thread keeps the interpreter's lock for up to 5 ms",
     ),
     "peers": Line("other stores, as installed by their users"),
 }

@@ -65,7 +65,7 @@ def glance(results: Mapping[str, Result]) -> str:
         for figure in result.figures:
             if figure.met is None:
                 continue
-            met = "yes" if figure.met else "no, likewise" if missed else f"no; the limit: {line.limit}"
+            met = "yes" if figure.met else "no" if missed else f"no: {line.limit}"
             missed = missed or not figure.met
             rows.append([f"{line.what}: {figure.name}", goal(figure), measured(figure), beside(figure), met])
     return table(rows)

@@ -25,7 +25,7 @@ BETTER = {
     "test_no_running_loop": "wants sync calls refused on a running loop; here they work",
     "test_ttl_override_default": "reads without extending the expiry, unlike LangGraph's documentation",
 }
-"""Tests of `SqliteStore` that fail here, and why that is better; `docs/langchain.md` says so to users."""
+"""Tests of `SqliteStore` that fail here, and why that is better; `docs/langgraph-store.md` says so to users."""
 POSTGRES_BETTER = {
     "test_no_running_loop": BETTER["test_no_running_loop"],
     "test_omit_expired_filters_read_paths": "expires an item by an UPDATE of that store's tables",
