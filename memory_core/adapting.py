@@ -58,7 +58,7 @@ from memory_core.tools.memory_tools import (
 from memory_core.transfer.foreign_files import database, file_at, json_of, lines_of
 from memory_core.transfer.foreign_values import fields_of, items_of, time_of, word
 from memory_core.transfer.formats import Exporter, Found, Refused
-from memory_core.values.checks import check_key, check_seconds, check_unit
+from memory_core.values.checks import check_count, check_key, check_seconds, check_unit
 from memory_core.values.ids import new_id
 from memory_core.values.json_checks import fits_data
 from memory_core.values.json_text import cut_to_bytes, json_bytes
@@ -153,6 +153,7 @@ __all__ = [
     "block_of_turn",
     "bring_back",
     "call_in_thread",
+    "check_count",
     "check_key",
     "check_seconds",
     "check_unit",
