@@ -23,7 +23,7 @@ from memory_core.adapting import (
     on_core,
     those,
 )
-from memory_xaibo.messages import MAX_MESSAGES, MESSAGE_KIND, role_of, spoken, text_of, with_block
+from memory_xaibo.messages import MAX_MESSAGES, MESSAGE_KIND, role_of, spoken, storable, text_of, with_block
 from memory_xaibo.modules import Config, conversation_of, injects, options
 from memory_xaibo.protocols import LLMMessage, LLMOptions, LLMProtocol, LLMResponse, LLMRole, MemoryProtocol
 
@@ -48,7 +48,7 @@ class Turn:
 
     def answered(self, answer: str) -> Sequence[Visible]:
         """The conversation with an answer. A later one of the same turn replaces it: reasoning comes before it."""
-        return [*self.said, Visible("assistant", answer, f"{self.said[-1].id} answer")]
+        return [*self.said, Visible("assistant", storable(answer), f"{self.said[-1].id} answer")]
 
 
 class MemoryLLM(LLMProtocol):
@@ -130,6 +130,8 @@ class MemoryLLM(LLMProtocol):
         return turn
 
     async def _recalled(self, said: Sequence[Visible]) -> str:
+        if not self._k:
+            return ""
         before = [message.text for message in said[:-1] if message.role == "user"]
         with self._deadline.spared("an agent answers without its memory", Exception, but=ClosedError):
             return await self._deadline.read("recalling memories", lambda: on_core(self._block, said, before))
@@ -166,7 +168,7 @@ class MemoryLLM(LLMProtocol):
 def _said(messages: Sequence[LLMMessage]) -> list[Visible]:
     """What the two have said. Xaibo's servers put a question into the history, too, so that it comes twice."""
     said = [
-        Visible(role_of(message), text_of(message), None)
+        Visible(role_of(message), storable(text_of(message)), None)
         for message in messages
         if message.role in (LLMRole.USER, LLMRole.ASSISTANT) and text_of(message).strip()
     ]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from memory_core import Draft, MemoryRecord, Role
+from memory_core.adapting import MAX_TEXT_CHARS
 from memory_xaibo.protocols import LLMMessage, LLMRole
 
 MESSAGE_KIND: Final = "message"
@@ -32,6 +33,11 @@ def text_of(message: LLMMessage) -> str:
     return "\n".join(part.text for part in message.content if part.text)
 
 
+def storable(text: str) -> str:
+    """The text without halves of characters, and its beginning if it is longer than a record can be."""
+    return text[:MAX_TEXT_CHARS].encode(errors="replace").decode()
+
+
 def spoken(role: Role, text: str, session: str) -> Draft:
     """The draft of what somebody said."""
     return Draft(text, role=role, kind=MESSAGE_KIND, session=session)
@@ -40,7 +46,7 @@ def spoken(role: Role, text: str, session: str) -> Draft:
 def to_draft(message: LLMMessage, session: str) -> Draft:
     """The draft of a message, which comes back unchanged. Instructions and tool calls have no text that is searched."""
     role = role_of(message)
-    text = text_of(message) if role in ("user", "assistant") else ""
+    text = storable(text_of(message)) if role in ("user", "assistant") else ""
     plain = spoken(role, text, session)
     if text.strip() and message == _said(role, text):
         return plain

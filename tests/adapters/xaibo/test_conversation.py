@@ -168,6 +168,15 @@ async def test_a_question_that_no_model_answers_is_remembered(ann: BoundMemory) 
     assert said(model.prompts[-1]) == ["Be brief.", "Hello", "Are you there?"]
 
 
+async def test_texts_that_no_record_can_have_are_remembered_as_far_as_possible(ann: BoundMemory) -> None:
+    question = LLMMessage.user("half an emoji \ud83d")
+    await MemoryLLM(Told(lambda _: "x" * 1_000_001), monday(ann)).generate([question])
+    await MemoryConversation(monday(ann)).add_message(LLMMessage.user("another \ud83d"))
+    shown = [("user", "half an emoji ?"), ("assistant", "x" * 1_000_000)]
+    assert (await messages(ann))[:2] == shown
+    assert said((await MemoryConversation(monday(ann)).get_history())[:1]) == ["half an emoji ?"]
+
+
 async def test_a_streamed_answer_is_remembered_and_of_an_abandoned_one_the_question(ann: BoundMemory) -> None:
     remembering = MemoryLLM(Told(lambda _: "It is noon."), monday(ann))
     assert [part async for part in remembering.generate_stream([LLMMessage.user("Now?")])] == ["It", "is", "noon."]
