@@ -143,7 +143,8 @@ async def test_half_a_character_is_stored_as_a_question_mark_over_stdio(tmp_path
     assert server.stdout is not None
     server.stdin.write("".join(f"{line}\n" for line in [*lines, call_of(HALF)]).encode())
     answers = [json.loads(await server.stdout.readline()) for _ in range(2)]
-    await server.communicate()
+    server.stdin.close()
+    assert await server.wait() == 0
     insist_on_question_mark(answers[1])
 
 
