@@ -1,4 +1,4 @@
-"""A Xaibo agent, defined in YAML, finds what agents of other frameworks stored, and stores a fact for them.
+"""A Xaibo agent, defined in YAML, knows what agents of other frameworks stored, and remembers for them what it hears.
 
 Run: python examples/xaibo_agent.py
 """
@@ -6,13 +6,12 @@ Run: python examples/xaibo_agent.py
 from __future__ import annotations
 
 import asyncio
-import json
+import re
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from xaibo import AgentConfig, Xaibo
-from xaibo.core.models.llm import LLMFunctionCall, LLMMessage, LLMOptions, LLMResponse
+from xaibo.core.models.llm import LLMMessage, LLMOptions, LLMResponse
 from xaibo.core.protocols.llm import LLMProtocol
 
 from memory_core import Memory
@@ -20,37 +19,33 @@ from memory_core import Memory
 AGENT = """
 id: secretary
 modules:
-  - module: memory_xaibo.CoreMemory
-    id: memory
-    scope: agent
-    config: {path: DB, user: ann, ranking: relevance}
+  - {module: memory_xaibo.CoreMemory, id: memory, config: {path: DB, user: ann, session: monday}}
+  - {module: memory_xaibo.MemoryLLM, id: remembering}
+  - {module: memory_xaibo.MemoryConversation, id: history}
   - {module: xaibo.primitives.modules.memory.MemoryToolProvider, id: tools}
-  - {module: xaibo.primitives.modules.conversation.SimpleConversation, id: history}
   - {module: xaibo.primitives.modules.orchestrator.SimpleToolOrchestrator, id: orchestrator}
   - {module: __main__.ScriptedModel, id: llm}
+exchange:
+  - {module: orchestrator, protocol: LLMProtocol, provider: remembering}
+  - {module: remembering, protocol: LLMProtocol, provider: llm}
 """
 
 
 class ScriptedModel(LLMProtocol):
-    """A scripted model: it searches for questions, stores everything else, and repeats the tool's answer."""
+    """A scripted model: it answers a question with the first memory of its prompt."""
 
     async def generate(self, messages: list[LLMMessage], options: LLMOptions | None = None) -> LLMResponse:  # noqa: ARG002
-        """Call a tool, then repeat its answer."""
-        if results := messages[-1].tool_results:
-            found: Any = json.loads(results[0].content)
-            is_stored = "memory_id" in found
-            return LLMResponse(content="Noted." if is_stored else str(found[0]["content"]))
-        said = messages[-1].content[0].text or ""
-        name, argument = ("search_memory", "query") if said.endswith("?") else ("store_memory", "text")
-        call = LLMFunctionCall(id="1", name=name, arguments={argument: said})
-        return LLMResponse(content="", tool_calls=[call])
+        """Read the prompt."""
+        texts = [part.text or "" for message in messages for part in message.content]
+        known = re.findall('^- .*"(.*)"$', texts[0], re.MULTILINE)
+        return LLMResponse(content=known[0] if known and texts[-1].endswith("?") else "Noted.")
 
     def __init__(self, config: dict[str, object] | None = None):
         """Xaibo gives every module its `config`."""
 
 
 async def main() -> None:
-    """Ask the agent for another agent's memory, give it a new fact, and find that fact outside Xaibo."""
+    """Ask the agent for another agent's memory, tell it a new fact, and find that fact outside Xaibo."""
     with tempfile.TemporaryDirectory() as folder:
         db = Path(folder) / "memory.db"
         async with Memory(db) as memory:
@@ -63,8 +58,8 @@ async def main() -> None:
                 answer = await xaibo.get_agent("secretary").handle_text(said)
                 print(f"Ann: {said}\nagent: {answer.text}")
 
-            for hit in await ann.search("When does the passport run out?"):
-                print(f"elsewhere: {hit.record.text}")
+            best = (await ann.search("When does the passport run out?"))[0]
+            print(f"elsewhere: {best.record.text}")
 
 
 if __name__ == "__main__":

@@ -58,12 +58,13 @@ from memory_core.tools.memory_tools import (
 from memory_core.transfer.foreign_files import database, file_at, json_of, lines_of
 from memory_core.transfer.foreign_values import fields_of, items_of, time_of, word
 from memory_core.transfer.formats import Exporter, Found, Refused
-from memory_core.values.checks import check_key, check_seconds, check_unit
+from memory_core.values.checks import check_count, check_key, check_seconds, check_unit
 from memory_core.values.ids import new_id
 from memory_core.values.json_checks import fits_data
 from memory_core.values.json_text import cut_to_bytes, json_bytes
 from memory_core.values.limits import MAX_DATA_BYTES, MAX_TEXT_CHARS
 from memory_core.values.query_text import cut_query
+from memory_core.values.tokens import digest_of, names_by_token, tokens_in_file
 from memory_core.where.meaning import satisfies
 
 if TYPE_CHECKING:
@@ -153,6 +154,7 @@ __all__ = [
     "block_of_turn",
     "bring_back",
     "call_in_thread",
+    "check_count",
     "check_key",
     "check_seconds",
     "check_unit",
@@ -164,6 +166,7 @@ __all__ = [
     "cut_to_bytes",
     "database",
     "digest",
+    "digest_of",
     "every_record",
     "fields_of",
     "file_at",
@@ -182,6 +185,7 @@ __all__ = [
     "limits",
     "lines_of",
     "name_in_uri",
+    "names_by_token",
     "new_id",
     "on_core",
     "owned_by",
@@ -208,6 +212,7 @@ __all__ = [
     "those",
     "threaded",
     "time_of",
+    "tokens_in_file",
     "turn_drafts",
     "versions_of",
     "with_context",

@@ -113,7 +113,7 @@ def _space(text: str) -> tuple[str, str, bool]:
     label, _, owner = text.partition("=")
     if not label or not owner.removesuffix(":write"):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not LABEL=USER or LABEL=USER:write; write for example team=team-red"
+            f"{text!r} is not LABEL=USER or LABEL=USER:write; write for example team=team:red"
         )
     return label, owner.removesuffix(":write"), owner.endswith(":write")
 

@@ -5,15 +5,13 @@ No argument of a tool names an owner. What is shared with a user is the server's
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Final, cast
+from typing import cast
 
-from memory_core import BoundMemory, InvalidInputError, ScopeError, SharedMemory
-from memory_core.adapting import call_in_thread, owned_by
+from memory_core import BoundMemory, ScopeError, SharedMemory
+from memory_core.adapting import call_in_thread, digest_of, names_by_token, owned_by, tokens_in_file
 
 try:
     from mcp.server.auth.middleware.auth_context import get_access_token
@@ -27,9 +25,6 @@ Served = Reach | Callable[[str], Reach]
 """What a server serves: one memory, or the one that the function makes for the user of a token."""
 Owner = Callable[[], Awaitable[Reach]]
 """Called for each request; returns what the caller reaches."""
-
-MIN_TOKEN_CHARS: Final = 20
-"""Shortest accepted token; shorter ones could be guessed."""
 
 
 class StaticTokens:
@@ -50,18 +45,7 @@ class StaticTokens:
     """
 
     def __init__(self, tokens: Mapping[str, str]) -> None:
-        self._users: dict[bytes, str] = {}
-        for user, token in tokens.items():
-            if len(token) < MIN_TOKEN_CHARS:
-                raise InvalidInputError(
-                    f"the token of {user!r} has {len(token)} characters; create one of at least {MIN_TOKEN_CHARS} with "
-                    "`python -c 'import secrets; print(secrets.token_urlsafe())'`"
-                )
-            other = self._users.setdefault(_digest(token), user)
-            if other != user:
-                raise InvalidInputError(f"{other!r} and {user!r} have the same token; give each user a different one")
-        if not self._users:
-            raise InvalidInputError("no tokens are given, so every call would be refused; list users and tokens")
+        self._users = names_by_token(tokens)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> StaticTokens:
@@ -70,18 +54,11 @@ class StaticTokens:
         Raises:
             InvalidInputError: The file cannot be read, is not such an object, or other users can read it.
         """
-        file = Path(path)
-        try:
-            mode, text = file.stat().st_mode, file.read_text(encoding="utf-8")
-        except OSError as cause:
-            raise InvalidInputError(f"the tokens in {str(file)!r} cannot be read: {cause.strerror}") from cause
-        if os.name == "posix" and mode & 0o077:
-            raise InvalidInputError(f"other users of this machine can read {str(file)!r}; run `chmod 600` on it first")
-        return cls(_tokens(text, str(file)))
+        return cls(cast("Mapping[str, str]", tokens_in_file(Path(path))))  # `names_by_token` checks that
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Called by the SDK for each request; the token itself is not passed on."""
-        return access_of(self._users.get(_digest(token)))
+        return access_of(self._users.get(digest_of(token)))
 
 
 def access_of(user: str | None) -> AccessToken | None:
@@ -137,21 +114,3 @@ def _subject() -> str:
             "the call has no token that names a user; send one, since memories without an owner are refused"
         )
     return token.subject
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode(errors="surrogatepass")).digest()
-
-
-def _tokens(text: str, file: str) -> dict[str, str]:
-    try:
-        given: object = json.loads(text)
-    except ValueError:  # its message might contain part of a token
-        given = None
-    if not isinstance(given, dict):
-        raise InvalidInputError(f'{file!r} does not contain a JSON object such as {{"ann": "<token>"}}')
-    pairs = cast("dict[str, object]", given)
-    wrong = next((user for user, token in pairs.items() if not isinstance(token, str)), None)
-    if wrong is not None:
-        raise InvalidInputError(f"the token of {wrong!r} in {file!r} is not a string; put it in quotes")
-    return cast("dict[str, str]", pairs)

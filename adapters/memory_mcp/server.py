@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from memory_core import BoundMemory, SharedMemory, __version__
 from memory_core.adapting import Deadline, limits
+from memory_mcp.half_characters import WholeCharacters
 from memory_mcp.logs import LoggingServer
 from memory_mcp.owners import Served, own, owner_of_calls
 from memory_mcp.resources import MemoryResources
@@ -127,10 +128,12 @@ def http_app(server: MCPServer, *, hosts: Sequence[str] = ()) -> Starlette:
         hosts: Host names of the server besides loopback, such as `"memory.example.com"`, with the port if it is not
             the default one.
     """
-    named = [f"{host}{port}" for host in _LOOPBACK for port in ("", ":*")] + list(hosts)
+    named = [f"{host}{port}" for host in _LOOPBACK for port in ("", ":*")] + [host.lower() for host in hosts]
     origins = [f"http://{host}" for host in named] + [f"https://{host}" for host in named]
     security = TransportSecuritySettings(allowed_hosts=named, allowed_origins=origins)
-    return server.streamable_http_app(transport_security=security, max_request_body_size=_MAX_BODY_BYTES)
+    app = server.streamable_http_app(transport_security=security, max_request_body_size=_MAX_BODY_BYTES)
+    app.add_middleware(WholeCharacters)
+    return app
 
 
 def _writable(memory: Served) -> Sequence[str] | None:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
+from memory_mcp.half_characters import Mending
+
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
@@ -59,13 +61,16 @@ class StandardInput(io.RawIOBase):
         return size
 
     def _read(self, descriptor: int) -> None:
-        part = b" "
+        mending, part = Mending(), b" "
         while part:
             try:
                 part = os.read(descriptor, _PART_BYTES)
             except OSError:  # such as a terminal that has gone away
                 part = b""
-            self._parts.put(part)
+            is_line = not part or part.endswith(b"\n")
+            if whole := mending.part(part, is_last=is_line):
+                self._parts.put(whole)
+        self._parts.put(b"")
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, cast
 
 from memory_core import BoundMemory, MemoryCoreError, MemoryRecord, Message, SharedMemory, StorageError, Where
-from memory_core.adapting import Deadline, LateError, scrubbed
+from memory_core.adapting import PRIVATE, Deadline, LateError, scrubbed
 from memory_mcp.forgetting import Answered, asking, can_ask, forget
 from memory_mcp.operations import change, conditions, pin, shelf, store, store_in, supersede
 from memory_mcp.owners import Owner, Reach, own
@@ -32,7 +32,6 @@ from memory_mcp.skynet import as_documented
 from memory_mcp.values import (
     EVERY_COLLECTION,
     MAX_BATCH,
-    PRIVATE,
     BatchAnswer,
     Changes,
     Collection,

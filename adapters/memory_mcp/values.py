@@ -14,8 +14,6 @@ try:
 except ImportError as error:
     raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
 
-PRIVATE: Final = "private"
-"""Label of the caller's own memory."""
 EVERY_COLLECTION: Final = "*"
 """Stands for every collection in searches and lists."""
 

@@ -3,11 +3,14 @@
 | to get | use |
 |---|---|
 | a memory for an agent, shared with other frameworks | `CoreMemory` |
+| a conversation that is remembered, and what is known before the model | `MemoryLLM` |
+| the history of a conversation that survives a restart | `MemoryConversation` |
 | a memory made of a chunker, an embedder and an index | `VectorMemory` |
 | the parts of such a memory | `TokenChunker`, `TextEmbedder`, `SentenceTransformerEmbedder`, `VectorIndex` |
 | a Xaibo embedder for a `Memory` | `XaiboEmbedder` |
+| a Xaibo model that manages a memory | `XaiboModel` |
 
-The four protocols and the two result classes are Xaibo's own. Every name is imported on first use.
+The protocols and the two result classes are Xaibo's own. Every name is imported on first use.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from memory_xaibo.chat_model import XaiboModel
     from memory_xaibo.chunker import TokenChunker
     from memory_xaibo.embedding import (
         SentenceTransformerEmbedder,
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
         UnsupportedModalityError,
         XaiboEmbedder,
     )
+    from memory_xaibo.history import MemoryConversation
+    from memory_xaibo.llm import MemoryLLM
     from memory_xaibo.memory import CoreMemory, MemoryList
     from memory_xaibo.protocols import (
         ChunkingProtocol,
@@ -39,6 +45,8 @@ __all__ = [
     "ChunkingProtocol",
     "CoreMemory",
     "EmbeddingProtocol",
+    "MemoryConversation",
+    "MemoryLLM",
     "MemoryList",
     "MemoryProtocol",
     "MemorySearchResult",
@@ -51,12 +59,15 @@ __all__ = [
     "VectorMemory",
     "VectorSearchResult",
     "XaiboEmbedder",
+    "XaiboModel",
 ]
 
 _HOME: Final = {
     "ChunkingProtocol": "protocols",
     "CoreMemory": "memory",
     "EmbeddingProtocol": "protocols",
+    "MemoryConversation": "history",
+    "MemoryLLM": "llm",
     "MemoryList": "memory",
     "MemoryProtocol": "protocols",
     "MemorySearchResult": "protocols",
@@ -69,6 +80,7 @@ _HOME: Final = {
     "VectorMemory": "vector_memory",
     "VectorSearchResult": "protocols",
     "XaiboEmbedder": "embedding",
+    "XaiboModel": "chat_model",
 }
 
 

@@ -14,18 +14,26 @@ from memory_core import (
     MemoryRecord,
     Patch,
     RecordNotFoundError,
+    ScopeError,
     SharedMemory,
 )
-from memory_core.adapting import cut_query
-from memory_xaibo.modules import OWNER, SHARING, Config, bound, injects, options, shared_with
+from memory_core.adapting import check_count, check_key, cut_query
+from memory_xaibo.modules import (
+    OWNER,
+    SHARING,
+    Config,
+    Conversation,
+    bound,
+    injects,
+    options,
+    shared_with,
+)
 from memory_xaibo.protocols import MemoryProtocol, MemorySearchResult
 
 Ranking = Literal["similarity", "relevance"]
 Attributes = dict[str, Any]
 """Plain JSON, as tools pass it."""
 
-MAX_RESULTS: Final = 10_000
-"""Most results of one search."""
 PAGE: Final = 1_000
 """Memories that are read at a time."""
 
@@ -54,7 +62,8 @@ class CoreMemory(MemoryProtocol):
             their memories; `ranking`: `"similarity"` returns the nearest `k`, as the protocol says, and `"relevance"`
             searches like the other frameworks and leaves out irrelevant memories; `shared` with the labels and users of
             memories that are read too, such as `{handbook: company}`, and `writable`, labels whose memories may be
-            updated and deleted. The attribute `space` of such a memory is its label.
+            updated and deleted. The attribute `space` of such a memory is its label; `session`, the conversation of the
+            agent, which `MemoryConversation` and `MemoryLLM` need.
         memory: A handle or a `SharedMemory` instead of a path; the caller closes it.
 
     Raises:
@@ -64,18 +73,31 @@ class CoreMemory(MemoryProtocol):
 
     @injects()
     def __init__(self, config: Config | None = None, *, memory: BoundMemory | SharedMemory | None = None) -> None:
-        given = options(config, "CoreMemory", ("path", *OWNER, *SHARING, "ranking"))
+        given = options(config, "CoreMemory", ("path", *OWNER, *SHARING, "ranking", "session"))
         self._ranking = given.get("ranking", "similarity")
         if self._ranking not in get_args(Ranking):
             raise InvalidInputError(f"ranking is {self._ranking!r}; it must be similarity or relevance")
         place = Memory(given["path"]) if "path" in given else None
         self._handle = bound(memory.own if isinstance(memory, SharedMemory) else memory, place, given)
         self._reach = memory if isinstance(memory, SharedMemory) else shared_with(self._handle, place, given)
+        session = given.get("session")
+        self._session = None if session is None else check_key("session", session)
 
     @property
     def handle(self) -> BoundMemory:
         """The core's handle on these memories, with all other operations."""
         return self._handle
+
+    @property
+    def conversation(self) -> Conversation:
+        """Where `MemoryConversation` and `MemoryLLM` keep the messages of the agent.
+
+        Raises:
+            ScopeError: `session` is missing.
+        """
+        if self._session is None:
+            raise ScopeError("the conversation has no session: add `session: monday` to the config of CoreMemory")
+        return Conversation(self._handle, self._reach, self._session)
 
     async def store_memory(self, text: str, attributes: Attributes | None = None) -> str:
         """Store a memory and return its id once it is on disk.
@@ -83,7 +105,8 @@ class CoreMemory(MemoryProtocol):
         Raises:
             InvalidInputError: The text is blank or too long, or the attributes are not JSON.
         """
-        return (await self._handle.add(Draft(insist_on_text(text), data=attributes or {}))).id
+        draft = Draft(insist_on_text(text), session=self._session, data=attributes or {})
+        return (await self._handle.add(draft)).id
 
     async def get_memory(self, memory_id: str) -> dict[str, Any] | None:
         """Return the memory with this id as `id`, `content` and `attributes`, or `None` for an unknown id."""
@@ -147,16 +170,10 @@ class CoreMemory(MemoryProtocol):
 
 def checked_query(query: object, k: object) -> str:
     """Return the query, cut to the longest one a search accepts; empty if it is blank."""
-    insist_on_k(k)
+    check_count("k", k, 1)
     if not isinstance(query, str):
         raise InvalidInputError(f"query must be a string, not {type(query).__name__}")
     return cut_query(query) if query.strip() else ""
-
-
-def insist_on_k(k: object) -> None:
-    """Raise `InvalidInputError` unless `k` is a valid number of results."""
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_RESULTS:
-        raise InvalidInputError(f"k must be a whole number from 1 to {MAX_RESULTS}, not {k!r}")
 
 
 def insist_on_text(text: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast, get_type_hints
 
 from memory_core import BoundMemory, InvalidInputError, Memory, ScopeError, SharedMemory
@@ -17,6 +18,17 @@ OWNER: Final = ("app", *SCOPE)
 """Options that select the owner of a module's memories and narrow them."""
 SHARING: Final = ("shared", "writable")
 """Options that share the memories of other users."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Where the conversation of an agent is kept."""
+
+    handle: BoundMemory
+    """Of its owner."""
+    reach: BoundMemory | SharedMemory
+    """What is recalled from."""
+    session: str
 
 
 def injects(*names: str) -> Callable[[Constructor], Constructor]:
@@ -85,3 +97,16 @@ def shared_with(handle: BoundMemory, place: Memory | None, given: Config) -> Bou
         )
     spaces = {label: place.bind(app=handle.scope.app, user=user) for label, user in users.items()}
     return SharedMemory(handle, spaces, writable=given.get("writable", ()))
+
+
+def conversation_of(memory: object) -> Conversation:
+    """Where the conversation of the agent with this memory is kept; Xaibo passes modules behind a proxy.
+
+    Raises:
+        InvalidInputError: The memory is not a `CoreMemory`.
+        ScopeError: The memory names no session.
+    """
+    found = getattr(memory, "conversation", None)
+    if not isinstance(found, Conversation):
+        raise InvalidInputError("the messages of an agent are kept in its CoreMemory; add memory_xaibo.CoreMemory")
+    return found

@@ -1,8 +1,11 @@
-"""Xaibo's memory protocols and their result classes, imported here once for the whole package."""
+"""Xaibo's protocols with their result classes and messages, imported here once for the whole package."""
 
 from __future__ import annotations
 
 try:
+    from xaibo.core.models.llm import LLMMessage, LLMOptions, LLMResponse, LLMRole
+    from xaibo.core.protocols.conversation import ConversationHistoryProtocol
+    from xaibo.core.protocols.llm import LLMProtocol
     from xaibo.core.protocols.memory import (
         ChunkingProtocol,
         EmbeddingProtocol,
@@ -16,7 +19,13 @@ except ImportError as error:
 
 __all__ = [
     "ChunkingProtocol",
+    "ConversationHistoryProtocol",
     "EmbeddingProtocol",
+    "LLMMessage",
+    "LLMOptions",
+    "LLMProtocol",
+    "LLMResponse",
+    "LLMRole",
     "MemoryProtocol",
     "MemorySearchResult",
     "VectorIndexProtocol",

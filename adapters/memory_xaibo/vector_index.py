@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, overload
 
 from memory_core import BoundMemory, Draft, EmbeddingError, Fingerprint, InvalidInputError, Memory, Where
 from memory_core.adapting import new_id
-from memory_xaibo.memory import MAX_RESULTS
 from memory_xaibo.modules import Config, injects, options
 from memory_xaibo.protocols import VectorIndexProtocol, VectorSearchResult
 
@@ -24,6 +23,8 @@ USER: Final = "vectors"
 """Owner of the memory that stores the vectors and nothing else."""
 NAME: Final = "vec_"
 """Prefix of vector ids."""
+MOST_FOUND: Final = 10_000
+"""Most vectors of one search."""
 
 
 class VectorIndex(VectorIndexProtocol):
@@ -76,7 +77,7 @@ class VectorIndex(VectorIndexProtocol):
         if handle is None:
             return []
         vector: list[float] = self._unit(query_vector).tolist()
-        hits = await handle.search_by_vector(vector, limit=min(k, MAX_RESULTS), floor=False)
+        hits = await handle.search_by_vector(vector, limit=min(k, MOST_FOUND), floor=False)
         return [
             VectorSearchResult(
                 vector_id=hit.record.id, similarity_score=hit.similarity or 0.0, attributes=dict(hit.record.data)

@@ -20,7 +20,7 @@ from memory_core import (
     Where,
     check_draft,
 )
-from memory_core.adapting import every_record, new_id
+from memory_core.adapting import check_count, every_record, new_id
 from memory_xaibo.embedding import UnsupportedModalityError
 from memory_xaibo.memory import (
     PAGE,
@@ -28,7 +28,6 @@ from memory_xaibo.memory import (
     CoreMemory,
     MemoryList,
     checked_query,
-    insist_on_k,
     insist_on_text,
     shown,
 )
@@ -150,12 +149,12 @@ class VectorMemory(MemoryProtocol):
 
     async def search_by_image(self, image_data: bytes, k: int = 10) -> list[MemorySearchResult]:
         """Search by an image; raises `UnsupportedModalityError` if the embedder does not support images."""
-        insist_on_k(k)
+        check_count("k", k, 1)
         return await self._nearest(await self._embedded("image", image_data), k)
 
     async def search_by_audio(self, audio_data: bytes, k: int = 10) -> list[MemorySearchResult]:
         """Search by a sound; raises `UnsupportedModalityError` if the embedder does not support audio."""
-        insist_on_k(k)
+        check_count("k", k, 1)
         return await self._nearest(await self._embedded("audio", audio_data), k)
 
     async def list_memories(self, *, limit: int | None = None, cursor: str | None = None) -> MemoryList:

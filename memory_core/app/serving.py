@@ -151,7 +151,7 @@ def _spaces(given: Sequence[str]) -> dict[str, Space]:
         space = Space(owner.removesuffix(":write"), owner.endswith(":write"))
         if not label or not space.owner:
             raise InvalidInputError(
-                f"--share {text!r} is not LABEL=USER or LABEL=USER:write; write for example team=team-red"
+                f"--share {text!r} is not LABEL=USER or LABEL=USER:write; write for example team=team:red"
             )
         if label in spaces or space.owner in {other.owner for other in spaces.values()}:
             raise InvalidInputError(f"--share {text!r} repeats a label or a user; share each once")

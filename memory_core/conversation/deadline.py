@@ -68,17 +68,22 @@ class Deadline:
         return await self._within(what, call, until=None)
 
     @contextmanager
-    def spared(self, lack: str, errors: type[Exception] = MemoryCoreError) -> Generator[None]:
+    def spared(
+        self, lack: str, errors: type[Exception] = MemoryCoreError, *, but: type[Exception] | tuple[()] = ()
+    ) -> Generator[None]:
         """Go on if the memory fails, which is logged: a message is answered with or without a memory.
 
         Args:
             lack: What they go on without, for the log.
             errors: `Exception` if functions of the application are called, too, which may raise anything.
+            but: What is raised all the same.
         """
         try:
             yield
         except LateError:  # logged
             return
+        except but:
+            raise
         except errors as error:
             reason = reason_for_log(error)  # without the traceback, whose messages may quote
             logger.log(logging.WARNING if self.is_over else logging.ERROR, "%s: %s", lack, reason)

@@ -64,6 +64,18 @@ async def test_a_provider_of_spade_llm() -> None:
     assert request.messages[0]["content"] == PROMPT
 
 
+async def test_a_model_of_xaibo() -> None:
+    pytest.importorskip("xaibo")
+    from memory_xaibo import XaiboModel
+    from tests.adapters.xaibo.talking import Told
+
+    model = Told(lambda _: ANSWER)
+    assert await facts(XaiboModel(model)) == ["Ann broke her hand"]
+    (prompt,) = model.prompts
+    assert [message.role.value for message in prompt] == ["system", "user"]
+    assert prompt[0].content[0].text == PROMPT
+
+
 async def test_a_function() -> None:
     assert await facts(LanguageModel(lambda prompt: ANSWER if prompt.startswith(PROMPT) else "nothing")) == [
         "Ann broke her hand"

@@ -49,6 +49,8 @@ PATIENT: Final = 100.0
 SAYING: Final[Sequence[type[Saying]]] = (
     callers.Core,
     callers.Xaibo,
+    callers.XaiboTurn,
+    callers.XaiboHistory,
     callers.AdkService,
     callers.AdkPlugin,
     callers.AdkBank,
@@ -74,7 +76,7 @@ NAMED: Final[Sequence[type[Asking]]] = (
     callers.Spade,
 )
 """Whom a function of the application gives a memory."""
-ASKING: Final[Sequence[type[Asking]]] = (callers.Core, callers.Xaibo, *NAMED)
+ASKING: Final[Sequence[type[Asking]]] = (callers.Core, callers.Xaibo, callers.XaiboTurn, *NAMED)
 WAITING: Final = (callers.Core, callers.Xaibo)
 """Who waits as long as the store does, until the one who calls them gives up."""
 GOING_ON: Final = (
@@ -85,11 +87,19 @@ GOING_ON: Final = (
     callers.AgentBank,
     callers.Tool,
     callers.Spade,
+    callers.XaiboTurn,
 )
 """Who hears of no fault: it costs them their memory alone."""
 REMEMBERING: Final = (callers.AdkPlugin, callers.Agent)
 """Whose next turn stores what an earlier one could not."""
-TWICE: Final = (callers.Xaibo, callers.AdkPlugin, callers.AdkBank, callers.AgentBank)
+TWICE: Final = (
+    callers.Xaibo,
+    callers.XaiboTurn,
+    callers.XaiboHistory,
+    callers.AdkPlugin,
+    callers.AdkBank,
+    callers.AgentBank,
+)
 """Who has no key for what is said, or says it in another turn, so that a repetition is another memory."""
 CALLS: Final[Mapping[type[Any], int]] = {
     callers.AdkPlugin: 2,
@@ -97,6 +107,7 @@ CALLS: Final[Mapping[type[Any], int]] = {
     callers.AdkBank: 3,
     callers.Agent: 2,
     callers.AgentBank: 3,
+    callers.XaiboTurn: 3,
 }
 """How often a turn calls the memory, if it is not once."""
 
@@ -133,6 +144,7 @@ MODELS: Final = [
         (models.of_langchain, callers.Chain),
         (models.of_adk, callers.AdkPlugin),
         (models.of_spade, callers.Spade),
+        (models.of_xaibo, callers.XaiboTurn),
         (models.of_a_function, callers.Mcp),
         (models.of_a_blocking_function, callers.Xaibo),
     )

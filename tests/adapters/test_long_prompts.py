@@ -15,6 +15,7 @@ from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
+from xaibo.core.models.llm import LLMMessage
 
 from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.testing import ScriptedLlm, ask, user_says
@@ -23,6 +24,8 @@ from memory_core.adapting import SearchRequest, before_prompt
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.storage.sqlite.store import SqliteStore
 from memory_langchain import MemoryChatMessageHistory, with_memory
+from memory_xaibo import CoreMemory, MemoryConversation, MemoryLLM
+from tests.adapters.xaibo.talking import Told
 from tests.budget.operations import sentences
 
 LENGTHS: Final = (20, 200, 400)
@@ -72,13 +75,27 @@ async def adk(handle: BoundMemory, said: list[str]) -> Callable[[], Awaitable[ob
     return turn
 
 
+async def xaibo(handle: BoundMemory, said: list[str]) -> Callable[[], Awaitable[object]]:
+    """An agent that shows its model the whole conversation."""
+    memory = CoreMemory({"session": "monday"}, memory=handle)
+    history = MemoryConversation(memory, {"max_history": 1_000})
+    for n, text in enumerate(said):
+        await history.add_message((LLMMessage.user, LLMMessage.assistant)[n % 2](text))
+    model = MemoryLLM(Told(lambda _: "Noted."), memory, {"timeout": 600})
+
+    async def turn() -> None:
+        await model.generate([*await history.get_history(), LLMMessage.user(QUESTION)])
+
+    return turn
+
+
 async def hook(handle: BoundMemory, said: list[str]) -> Callable[[], Awaitable[object]]:
     """A client of which only the name of the conversation is known."""
     await handle.add_many([Draft(text, role="user", kind="message", session="monday") for text in said])
     return lambda: before_prompt(handle, QUESTION, "monday")
 
 
-@pytest.mark.parametrize("begin", [chain, adk, hook], ids=["chain", "adk", "hook"])
+@pytest.mark.parametrize("begin", [chain, adk, xaibo, hook], ids=["chain", "adk", "xaibo", "hook"])
 async def test_a_recall_fetches_no_more_in_a_long_conversation(
     begin: Callable[[BoundMemory, list[str]], Awaitable[Callable[[], Awaitable[object]]]], tmp_path: Path
 ) -> None:

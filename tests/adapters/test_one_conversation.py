@@ -28,6 +28,7 @@ from langchain.agents import create_agent
 from spade.agent import Agent
 from spade.behaviour import OneShotBehaviour
 from spade.message import Message as SpadeMessage
+from xaibo.core.models.llm import LLMMessage
 
 from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.testing import ScriptedLlm, ask
@@ -36,6 +37,8 @@ from memory_langchain import MemoryMiddleware, with_memory
 from memory_langchain.testing import ScriptedChatModel
 from memory_spade import MemoryBehaviour, MemoryMixin
 from memory_spade.testing.xmpp import XmppServer
+from memory_xaibo import CoreMemory, MemoryLLM
+from tests.adapters.xaibo.talking import Told
 
 SAID = (
     ("user", "I moved to Porto"),
@@ -125,6 +128,17 @@ async def by_langchain(handle: BoundMemory) -> None:
     await asyncio.to_thread(by_langchain_chain, handle, 2)
 
 
+async def by_xaibo(handle: BoundMemory) -> None:
+    """By agents whose clients send the conversation, as LangChain's do above."""
+    first = 2 if (await handle.stats()).records else 0
+    memory = CoreMemory({"session": SESSION}, memory=handle)
+    roles = {"user": LLMMessage.user, "assistant": LLMMessage.assistant}
+    for messages in requests(first):
+        prompt = [roles[message["role"]](message["content"]) for message in messages]
+        answer = ANSWERS[len(messages) // 2]
+        await MemoryLLM(Told(lambda _, answer=answer: answer), memory).generate(prompt)  # type: ignore[misc]
+
+
 async def by_remember(handle: BoundMemory) -> None:
     for part in (SAID[:4], SAID[4:], SAID):
         await handle.remember(part, session=SESSION)
@@ -193,7 +207,7 @@ async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
         yield opened
 
 
-AFTER = {"ADK": by_adk_service, "LangChain": by_langchain, "no framework": by_remember}
+AFTER = {"ADK": by_adk_service, "LangChain": by_langchain, "Xaibo": by_xaibo, "no framework": by_remember}
 
 
 @pytest.mark.parametrize("by", [*AFTER.values(), by_adk_runner])

@@ -30,6 +30,7 @@ from langchain_core.messages import (
 )
 from langchain_core.runnables import RunnableConfig
 from spade.agent import Agent
+from xaibo.core.models.llm import LLMMessage
 
 from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
 from memory_adk.migration import import_in_memory
@@ -50,6 +51,8 @@ from memory_spade import MemoryBehaviour, MemoryLLMAgent, MemoryMixin
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import ScriptedProvider
 from memory_spade.testing.xmpp import xmpp_server
+from memory_xaibo import CoreMemory, MemoryConversation
+from tests.adapters.xaibo.talking import Talk, Told
 
 Writer = Callable[[BoundMemory], Awaitable[None]]
 Stored = tuple[Role | None, str, str]
@@ -202,6 +205,24 @@ async def spade_tools(handle: BoundMemory) -> None:
             assert "failed" not in str(answer.body)
 
 
+async def xaibo_agent(handle: BoundMemory) -> None:
+    memory = CoreMemory({"session": "monday"}, memory=handle)
+    await memory.store_memory(STATED)
+    await Talk(memory, Told(lambda _: ANSWERED)).say(SAID)
+
+
+async def xaibo_history(handle: BoundMemory) -> None:
+    history = MemoryConversation(CoreMemory({"session": "monday"}, memory=handle))
+    for message in (
+        LLMMessage.system("Be brief"),
+        LLMMessage.user(SAID),
+        LLMMessage.function("1", "weather", {}),
+        LLMMessage.function_result("1", "weather", "rain"),
+        LLMMessage.assistant(ANSWERED),
+    ):
+        await history.add_message(message)
+
+
 WRITERS: dict[str, tuple[Writer, Sequence[Stored]]] = {
     "ADK: the plugin, and a tool": (adk_plugin_and_tools, [*TURN, (None, "important_fact", STATED)]),
     "ADK: a session, and an explicit memory": (adk_service, [*TURN, (None, "fact", STATED)]),
@@ -232,6 +253,11 @@ WRITERS: dict[str, tuple[Writer, Sequence[Stored]]] = {
     "LangChain: a store and a vector store": (
         langchain_documents,
         [(None, "langgraph_item", json.dumps({"text": SAID})), (None, "document", STATED)],
+    ),
+    "Xaibo: an agent, and an explicit memory": (xaibo_agent, [*TURN, (None, "note", STATED)]),
+    "Xaibo: a history": (
+        xaibo_history,
+        [*TURN, ("system", "message", ""), ("tool", "message", ""), ("tool", "message", "")],
     ),
     "SPADE: a behaviour": (spade_behaviour, TURN),
     "SPADE: the tools of an agent with a model": (spade_tools, [(None, "fact", STATED), (None, "note", SAID)]),

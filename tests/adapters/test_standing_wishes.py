@@ -29,6 +29,8 @@ from memory_spade import MemoryLLMAgent
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import ScriptedProvider
 from memory_spade.testing.xmpp import XmppServer
+from memory_xaibo import CoreMemory
+from tests.adapters.xaibo.talking import Talk, Told
 
 CONVERSATIONS = 30
 WISHES = 20
@@ -102,6 +104,16 @@ async def test_an_agent_of_google_adk(ann: BoundMemory) -> None:
 
     async with runner:
         await check(ann, prompt_of)
+
+
+async def test_an_agent_of_xaibo(ann: BoundMemory) -> None:
+    model = Told(lambda _: "144")
+
+    async def prompt_of(number: int) -> str:
+        await Talk(CoreMemory({"session": f"c{number}"}, memory=ann), model).say(SMALL_TALK)
+        return model.shown()
+
+    await check(ann, prompt_of)
 
 
 async def test_the_hook_of_coding_clients(ann: BoundMemory) -> None:

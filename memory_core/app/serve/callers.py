@@ -5,20 +5,17 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
-from memory_core.errors import InvalidInputError
-from memory_core.values.checks import check_key, shown
+from memory_core.values.checks import check_key
+from memory_core.values.tokens import digest_of, names_by_token, tokens_in_file
 
 OPERATOR: Final = "*"
 """The name of the operator in a file of tokens."""
-MIN_TOKEN_CHARS: Final = 20
-"""Shortest accepted token; shorter ones could be guessed."""
 SESSION_SECONDS: Final = 12 * 3_600
 """How long a browser stays signed in: a working day."""
 
@@ -43,19 +40,7 @@ def tokens_in(path: Path) -> Mapping[bytes, Caller]:
     Raises:
         InvalidInputError: The file cannot be read, other users can read it, or it is not such an object.
     """
-    try:
-        mode, text = path.stat().st_mode, path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as cause:
-        raise InvalidInputError(f"the tokens in {str(path)!r} cannot be read: {type(cause).__name__}") from cause
-    if os.name == "posix" and mode & 0o077:
-        raise InvalidInputError(f"other users of this machine can read {str(path)!r}; run `chmod 600` on it first")
-    try:
-        given: object = json.loads(text)
-    except (ValueError, RecursionError):  # whose message might contain part of a token
-        given = None
-    if not isinstance(given, dict) or not given:
-        raise InvalidInputError(f'{str(path)!r} does not contain a JSON object such as {{"ann": "<token>"}}')
-    return tokens_of(cast("dict[str, object]", given))
+    return tokens_of(tokens_in_file(path))
 
 
 def tokens_of(given: Mapping[str, object]) -> Mapping[bytes, Caller]:
@@ -64,26 +49,15 @@ def tokens_of(given: Mapping[str, object]) -> Mapping[bytes, Caller]:
     Raises:
         InvalidInputError: A token is not a string or too short, or two callers share one.
     """
-    found: dict[bytes, Caller] = {}
-    for name, token in given.items():
-        if not isinstance(token, str) or len(token) < MIN_TOKEN_CHARS:
-            raise InvalidInputError(
-                f"the token of {shown(name)} must be a string of at least {MIN_TOKEN_CHARS} characters; create one "
-                "with `python -c 'import secrets; print(secrets.token_urlsafe())'`"
-            )
-        caller = THE_OPERATOR if name == OPERATOR else Caller(check_key("user", name))
-        if found.setdefault(_digest(token), caller) != caller:
-            raise InvalidInputError(f"{shown(name)} has the same token as somebody else; give each a different one")
-    return found
+    return {
+        token: THE_OPERATOR if name == OPERATOR else Caller(check_key("user", name))
+        for token, name in names_by_token(given).items()
+    }
 
 
 def caller_with(tokens: Mapping[bytes, Caller], token: str) -> Caller | None:
-    """Whose token it is, if anybody's. Hashes are compared, so the time taken says nothing about a token."""
-    return tokens.get(_digest(token))
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode(errors="surrogatepass")).digest()
+    """Whose token it is, if anybody's."""
+    return tokens.get(digest_of(token))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

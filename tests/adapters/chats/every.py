@@ -12,6 +12,7 @@ from tests.adapters.chats.langgraph import LangGraph
 from tests.adapters.chats.mcp import Mcp
 from tests.adapters.chats.spade import Spade
 from tests.adapters.chats.xaibo import XaiboAgent
+from tests.adapters.chats.xaibo_talk import XaiboTalk
 
 CHATS: Final[Mapping[str, Any]] = {
     "langgraph": LangGraph,
@@ -21,4 +22,5 @@ CHATS: Final[Mapping[str, Any]] = {
     "mcp": Mcp,
     "spade": Spade,
     "xaibo": XaiboAgent,
+    "xaibo talk": XaiboTalk,
 }

@@ -21,6 +21,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from spade.message import Message
+from xaibo.core.models.llm import LLMMessage
 
 from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.testing import ScriptedLlm, ask
@@ -31,9 +32,10 @@ from memory_mcp import memory_server, run_hook
 from memory_mcp.serving import serve_http
 from memory_spade.memory.home import Home
 from memory_spade.memory.opening import Opening
-from memory_xaibo import CoreMemory, TextEmbedder, TokenChunker, VectorIndex, VectorMemory
+from memory_xaibo import CoreMemory, MemoryLLM, TextEmbedder, TokenChunker, VectorIndex, VectorMemory
 from tests.adapters.adk.agents import APP, runner_of, said_event, session_with
 from tests.adapters.chats.spade import BOT, PERSON, Hearing, Plain
+from tests.adapters.xaibo.talking import Told
 
 ANN: Final = "ann"
 TALKS: Final = 5
@@ -320,6 +322,18 @@ async def xaibo_core(work: Work) -> None:
     await work.until_closed(talk, module.close)
 
 
+async def xaibo_talk(work: Work) -> None:
+    """An agent whose model has a memory."""
+
+    async def talk(number: int, turn: int) -> list[str]:
+        question, answer = texts(number, turn)
+        memory = CoreMemory({"session": f"s{number}"}, memory=work.handle)
+        await MemoryLLM(Told(lambda _: answer), memory).generate([LLMMessage.user(question)])
+        return [question, answer]
+
+    await work.until_closed(talk, nothing)
+
+
 async def xaibo_vectors(work: Work) -> None:
     """A module with a chunker, an embedder and an index of its own."""
     module = VectorMemory(TokenChunker(), TextEmbedder(), VectorIndex(), memory=work.handle)
@@ -343,5 +357,6 @@ CLOSINGS: Final[Mapping[str, Closing]] = {
     "mcp": mcp_server,
     "hook": hook,
     "xaibo": xaibo_core,
+    "xaibo talk": xaibo_talk,
     "xaibo vectors": xaibo_vectors,
 }

@@ -19,6 +19,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 from spade.message import Message
+from xaibo.core.models.llm import LLMMessage
 
 from memory_adk import BankPlugin, MemoryPlugin, MemoryService, MemoryToolset
 from memory_adk.sharing import Spaces
@@ -39,9 +40,10 @@ from memory_langchain.testing import ScriptedChatModel
 from memory_mcp import StaticTokens, memory_server
 from memory_mcp.owners import access_of
 from memory_spade.conversation import MESSAGE_ID
-from memory_xaibo import CoreMemory
+from memory_xaibo import CoreMemory, MemoryConversation, MemoryLLM
 from tests.adapters.adk.agents import runner_of, said_event, session_with
 from tests.adapters.chats.spade import BOT, Hearing, Plain
+from tests.adapters.xaibo.talking import Told
 
 APP = "demo"
 _MOST_ANSWERS = 1_000
@@ -128,6 +130,39 @@ class Xaibo:
 
     async def ask(self, question: str) -> str:
         return "\n".join(result.content for result in await self._module.search_memory(question))
+
+
+class XaiboTurn:
+    """An agent of Xaibo whose model has a memory."""
+
+    def __init__(self, world: World, user: str, seconds: float) -> None:
+        self._handle, self._config = world.handle(user), {"timeout": seconds}
+        self._model = Told(lambda _: "fine")
+        self._sessions = 0
+
+    async def say(self, text: str) -> None:
+        await self._said(text, "s")
+
+    async def ask(self, question: str) -> str:
+        self._sessions += 1
+        await self._said(question, f"asked {self._sessions}")
+        return self._model.shown().removesuffix(question)
+
+    async def _said(self, text: str, session: str) -> None:
+        memory = CoreMemory({"session": session}, memory=self._handle)
+        model = MemoryLLM(self._model, memory, self._config)
+        assert (await model.generate([LLMMessage.user(text)])).content == "fine"
+
+
+class XaiboHistory:
+    """The history of a Xaibo agent, used directly."""
+
+    def __init__(self, world: World, user: str, seconds: float) -> None:
+        memory = CoreMemory({"session": "s"}, memory=world.handle(user))
+        self._history = MemoryConversation(memory, {"timeout": seconds})
+
+    async def say(self, text: str) -> None:
+        await self._history.add_message(LLMMessage.user(text))
 
 
 class AdkService:

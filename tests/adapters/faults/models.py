@@ -12,6 +12,7 @@ from google.genai import types
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import PrivateAttr, SkipValidation
+from xaibo.core.models.llm import LLMMessage, LLMOptions, LLMResponse
 
 from memory_adk import AdkModel
 from memory_adk.testing import ScriptedLlm
@@ -19,7 +20,9 @@ from memory_core import ChatModel
 from memory_core.lifecycle import LanguageModel
 from memory_langchain import LangChainModel
 from memory_langchain.testing import ScriptedChatModel
+from memory_xaibo import XaiboModel
 from tests.adapters.faults.parties import Fault
+from tests.adapters.xaibo.talking import Told
 
 ANSWER = "add T1 fact: Ann keeps bees"
 _RUBBISH = "a poem"
@@ -48,6 +51,16 @@ def of_spade(fault: Fault) -> ChatModel:
             return {"text": await _answer(fault)}
 
     return ProviderModel(Provider(lambda _: ANSWER))
+
+
+def of_xaibo(fault: Fault) -> ChatModel:
+    """A model of Xaibo."""
+
+    class Model(Told):
+        async def generate(self, messages: list[LLMMessage], options: LLMOptions | None = None) -> LLMResponse:
+            return LLMResponse(content=await _answer(fault))
+
+    return XaiboModel(Model())
 
 
 def of_a_function(fault: Fault) -> ChatModel:

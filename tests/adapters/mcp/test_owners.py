@@ -117,8 +117,8 @@ async def test_a_token_that_names_no_user_reaches_nothing(memory: Memory) -> Non
         ("{", "does not contain a JSON object"),
         ("[1]", "does not contain a JSON object"),
         ("{}", "no tokens are given"),
-        ('{"ann": 5}', "is not a string"),
-        ('{"ann": "short"}', "has 5 characters"),
+        ('{"ann": 5}', "must be a string"),
+        ('{"ann": "short"}', "of at least 20 characters"),
         ('{"ann": "the-same-token-for-two", "bob": "the-same-token-for-two"}', "have the same token"),
     ],
 )
@@ -138,3 +138,11 @@ def test_a_file_of_tokens_that_others_may_read_is_refused(tmp_path: Path) -> Non
         StaticTokens.from_file(file)
     with pytest.raises(InvalidInputError, match="cannot be read"):
         StaticTokens.from_file(tmp_path / "missing.json")
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"[" * 100_000], ids=["not UTF-8", "nested"])
+def test_a_file_that_is_no_text_or_no_end_is_refused_with_a_sentence(content: bytes, tmp_path: Path) -> None:
+    file = token_file(tmp_path)
+    file.write_bytes(content)
+    with pytest.raises(InvalidInputError, match=r"cannot be read|does not contain a JSON object"):
+        StaticTokens.from_file(file)

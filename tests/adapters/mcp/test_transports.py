@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import sys
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -119,8 +122,65 @@ async def test_a_client_that_goes_away_in_the_middle_leaves_nothing_half_done(tm
         assert any(record.text == "Ann is still here" for record in kept)
 
 
+HALF = (
+    '"memory_store", "arguments": {"content": "cut off \\ud83d", "metadata": {"type": "fact", "tags": ["\\\\ud83d"]}}'
+)
+"""What a client in JavaScript sends of a text that it has cut in the middle of an emoji: JSON, but no text."""
+
+
+def request(number: int, method: str, params: str) -> str:
+    return f'{{"jsonrpc": "2.0", "id": {number}, "method": "{method}", "params": {params}}}'
+
+
+@pytest.mark.process
+async def test_half_a_character_is_stored_as_a_question_mark_over_stdio(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "memory_mcp", "--db", str(tmp_path / "m.db"), "--user", "ann"]
+    server = await asyncio.create_subprocess_exec(
+        *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=ENVIRONMENT
+    )
+    lines = [request(0, "initialize", GREETING), '{"jsonrpc": "2.0", "method": "notifications/initialized"}']
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write("".join(f"{line}\n" for line in [*lines, call_of(HALF)]).encode())
+    answers = [json.loads(await server.stdout.readline()) for _ in range(2)]
+    server.stdin.close()
+    assert await server.wait() == 0
+    insist_on_question_mark(answers[1])
+
+
+async def test_half_a_character_is_stored_as_a_question_mark_over_http(ann: BoundMemory) -> None:
+    """However the request is cut into pieces."""
+    accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    async with http_beside(ann) as url, httpx2.AsyncClient(headers=accept) as http:
+        greeted = await http.post(url, content=request(0, "initialize", GREETING))
+        http.headers["mcp-session-id"] = greeted.headers["mcp-session-id"]
+        body = call_of(HALF).encode()
+        for size in (len(body), 7, 1):
+
+            async def pieces(size: int = size) -> AsyncIterator[bytes]:
+                for start in range(0, len(body), size):
+                    yield body[start : start + size]
+
+            answer = await http.post(url, content=pieces())
+            (data,) = [line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: {")]
+            insist_on_question_mark(json.loads(data))
+
+
+GREETING = '{"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}'
+
+
+def call_of(rest: str) -> str:
+    return request(1, "tools/call", f'{{"name": {rest}}}')
+
+
+def insist_on_question_mark(answer: dict[str, Any]) -> None:
+    memory = answer["result"]["structuredContent"]
+    assert memory["content"] == "cut off ?"
+    assert memory["metadata"]["tags"] == ["\\ud83d"]  # a backslash, and then letters
+
+
 async def test_another_web_page_or_host_name_is_turned_away(ann: BoundMemory) -> None:
-    async with http_beside(ann, None, "memory.example.com") as url, httpx2.AsyncClient() as http:
+    async with http_beside(ann, None, "Memory.Example.com") as url, httpx2.AsyncClient() as http:
 
         async def status(**headers: str) -> int:
             body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}

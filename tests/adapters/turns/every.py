@@ -23,6 +23,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from mcp import Client
 from spade.message import Message
+from xaibo.core.models.llm import LLMFunctionCall, LLMMessage, LLMResponse
 
 from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.testing import ScriptedLlm, ask, user_says
@@ -33,9 +34,10 @@ from memory_langchain.testing import ScriptedChatModel
 from memory_mcp import memory_server, run_hook
 from memory_spade import MemoryLLMAgent
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
-from memory_xaibo import CoreMemory
+from memory_xaibo import CoreMemory, MemoryConversation, MemoryLLM
 from tests.adapters.chats.spade import BOT, PERSON, Hearing, Plain
 from tests.adapters.spade.saying import Conversation
+from tests.adapters.xaibo.talking import Told
 
 Measure = Callable[[Callable[[], Awaitable[object]]], Awaitable[None]]
 """Runs a turn, and measures it."""
@@ -320,6 +322,32 @@ async def xaibo(handle: BoundMemory, before: int, during: int, measure: Measure)
     await measure(lambda: store("step", during))
 
 
+async def xaibo_tools(handle: BoundMemory, before: int, during: int, measure: Measure) -> None:
+    """A model that calls one tool after the other; a server sends the conversation."""
+    earlier = [
+        LLMMessage.user(text) if number % 2 == 0 else LLMMessage.assistant(text)
+        for number, text in enumerate(numbered(before, "earlier"))
+    ]
+    memory = CoreMemory({"session": "monday"}, memory=handle)
+    history = MemoryConversation(memory)
+    for message in earlier:
+        await history.add_message(message)
+    calls = [
+        LLMResponse(content="", tool_calls=[LLMFunctionCall(id=f"c{number}", name="find", arguments={})])
+        for number in range(during // 2)
+    ]
+    replies = iter([*calls, LLMResponse(content="Jasmine.")])
+    model = MemoryLLM(Told(lambda _: next(replies)), memory, {"timeout": 600})
+
+    async def turn() -> None:
+        messages = [*earlier, LLMMessage.user(QUESTION)]
+        while calls := (await model.generate(messages)).tool_calls:
+            messages.append(LLMMessage.function(calls[0].id, "find", {}))
+            messages.append(LLMMessage.function_result(calls[0].id, "find", "result"))
+
+    await measure(turn)
+
+
 TURNS: Final[Mapping[str, Driver]] = {
     "adk": adk_events,
     "adk tools": adk_tools,
@@ -336,4 +364,5 @@ TURNS: Final[Mapping[str, Driver]] = {
     "spade": spade,
     "spade tools": spade_tools,
     "xaibo": xaibo,
+    "xaibo tools": xaibo_tools,
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from foreign_parts import told
-from xaibo import Xaibo
+from xaibo import AgentConfig, ConfigOverrides, Xaibo
 
 from memory_core import BoundMemory, Memory
 from memory_xaibo import CoreMemory, VectorMemory
@@ -126,3 +126,17 @@ def test_a_handle_takes_the_place_of_a_path_and_can_be_narrowed(ann: BoundMemory
 def test_the_modules_are_made_with_the_keywords_that_xaibo_uses(ann: BoundMemory) -> None:
     assert VectorMemory.__init__.__annotations__.keys() == {"chunker", "embedder", "vector_index"}
     assert CoreMemory.__init__.__annotations__ == {}
+
+
+async def test_xaibo_uses_a_module_of_the_agents_scope_instead_of_the_one_that_is_passed(
+    everybodys: Memory, tmp_path: Path
+) -> None:
+    """The reason why the page says that a memory that is chosen for each call has no such scope."""
+    bobs, users = CoreMemory(memory=everybodys.bind(user="bob")), list[str | None]()
+    for scope in ("instance", "agent"):
+        xaibo = Xaibo()
+        modules = CORE.format(folder=tmp_path) + f"    scope: {scope}\n"
+        xaibo.register_agent(AgentConfig.from_yaml(f"id: helper\nmodules:\n{modules}"))
+        agent = xaibo.get_agent_with("helper", ConfigOverrides(instances={"memory": bobs}))
+        users.append(agent.exchange.get_module("memory", "test").handle.scope.user)
+    assert users == ["bob", "ann"]
