@@ -6,8 +6,9 @@ A manifest reads the digests that points carry, so texts are downloaded only for
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from memory_core.models import Fingerprint, Scope
 from memory_core.protocols import Clock
@@ -34,8 +35,8 @@ class QdrantPort:
 
     access: Access
     clock: Clock
-    wake: Callable[[], None]
-    """Signals that vectors may be pending."""
+    write: Callable[[Scope, Callable[[Owner], Coroutine[Any, Any, None]]], Awaitable[None]]
+    """Runs a write of one owner, as `QdrantStore` does."""
 
     async def owners(self) -> list[Scope]:
         """Every owner that has records, however many there are."""
@@ -70,8 +71,7 @@ class QdrantPort:
         return await self.access.run(scope, read)
 
     async def restore(self, scope: Scope, items: Sequence[Carried], *, remove: Collection[str] = ()) -> None:
-        await self.access.run(scope, lambda owner: self._restore(owner, items, remove))
-        self.wake()
+        await self.write(scope, lambda owner: self._restore(owner, items, remove))
 
     async def follow(self, scope: Scope, items: Sequence[Carried], seqs: Collection[int]) -> None:
         """Make the records at these seqs of an owner equal to `items`: add, change and delete records."""
@@ -81,8 +81,7 @@ class QdrantPort:
             existing = {record.payload["id"] for record in there}
             await self._restore(owner, items, existing - {item.record.id for item in items})
 
-        await self.access.run(scope, work)
-        self.wake()
+        await self.write(scope, work)
 
     async def settle(self, scope: Scope) -> None:
         """Nothing depends on several records."""
