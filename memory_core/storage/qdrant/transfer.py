@@ -22,7 +22,6 @@ from memory_core.storage.qdrant.points import MAX_POINTS, by
 from memory_core.storage.qdrant.where import among, owned, same
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.shared.prepared import prepare, with_these_vectors
-from memory_core.storage.shared.stored_forms import moment
 from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombstones
 
 FIRST_OWNERS = 10_000
@@ -47,14 +46,13 @@ class QdrantPort:
 
     async def manifest(self, scope: Scope) -> list[Entry]:
         async def read(owner: Owner) -> list[Entry]:
-            listed = ["id", "session", "_row", "_keys", "_digest"]
+            listed = ["id", "_row", "_keys", "_digest"]
             found = await owner.points.all(owned(owner.key), fields=listed)
             entries: list[Entry] = []
             for payload in (record.payload for record in found):
                 row = codec.to_row(payload)
-                digest, session = bytes.fromhex(payload["_digest"]), payload.get("session")
                 has_vectors = bool(row.pieces) and codec.PENDING not in payload["_keys"]
-                entries.append(Entry(payload["id"], row.seq, digest, session, moment(row.occurred_at), has_vectors))
+                entries.append(Entry(payload["id"], row.seq, bytes.fromhex(payload["_digest"]), has_vectors))
             return sorted(entries, key=lambda entry: (entry.seq, entry.id))
 
         return await self.access.run(scope, read)
@@ -82,9 +80,6 @@ class QdrantPort:
             await self._restore(owner, items, existing - {item.record.id for item in items})
 
         await self.write(scope, work)
-
-    async def settle(self, scope: Scope) -> None:
-        """Nothing depends on several records."""
 
     async def fingerprint(self) -> Fingerprint | None:
         return self.access.fingerprint
