@@ -7,9 +7,8 @@ from typing import Final
 
 from memory_core.errors import InvalidInputError
 from memory_core.handle import BoundMemory
-from memory_core.models import STATES
 from memory_core.values.limits import MAX_LIMIT
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE
 
 UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The form of ids that this library makes."""
@@ -32,7 +31,7 @@ async def whole_id(owner: BoundMemory, given: str) -> str:
         return given
     found, cursor = list[str](), None
     while True:
-        page = await owner.list(where=Where(states=STATES), limit=MAX_LIMIT, cursor=cursor)
+        page = await owner.list(where=ANY_STATE, limit=MAX_LIMIT, cursor=cursor)
         ids = (each.id for each in page.records if UUID.fullmatch(each.id))
         found += [each for each in ids if each.startswith(given) or each.endswith(given)]
         if (cursor := page.cursor) is None:

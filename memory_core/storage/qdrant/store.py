@@ -30,15 +30,15 @@ from memory_core.storage.qdrant.points import Points
 from memory_core.storage.qdrant.searching import Search
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri, to_server
 from memory_core.storage.qdrant.transfer import QdrantPort
-from memory_core.storage.qdrant.where import EVERYTHING
 from memory_core.storage.shared.embedding_batches import with_vectors
+from memory_core.storage.shared.merging import owner_of
 from memory_core.storage.shared.prepared import prepare, prepare_all
 from memory_core.storage.shared.query_vector import Vector, query_vector
 from memory_core.storage.shared.versions import versions_of
 from memory_core.values.long_texts import is_long
 from memory_core.values.progress import ProgressCallback
 from memory_core.values.times import utc_now
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE, Where
 
 logger = logging.getLogger(__name__)
 
@@ -236,10 +236,10 @@ class QdrantStore:
         """See `Store.erase`; `files_clean` is false if there are files: a server keeps deleted points in them until
         its next optimization, which the client cannot check."""
         now = self._clock()
-        if scope.agent is None and scope.session is None and scope.collection is None:
+        if scope == owner_of(scope):
             gone: Collection[Stored] = await self._write(scope, lambda owner: erasing.erase(owner, now))
         else:
-            gone = await self._delete(scope, EVERYTHING, forget=True, expired=True)
+            gone = await self._delete(scope, ANY_STATE, forget=True, expired=True)
         sessions = {item.record.session for item in gone} - {None}
         return ErasureReceipt(len(gone), len(sessions), now, files_clean=self._server.path == IN_MEMORY)
 
