@@ -23,6 +23,7 @@ from memory_core.storage.qdrant.points import MAX_POINTS, OvertakenError, by
 from memory_core.storage.qdrant.superseding import close_for
 from memory_core.storage.qdrant.where import all_of, among, empty, owned, ranged, same
 from memory_core.storage.qdrant.writing import Changes
+from memory_core.storage.shared.merging import without_links
 from memory_core.where.where import ANY_STATE, Where
 
 logger = logging.getLogger(__name__)
@@ -79,8 +80,7 @@ async def _unlink(owner: Owner, gone: Collection[str]) -> None:
     found = await owner.points.having("_keys", keys, owned(owner.key))
     changes = Changes(owner)
     for known in map(to_stored, {record.id: record for record in found}.values()):
-        left = tuple(link for link in known.record.links if link.id not in gone)
-        changes.overwrite(known, replace(known.record, links=left))
+        changes.overwrite(known, without_links(known.record, gone))
     await changes.carry_out()
 
 
