@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from memory_core.errors import InvalidInputError
+from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.handle import BoundMemory
+from memory_core.models import MemoryRecord
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.where.where import ANY_STATE
 
@@ -40,3 +41,16 @@ async def whole_id(owner: BoundMemory, given: str) -> str:
         some = ", ".join(found[:_NAMED]) + (", ..." if len(found) > _NAMED else "")
         raise InvalidInputError(f"{len(found)} memories have {given!r} in their ids: {some}; give more of one id")
     return found[0] if found else given
+
+
+async def record_of(owner: BoundMemory, given: str) -> MemoryRecord:
+    """The owner's memory of `whole_id`.
+
+    Raises:
+        RecordNotFoundError: There is none.
+        InvalidInputError: As for `whole_id`.
+    """
+    record = await owner.get(await whole_id(owner, given))
+    if record is None:
+        raise RecordNotFoundError(f"{owner.scope.app}/{owner.scope.user} has no memory {given!r}, or it has expired")
+    return record
