@@ -248,7 +248,8 @@ class QdrantStore:
         return QdrantPort(self._access, self._clock, self._write)
 
     async def reembed(self, embedder: Embedder, progress: ProgressCallback | None = None) -> int:
-        """See `Reembedding.reembed`. Other processes have to be opened again with the new embedder.
+        """See `Reembedding.reembed`. Other processes have to be opened again with the new embedder: what they write
+        until then is found by its words, and by its meaning once the store is opened again.
 
         Raises:
             EmbeddingError: The embedder failed; the old vectors stay in use.
