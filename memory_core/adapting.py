@@ -13,7 +13,7 @@ from memory_core.capture.alignment import known_messages, said
 from memory_core.capture.message_to_draft import read_messages
 from memory_core.capture.remember import remember_drafts
 from memory_core.capture.sent_files import SentFile, clean_name, name_in_uri, with_files, without_files
-from memory_core.capture.taking_back import bring_back, is_taken_back, take_back, take_back_where
+from memory_core.capture.taking_back import is_taken_back, take_back_where
 from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import turn_drafts
 from memory_core.concurrency.loop import core_loop, on_core
@@ -31,7 +31,7 @@ from memory_core.every_record import every_record
 from memory_core.handle import owned_by, scrubbed, settled
 from memory_core.models import STATES, Mode, Order
 from memory_core.profile import PINNED, PINNED_BY_MODEL, tags_of_pin, with_profile
-from memory_core.protocols import AgentMemory, Clock, ListRequest, SearchRequest
+from memory_core.protocols import AgentMemory, ListRequest, SearchRequest
 from memory_core.recall.block import remembered_block
 from memory_core.recall.recalling import recall as recall_with
 from memory_core.records.draft_to_record import complete, patched
@@ -126,7 +126,6 @@ __all__ = [
     "Arguments",
     "Asked",
     "Carried",
-    "Clock",
     "Deadline",
     "Detection",
     "Exporter",
@@ -152,7 +151,6 @@ __all__ = [
     "before_prompt",
     "block_for",
     "block_of_turn",
-    "bring_back",
     "call_in_thread",
     "check_count",
     "check_key",
@@ -207,7 +205,6 @@ __all__ = [
     "settled",
     "suffix_for",
     "tags_of_pin",
-    "take_back",
     "take_back_where",
     "those",
     "threaded",

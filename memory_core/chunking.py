@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Final, Protocol
 
 from memory_core.concurrency.threads import yield_now
@@ -45,84 +46,63 @@ class Chunker(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
 class SentenceChunker:
-    """Pieces of as many whole sentences as fit.
+    """Pieces of as many whole sentences as fit."""
 
-    Args:
-        max_chars: Maximum length of a piece, at least 1. If no sentence ends in its second half, a piece ends at a
-            space, else at the maximum; a single character that is longer (an emoji of many code points) stays whole.
-    """
+    max_chars: int = CHUNK_CHARS
+    """Maximum length of a piece, at least 1. If no sentence ends in its second half, a piece ends at a space, else at
+    the maximum; a single character that is longer (an emoji of many code points) stays whole."""
 
-    def __init__(self, max_chars: int = CHUNK_CHARS) -> None:
-        self._max_chars = _whole("max_chars", max_chars, least=1)
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and vars(other) == vars(self)
-
-    def __hash__(self) -> int:
-        return hash(self._max_chars)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._max_chars})"
+    def __post_init__(self) -> None:
+        _check_whole("max_chars", self.max_chars, least=1)
 
     def split(self, text: str) -> list[Span]:
         """See `Chunker.split`."""
-        return split(text, self._max_chars)
+        return split(text, self.max_chars)
 
 
+@dataclass(frozen=True, slots=True)
 class TokenChunker:
     """Windows of a fixed number of tokens, each beginning with the last tokens of the previous window.
 
     The last window always extends beyond the previous one. No character is split: a window whose edge falls inside a
     character includes all of it.
 
-    Args:
-        window_size: Tokens per window, at least 1.
-        window_overlap: Tokens shared with the previous window, fewer than `window_size`.
-        tokens: Returns the spans of a text's tokens, ascending; by default words (long ones in parts of 16 characters),
-            punctuation marks, and single characters of scripts without spaces. For exact windows pass your model's
-            tokenizer.
-
     Raises:
         InvalidInputError: The overlap is as large as the window.
     """
 
-    def __init__(
-        self,
-        window_size: int = WINDOW_SIZE,
-        window_overlap: int = WINDOW_OVERLAP,
-        *,
-        tokens: Callable[[str], Sequence[Span]] | None = None,
-    ) -> None:
-        self._size = _whole("window_size", window_size, least=1)
-        self._overlap = _whole("window_overlap", window_overlap, least=0)
-        if self._overlap >= self._size:
+    window_size: int = WINDOW_SIZE
+    """Tokens per window, at least 1."""
+    window_overlap: int = WINDOW_OVERLAP
+    """Tokens shared with the previous window, fewer than `window_size`."""
+    _: KW_ONLY
+    tokens: Callable[[str], Sequence[Span]] | None = None
+    """Returns the spans of a text's tokens, ascending; by default words (long ones in parts of 16 characters),
+    punctuation marks, and single characters of scripts without spaces. For exact windows pass your model's
+    tokenizer."""
+
+    def __post_init__(self) -> None:
+        _check_whole("window_size", self.window_size, least=1)
+        _check_whole("window_overlap", self.window_overlap, least=0)
+        if self.window_overlap >= self.window_size:
             raise InvalidInputError(
-                f"window_overlap {window_overlap} must be smaller than window_size {window_size}; reduce the overlap"
+                f"window_overlap {self.window_overlap} must be smaller than window_size {self.window_size}; reduce the "
+                "overlap"
             )
-        self._tokens = tokens or token_spans
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and vars(other) == vars(self)
-
-    def __hash__(self) -> int:
-        return hash((self._size, self._overlap))
-
-    def __repr__(self) -> str:
-        own = "" if self._tokens is token_spans else f", tokens={self._tokens!r}"
-        return f"{type(self).__name__}({self._size}, {self._overlap}{own})"
 
     def split(self, text: str) -> list[Span]:
         """See `Chunker.split`."""
         if not text:
             return []
-        spans = self._tokens(text)
-        if len(spans) <= self._size:
+        spans = (self.tokens or token_spans)(text)
+        if len(spans) <= self.window_size:
             return [(0, len(text))]
-        step = self._size - self._overlap
+        step = self.window_size - self.window_overlap
         pieces: list[Span] = []
-        for n in range(0, len(spans) - self._overlap, step):
-            window = spans[n : n + self._size]
+        for n in range(0, len(spans) - self.window_overlap, step):
+            window = spans[n : n + self.window_size]
             last, reached = pieces[-1] if pieces else (0, 0)
             if window[-1][1] <= reached:  # inside a character that the previous window includes
                 continue
@@ -190,10 +170,9 @@ def _last_end(pattern: re.Pattern[str], text: str, start: int, stop: int) -> int
     return max((match.end() for match in pattern.finditer(text, start, stop)), default=None)
 
 
-def _whole(name: str, value: object, *, least: int) -> int:
+def _check_whole(name: str, value: object, *, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InvalidInputError(f"{name} must be a whole number of at least {least}, not {value!r}")
-    return value
 
 
 DEFAULT_CHUNKER: Final = SentenceChunker()

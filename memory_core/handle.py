@@ -58,12 +58,11 @@ from memory_core.values.limits import MAX_LIMIT
 from memory_core.values.progress import ProgressCallback, whole
 from memory_core.values.query_text import asks_for_something
 from memory_core.where.checks import check_where
-from memory_core.where.where import EVERYTHING, Where
+from memory_core.where.where import ANY_STATE, EVERYTHING, Where
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_ANY_STATE: Final = Where(states=STATES)
 _FIRST_PAUSE_SECONDS: Final = 0.005
 _LONGEST_PAUSE_SECONDS: Final = 0.5
 
@@ -362,7 +361,7 @@ class BoundMemory:
     @operation
     async def get(self, id: str) -> MemoryRecord | None:  # noqa: A002  (the record's own word)
         """The record with this id, in any state, or `None`; expired records are not returned."""
-        page = await self.list(where=replace(_ANY_STATE, ids=(check_key("id", id),)), limit=1)
+        page = await self.list(where=replace(ANY_STATE, ids=(check_key("id", id),)), limit=1)
         return page.records[0] if page.records else None
 
     @operation
@@ -402,7 +401,7 @@ class BoundMemory:
             raise RecordNotFoundError(f"there is no memory {id!r}")
         draft = superseding(old, entry, self._memory.clock())
         if draft.source_key is not None:
-            insist_on_heir(old, await self._found(replace(_ANY_STATE, source_keys=(draft.source_key,))))
+            insist_on_heir(old, await self._found(replace(ANY_STATE, source_keys=(draft.source_key,))))
         return await self.add(draft)
 
     @operation
@@ -421,7 +420,7 @@ class BoundMemory:
     @operation
     async def delete(self, id: str) -> None:  # noqa: A002
         """Delete a record or raise `RecordNotFoundError`. Adding its `source_key` again is refused from then on."""
-        if not await self.delete_where(replace(_ANY_STATE, ids=(check_key("id", id),))):
+        if not await self.delete_where(replace(ANY_STATE, ids=(check_key("id", id),))):
             raise RecordNotFoundError(f"there is no memory {id!r}")
 
     @operation

@@ -190,7 +190,7 @@ class Memory:
         Raises:
             EmbeddingError: The new embedder failed. The memory keeps using the old one.
             FingerprintError: Another process started re-embedding the file with a third embedder.
-            InvalidInputError: The store does not support it; a SQLite file does.
+            InvalidInputError: The store does not support it; a SQLite file and Qdrant do.
         """
         return await on_core(self._reembed, embedder, progress)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import AsyncGenerator, Sequence
@@ -16,6 +15,7 @@ from rich.text import Text
 
 from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation
+from memory_core.app.json_options import json_object
 from memory_core.app.settings import NONE, embedder_of, reranker_of
 from memory_core.app.showing import counted
 from memory_core.app.why import NOTHING_IN_COMMON, explained
@@ -25,7 +25,6 @@ from memory_core.evaluation.questions import read_questions, resolve, templates
 from memory_core.every_record import every_record
 from memory_core.handle import BoundMemory, settled
 from memory_core.memory import Memory
-from memory_core.transfer.foreign_values import fields_of
 from memory_core.transfer.migrate import migrate
 from memory_core.values.checks import shown
 from memory_core.values.progress import Progress
@@ -85,15 +84,10 @@ async def eval_(
 
 def _setting(given: str) -> dict[str, Any]:
     """The settings of a search in JSON; what they may be is checked with the first question."""
-    try:
-        found: object = json.loads(given)
-    except (ValueError, RecursionError):
-        found = None
-    settings = fields_of(found)
-    if found != settings or not set(settings) <= set(SETTINGS):
-        raise InvalidInputError(
-            f"--setting must be a JSON object with some of {', '.join(SETTINGS)}, not {shown(given)}"
-        )
+    wanted = f"a JSON object with some of {', '.join(SETTINGS)}"
+    settings = json_object("--setting", given, wanted)
+    if not set(settings) <= set(SETTINGS):
+        raise InvalidInputError(f"--setting must be {wanted}, not {shown(given)}")
     return settings
 
 

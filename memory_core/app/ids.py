@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from memory_core.errors import InvalidInputError
+from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.handle import BoundMemory
-from memory_core.models import STATES
+from memory_core.models import MemoryRecord
 from memory_core.values.limits import MAX_LIMIT
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE
 
 UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The form of ids that this library makes."""
@@ -32,7 +32,7 @@ async def whole_id(owner: BoundMemory, given: str) -> str:
         return given
     found, cursor = list[str](), None
     while True:
-        page = await owner.list(where=Where(states=STATES), limit=MAX_LIMIT, cursor=cursor)
+        page = await owner.list(where=ANY_STATE, limit=MAX_LIMIT, cursor=cursor)
         ids = (each.id for each in page.records if UUID.fullmatch(each.id))
         found += [each for each in ids if each.startswith(given) or each.endswith(given)]
         if (cursor := page.cursor) is None:
@@ -41,3 +41,16 @@ async def whole_id(owner: BoundMemory, given: str) -> str:
         some = ", ".join(found[:_NAMED]) + (", ..." if len(found) > _NAMED else "")
         raise InvalidInputError(f"{len(found)} memories have {given!r} in their ids: {some}; give more of one id")
     return found[0] if found else given
+
+
+async def record_of(owner: BoundMemory, given: str) -> MemoryRecord:
+    """The owner's memory of `whole_id`.
+
+    Raises:
+        RecordNotFoundError: There is none.
+        InvalidInputError: As for `whole_id`.
+    """
+    record = await owner.get(await whole_id(owner, given))
+    if record is None:
+        raise RecordNotFoundError(f"{owner.scope.app}/{owner.scope.user} has no memory {given!r}, or it has expired")
+    return record

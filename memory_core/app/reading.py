@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Annotated, Any, Final
 
@@ -13,14 +12,13 @@ from rich.text import Text
 
 from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation
-from memory_core.app.ids import whole_id
+from memory_core.app.ids import record_of, whole_id
+from memory_core.app.json_options import json_object
 from memory_core.app.why import NOTHING_IN_COMMON, explained
-from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.models import STATES, Mode, Order
 from memory_core.operator import Operator
 from memory_core.recall.values import DEFAULT_CHARS, Considered
 from memory_core.transfer.foreign_values import fields_of
-from memory_core.values.checks import shown
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.where.checks import check_where
 from memory_core.where.where import Where
@@ -48,21 +46,10 @@ def _where(
     conditions: str | None,
     all_states: bool,
 ) -> Where:
-    where = _conditions(conditions)
+    where = check_where(Where.from_dict(json_object("--where", conditions, "a JSON object of conditions")))
     where = replace(where, kinds=kinds or where.kinds, tags_any=tags or where.tags_any)
     where = replace(where, session=session or where.session, collection=collection or where.collection)
     return replace(where, states=STATES) if all_states else where
-
-
-def _conditions(given: str | None) -> Where:
-    """The conditions of `--where`."""
-    try:
-        found: object = {} if given is None else json.loads(given)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInputError(f"--where must be a JSON object of conditions, not {shown(given)}") from error
-    if found != fields_of(found):
-        raise InvalidInputError(f"--where must be a JSON object of conditions, not {shown(given)}")
-    return check_where(Where.from_dict(fields_of(found)))
 
 
 async def search(  # noqa: PLR0913  (an option each)
@@ -123,20 +110,17 @@ async def why(
         found = (await owner.recall(query, max_chars=max_chars, explain=True)).considered
         value = {"expected": None, "considered": [_considered(each) for each in found]}
         return Answer(value, showing.considered(found))
-    expect = await whole_id(owner, expect)
-    record = await owner.get(expect)
-    if record is None:
-        raise RecordNotFoundError(f"{owner.scope.app}/{owner.scope.user} has no memory {expect!r}, or it has expired")
-    each = await explained(owner, query, expect, max_chars=max_chars)
+    record = await record_of(owner, expect)
+    each = await explained(owner, query, record.id, max_chars=max_chars)
     if each is None:
-        nothing: dict[str, object] = {"expected": expect, "considered": [], "why": NOTHING_IN_COMMON}
+        nothing: dict[str, object] = {"expected": record.id, "considered": [], "why": NOTHING_IN_COMMON}
         return Answer(nothing, Text(f"Not in the block: {NOTHING_IN_COMMON}."), 1)
     said = showing.REASONS[each.reason] + ("" if each.of is None else f" ({each.of})")
     verdict, shown = ("In the block", "") if each.reason == "shown" else ("Not in the block", f": {said}")
     head = Text(f"{verdict}{shown}. Rank {each.rank}, score {each.hit.score:.2f}.")
     parts = each.hit.components or {}
     best = max((part.weighted for part in parts.values()), default=1.0)
-    found_ = {"expected": expect, "considered": [_considered(each)], "why": said}
+    found_ = {"expected": record.id, "considered": [_considered(each)], "why": said}
     view = Group(head, Text(showing.line(record.text)), showing.about(record), *showing.bars(parts, best))
     return Answer(found_, view, 0 if each.reason == "shown" else 1)
 
@@ -166,10 +150,7 @@ async def list_(  # noqa: PLR0913  (an option each)
 
 async def show(invocation: Invocation, id: Id) -> Answer:  # noqa: A002  (the record's own word)
     """Print everything about one memory."""
-    owner = await invocation.owner()
-    record = await owner.get(await whole_id(owner, id))
-    if record is None:
-        raise RecordNotFoundError(f"there is no memory {id!r}, or it has expired")
+    record = await record_of(await invocation.owner(), id)
     return Answer(record.to_dict(), showing.details(record))
 
 

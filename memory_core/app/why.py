@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from memory_core.handle import BoundMemory
-from memory_core.models import STATES
 from memory_core.recall.values import DEFAULT_CHARS, Considered, Recalled, RecallOptions
 from memory_core.spaces import SharedMemory
 from memory_core.values.limits import MAX_LIMIT
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE
 
 NOTHING_IN_COMMON: Final = "it has no word and no meaning in common with the question"
 """Why a memory that no search finds is not in a block."""
@@ -35,8 +34,7 @@ async def looked_at(owner: BoundMemory | SharedMemory, query: str, *, max_chars:
 
 async def _beyond(owner: BoundMemory | SharedMemory, query: str, id: str) -> Considered | None:  # noqa: A002
     """The place of a memory that ranks too low to be considered."""
-    everything = Where(states=STATES)
-    hits = await owner.search(query, limit=MAX_LIMIT, where=everything, floor=False, explain=True)
+    hits = await owner.search(query, limit=MAX_LIMIT, where=ANY_STATE, floor=False, explain=True)
     for rank, hit in enumerate(hits, 1):
         if hit.record.id == id:
             return Considered(hit, rank, "filter" if hit.record.state != "active" else "floor")

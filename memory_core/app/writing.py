@@ -8,7 +8,7 @@ import sys
 from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import typer
 from rich.console import Group
@@ -17,13 +17,13 @@ from rich.text import Text
 from memory_core.app import showing
 from memory_core.app.command import Answer, DryRun, Invocation, Yes
 from memory_core.app.editor import edited
-from memory_core.app.ids import whole_id
+from memory_core.app.ids import record_of, whole_id
+from memory_core.app.json_options import json_object
 from memory_core.app.reading import Id
 from memory_core.app.showing import counted
 from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.lifecycle import MaintainPolicy, Maintenance, Step, maintain, undo_maintenance
 from memory_core.models import STATES, Draft, Patch, Role, State
-from memory_core.transfer.foreign_values import fields_of
 from memory_core.values.checks import shown
 from memory_core.values.unset import UNSET
 from memory_core.where.where import Where
@@ -51,7 +51,8 @@ async def add(  # noqa: PLR0913  (an option each)
 ) -> Answer:
     """Remember a text. The memory file is created if it is missing."""
     draft = Draft(sys.stdin.read() if text == "-" else text, source_key=key, session=session, collection=collection)
-    draft = replace(draft, author=author, role=role, tags=tag or (), data=_object(data), occurred_at=_moment(at))
+    draft = replace(draft, author=author, role=role, tags=tag or (), occurred_at=_moment(at))
+    draft = replace(draft, data=json_object("--data", data))
     draft = replace(draft, kind=kind or draft.kind, importance=draft.importance if importance is None else importance)
     record = await (await invocation.owner(create=True)).add(draft)
     return Answer(record.to_dict(), showing.records([record]))
@@ -63,16 +64,6 @@ def _moment(text: str | None) -> datetime | None:
         return found.astimezone() if found is not None and found.tzinfo is None else found
     except (ValueError, OverflowError) as error:  # also local time at the first or the last day of the calendar
         raise InvalidInputError(f"--at must be a time such as 2026-03-02T09:12+01:00, not {shown(text)}") from error
-
-
-def _object(text: str | None) -> dict[str, Any]:  # JSON, checked when it is stored
-    try:
-        found: object = {} if text is None else json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInputError(f"--data must be a JSON object, not {shown(text)}") from error
-    if found != fields_of(found):
-        raise InvalidInputError(f"--data must be a JSON object, not {shown(text)}")
-    return fields_of(found)
 
 
 async def update(  # noqa: PLR0913  (an option each)
@@ -99,9 +90,7 @@ async def update(  # noqa: PLR0913  (an option each)
 async def edit(invocation: Invocation, id: Id) -> Answer:  # noqa: A002
     """Correct the text of a memory in your editor. Earlier texts are in `history`."""
     owner = await invocation.owner()
-    record = await owner.get(await whole_id(owner, id))
-    if record is None:
-        raise RecordNotFoundError(f"there is no memory {id!r}, or it has expired")
+    record = await record_of(owner, id)
     text = await asyncio.to_thread(edited, record.text)
     if not text.strip():
         raise InvalidInputError("the text is empty, so nothing was changed; `forget` deletes a memory")

@@ -1,10 +1,15 @@
-"""Checks of what embedders are given."""
+"""Checks of what embedders are given and what their models return."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from memory_core.errors import InvalidInputError
+from memory_core.errors import EmbeddingError, InvalidInputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def check_documents(texts: Sequence[str]) -> None:
@@ -21,3 +26,14 @@ def known_dimensions(model: str, given: int | None, table: dict[str, int]) -> in
     if dimensions < 1:
         raise InvalidInputError(f"dimensions must be at least 1, not {dimensions}")
     return dimensions
+
+
+def unit_rows(who: str, rows: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The rows at unit length; raises `EmbeddingError` for one without a direction."""
+    import numpy as np  # noqa: PLC0415  (takes 0.15 s, and only embedding needs it)
+
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    if not (np.isfinite(lengths) & (lengths > 0)).all():
+        raise EmbeddingError(f"{who} returned a vector without a direction (zero, infinite or NaN)")
+    units: NDArray[np.float32] = (rows / lengths).astype(np.float32)
+    return units

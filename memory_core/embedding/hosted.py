@@ -24,7 +24,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from memory_core.concurrency.loop import on_core
-from memory_core.embedding.checks import check_documents
+from memory_core.embedding.checks import check_documents, unit_rows
 from memory_core.errors import EmbeddingError, InvalidInputError
 from memory_core.models import Fingerprint
 
@@ -190,11 +190,7 @@ class HostedEmbedder:
             rows = np.array(vectors, np.float64).reshape(count, dimensions)
         except (TypeError, ValueError) as error:
             raise EmbeddingError(f"{self._who} returned vectors that do not consist of numbers") from error
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        if not (np.isfinite(lengths) & (lengths > 0)).all():
-            raise EmbeddingError(f"{self._who} returned a vector without a direction (zero, infinite or NaN)")
-        units: NDArray[np.float32] = (rows / lengths).astype(np.float32)
-        return units
+        return unit_rows(self._who, rows)
 
     async def _post(self, body: bytes) -> bytes:
         """The body of a successful response."""

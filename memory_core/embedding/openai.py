@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, Final
 
+from memory_core.embedding.checks import known_dimensions
 from memory_core.embedding.hosted import HostedEmbedder, Limits
 from memory_core.errors import EmbeddingError, InvalidInputError
 from memory_core.models import Fingerprint
@@ -66,11 +67,9 @@ class OpenAiEmbedder(HostedEmbedder):
         limits: Limits | None = None,
     ) -> None:
         full = DIMENSIONS.get(model.removesuffix(":latest"))
-        if dimensions is None and full is None:
-            raise InvalidInputError(f"the dimensions of {model!r} are not known; give them: dimensions=…")
-        wanted = dimensions or full or 0
-        if wanted < 1 or (full is not None and wanted > full):
-            raise InvalidInputError(f"dimensions is {dimensions}; {model} makes 1 to {full or 'as many as it has'}")
+        wanted = known_dimensions(model.removesuffix(":latest"), dimensions, DIMENSIONS)
+        if full is not None and wanted > full:
+            raise InvalidInputError(f"dimensions is {dimensions}; {model} makes 1 to {full}")
         prefixes = {False: document_prefix, True: query_prefix}
         super().__init__(
             Fingerprint(model, _revision(prefixes), wanted),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from memory_core.concurrency.threads import keep_for_ever
-from memory_core.embedding.checks import check_documents
+from memory_core.embedding.checks import check_documents, unit_rows
 from memory_core.embedding.model_threads import ModelThreads
 from memory_core.errors import EmbeddingError
 from memory_core.models import Fingerprint
@@ -123,11 +123,7 @@ class ThreadedEmbedder:
                 f"{name} returned an array of shape {rows.shape} for {count} texts, but its fingerprint has "
                 f"{dimensions} dimensions; give dimensions={rows.shape[-1] if rows.ndim else 0}"
             )
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        if not (np.isfinite(lengths) & (lengths > 0)).all():
-            raise EmbeddingError(f"{name} returned a vector without a direction (zero, infinite or NaN)")
-        units: NDArray[np.float32] = (rows / lengths).astype(np.float32)
-        return units
+        return unit_rows(name, rows)
 
 
 class _Worker:

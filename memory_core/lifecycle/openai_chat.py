@@ -10,6 +10,7 @@ except ImportError as error:
 import os
 from collections.abc import Sequence
 
+from memory_core.embedding.openai import OPENAI_URL
 from memory_core.protocols import ChatMessage
 
 
@@ -18,18 +19,20 @@ class OpenAiChat:
 
     Args:
         model: The name under which the server knows the model.
-        api_key: By default the environment variable `OPENAI_API_KEY`; servers on your own machine need none.
-        base_url: Where `/chat/completions` is found.
+        api_key: If not given, `OPENAI_API_KEY` is read at each request, but sent to OpenAI only, as for
+            `OpenAiEmbedder`.
+        base_url: Another server with the same protocol; the URL without `/chat/completions`.
     """
 
-    def __init__(self, model: str, *, api_key: str | None = None, base_url: str = "https://api.openai.com/v1") -> None:
+    def __init__(self, model: str, *, api_key: str | None = None, base_url: str | None = None) -> None:
         self._model = model
         self._key = api_key
-        self._url = f"{base_url.rstrip('/')}/chat/completions"
+        self._is_openai = base_url is None
+        self._url = f"{(base_url or OPENAI_URL).rstrip('/')}/chat/completions"
 
     async def complete(self, messages: Sequence[ChatMessage]) -> str:
         """The text of the answer; raises `httpx.HTTPError`, or `LookupError` for an answer in another form."""
-        key = self._key or os.environ.get("OPENAI_API_KEY")
+        key = self._key or (os.environ.get("OPENAI_API_KEY") if self._is_openai else None)
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         async with httpx.AsyncClient(timeout=None) as client:  # noqa: S113  (the manager ends a call that takes too long)
             body = {"model": self._model, "messages": list(messages)}

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from memory_core.errors import InvalidInputError, StorageError, StoreUnavailableError, reason_for_log
+from memory_core.errors import EmbeddingError, InvalidInputError, StorageError, StoreUnavailableError, reason_for_log
 from memory_core.models import ErasureReceipt, Hit, Scope
 from memory_core.protocols import Clock, Embedder, SearchRequest
 from memory_core.storage.qdrant.settings import Server
@@ -89,6 +89,8 @@ class MirroredStore(SqliteStore):
             hits = await follower.remote.search(scope, request)
         except StorageError as error:
             follower.rest(error)
+            return await super().search(scope, request)
+        except EmbeddingError:  # perhaps because another embedder has taken its place, which only the file knows
             return await super().search(scope, request)
         current = {
             item.record.id: item.record for item in await self.port().take(scope, [hit.record.id for hit in hits])

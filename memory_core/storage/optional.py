@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Protocol, runtime_checkable
 
 from memory_core.errors import UnsupportedError
-from memory_core.models import EMPTY_STATS, STATES, MemoryRecord, Scope, Stats, Version
+from memory_core.models import EMPTY_STATS, MemoryRecord, Scope, Stats, Version
 from memory_core.protocols import Counting, KeyValue, ListRequest, Maintained, Store, Versioned
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE, Where
 
 _PAGE = 1_000
 
@@ -117,7 +117,7 @@ async def stats(store: Store, scope: Scope) -> Stats:
     """See `Counting.stats`."""
     if isinstance(store, Counting):
         return await store.stats(scope)
-    records = [record async for record in _all(store, scope, Where(states=STATES))]
+    records = [record async for record in _all(store, scope, ANY_STATE)]
     if not records:
         return EMPTY_STATS
     return Stats(

@@ -257,7 +257,7 @@ class TimeContract(Contract):
         run_sync(ann.delete, two.id)
         read = run_sync(ann.get, summary.id)
         assert read is not None
-        assert read.links == links[2:]
+        assert (read.links, read.version) == (links[2:], changed.version + 1)
 
     def test_an_invalid_link_is_refused(self, ann: BoundMemory) -> None:
         wrong: list[Any] = [

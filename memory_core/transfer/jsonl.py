@@ -211,7 +211,6 @@ async def import_jsonl(
             await import_.store(batch)
             if progress is not None:
                 progress(Progress(reader.records, 0))
-        await import_.settle()
         if progress is not None:
             progress(Progress(reader.records, reader.records))
         if not dry_run:
@@ -345,13 +344,9 @@ class _Import:
     dry_run: bool
     written: int = 0
     kept: int = 0
-    scope: Scope | None = None
 
     async def store(self, batch: Sequence[tuple[Scope, Carried]]) -> None:
         scope, items = batch[0][0], [item for _, item in batch]
-        if scope != self.scope:
-            await self.settle()
-            self.scope = scope
         wanted = items if self.fresh else await self._missing(scope, items)
         self.written += len(wanted)
         self.kept += len(items) - len(wanted)
@@ -375,10 +370,6 @@ class _Import:
         request = ListRequest(where=where, order="newest", limit=BATCH, cursor=None, touch=False)
         page = await self.target.list(scope, request) if keys else Page((), None)
         return {record.source_key: record.id for record in page.records}
-
-    async def settle(self) -> None:
-        if self.scope is not None and not self.dry_run:
-            await self.port.settle(self.scope)
 
 
 def _is_wanted(item: Carried, known: Carried | None) -> bool:

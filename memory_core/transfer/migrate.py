@@ -8,10 +8,8 @@ being written to is repeated until both sides agree.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -107,8 +105,6 @@ class _Difference:
     """Records that the target lacks or that differ there, in the order of arrival."""
     gone: list[str]
     """Records that only the target has."""
-    following: list[str]
-    """Records that are equal except for vectors that depend on a turn that differs."""
 
 
 @dataclass(slots=True)
@@ -153,11 +149,8 @@ class _Move:
             self._tell(number, owners, done, len(here))
             behind = len(found.differing) + len(found.gone)
             if not behind or carried == PASSES:
-                await self.target.settle(scope)
                 self.moved.append(Moved(scope, len(there), checksum(there), behind))
                 return
-            # Turns after changed ones first: if the move is killed in between, the next one finds both again.
-            await self._copy(scope, found.following)
             await self.target.restore(scope, (), remove=found.gone)
             self.removed += len(found.gone)
             for start in range(0, len(found.differing), BATCH):
@@ -165,11 +158,10 @@ class _Move:
                 self._tell(number, owners, done, len(here))
 
     async def _copy(self, scope: Scope, ids: Sequence[str]) -> int:
-        for start in range(0, len(ids), BATCH):
-            items = await self.source.take(scope, ids[start : start + BATCH])
-            if not self.same_vectors:
-                items = [item.without_vectors() for item in items]
-            await self.target.restore(scope, items)
+        items = await self.source.take(scope, ids)
+        if not self.same_vectors:
+            items = [item.without_vectors() for item in items]
+        await self.target.restore(scope, items)
         self.copied += len(ids)
         return len(ids)
 
@@ -178,11 +170,7 @@ class _Move:
         ids = {entry.id for entry in here}
         gone = [entry.id for entry in there if entry.id not in ids]
         differing = [entry.id for entry in here if self._differs(entry, present.get(entry.id))]
-        following: list[str] = []
-        if self.same_vectors:
-            shrunk = {present[one].session for one in gone}
-            following = _after(here, present, set(differing), shrunk)
-        return _Difference(differing, gone, following)
+        return _Difference(differing, gone)
 
     def _differs(self, here: Entry, there: Entry | None) -> bool:
         if there is None or here.digest != there.digest:
@@ -192,22 +180,6 @@ class _Move:
     def _tell(self, number: int, owners: int, done: int, records: int) -> None:
         if self.tell is not None:
             self.tell(Progress(done, records, f"owner {number} of {owners}"))
-
-
-def _after(
-    here: Sequence[Entry], present: Mapping[str, Entry], differing: set[str], shrunk: set[str | None]
-) -> list[str]:
-    """Turns on both sides whose vectors may include a different previous turn than the one they follow now."""
-    turns = sorted((entry for entry in here if entry.session is not None), key=_place)
-    found = {entry.id: None for entry in turns if entry.session in shrunk}
-    for turn, later in pairwise(turns):
-        if turn.session == later.session and turn.id in differing:
-            found[later.id] = None
-    return [one for one in found if one in present and one not in differing]
-
-
-def _place(entry: Entry) -> tuple[str, datetime, int]:
-    return entry.session or "", entry.occurred_at, entry.seq
 
 
 def is_server(address: str) -> bool:

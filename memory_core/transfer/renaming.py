@@ -115,9 +115,6 @@ class _Move:
                 await self._carry(some, forgotten)
                 if progress is not None:
                     progress(Progress(done, len(ids), name))
-        if not self._dry_run:
-            await self._port.settle(self._source)
-            await self._port.settle(self._target)
 
     async def _carry(self, ids: Sequence[str], forgotten: Tombstones) -> None:
         items = await self._port.take(self._source, ids)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from memory_core.hints import hinted_fields
-from memory_core.models import Link, Role, State, Tier
+from memory_core.models import STATES, Link, Role, State, Tier
 from memory_core.values.value import Value
 from memory_core.where.conditions import NAME_FIELDS, Condition
 
@@ -63,3 +63,5 @@ EQUAL_FIELDS: Final = tuple(each.name for each in fields(Where) if each.name in 
 """Fields of a `Where` that a record must have with the same value, if they are given."""
 EVERYTHING: Final = Where()
 """No condition: the default of every read."""
+ANY_STATE: Final = Where(states=STATES)
+"""Archived and compacted records, too."""

@@ -124,6 +124,13 @@ async def test_a_url_that_speaks_openais_protocol(monkeypatch: pytest.MonkeyPatc
     assert asked[0][2]["messages"][0] == {"role": "system", "content": PROMPT}
 
 
+async def test_a_key_of_the_environment_is_for_openai_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    with served(200, {"choices": [{"message": {"role": "assistant", "content": ANSWER}}]}) as (url, asked):
+        await facts(OpenAiChat("small", base_url=url))
+    assert [key for _, key, _ in asked] == [None]
+
+
 @pytest.mark.parametrize(("status", "body"), [(429, {"error": {"message": "slow down"}}), (200, {"choices": []})])
 async def test_a_server_that_refuses_or_answers_something_else_has_not_answered(status: int, body: object) -> None:
     with served(status, body) as (url, _), pytest.raises((httpx.HTTPStatusError, LookupError)):

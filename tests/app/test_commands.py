@@ -107,7 +107,7 @@ def test_a_text_is_corrected_in_an_editor(run: Run, tmp_path: Path, monkeypatch:
     empty.chmod(0o755)
     monkeypatch.setenv("VISUAL", str(empty))
     assert "nothing was changed" in run("edit", key, code=2).err
-    assert "there is no memory 'nobody'" in run("edit", "nobody", code=2).err
+    assert "default/ann has no memory 'nobody'" in run("edit", "nobody", code=2).err
 
 
 @pytest.mark.usefixtures("words_only")
@@ -146,7 +146,7 @@ def test_an_id_may_be_shortened_as_lists_print_it(run: Run) -> None:
     both = run("forget", key[:4], "--yes", code=2).err
     assert f"3 memories have {key[:4]!r} in their ids" in both
     assert run("forget", home.rpartition("-")[2], "--yes", "--json").value["deleted"] == [home]
-    assert "there is no memory 'nothing'" in run("show", "nothing", code=2).err
+    assert "default/ann has no memory 'nothing'" in run("show", "nothing", code=2).err
 
 
 @pytest.mark.usefixtures("words_only")

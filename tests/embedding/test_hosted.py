@@ -303,7 +303,7 @@ async def test_a_memory_works_with_it_and_keeps_texts_when_it_fails(make: Make, 
     [
         ({"model": "my-model"}, "the dimensions of 'my-model' are not known"),
         ({"dimensions": 4000}, "dimensions is 4000"),
-        ({"dimensions": -1}, "dimensions is -1"),
+        ({"dimensions": -1}, "dimensions must be at least 1, not -1"),
         ({"base_url": "localhost:11434"}, "must begin with https:// or http://"),
         ({"base_url": "ftp://here"}, "must begin with https:// or http://"),
         ({"base_url": "http://[::1"}, "not a URL"),

@@ -144,7 +144,7 @@ async def test_another_chunker_is_refused_while_the_file_is_open(tmp_path: Path)
         async with Memory(path, embedder=None, chunker=SentenceChunker(500)):
             pass
         for other in (SentenceChunker(600), TokenChunker()):
-            with pytest.raises(InvalidInputError, match=r"SentenceChunker\(500\), .* the same chunker"):
+            with pytest.raises(InvalidInputError, match=r"SentenceChunker\(max_chars=500\), .* the same chunker"):
                 await Memory(path, embedder=None, chunker=other).open()
     async with Memory(path, embedder=None, chunker=TokenChunker()):
         pass

@@ -41,11 +41,11 @@ from memory_core.app.serve.visits import (
 )
 from memory_core.app.why import NOTHING_IN_COMMON, explained, looked_at
 from memory_core.errors import InvalidInputError
-from memory_core.models import STATES, ErasureReceipt, Scope, Stats
+from memory_core.models import ErasureReceipt, Scope, Stats
 from memory_core.operator import Operator
 from memory_core.recall.values import DEFAULT_CHARS
 from memory_core.values.checks import check_count, check_query
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE
 
 try:
     from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
@@ -186,9 +186,8 @@ async def missing(found: Visited, q: Text = "", words: Text = "") -> Response:
     """Memories that contain some words, to ask why one of them was not found."""
     lines = []
     if words.strip():
-        where = Where(states=STATES)
-        hits = await found.reach.search(words, limit=MOST_SUGGESTED, where=where, mode="substring")
-        hits = hits or await found.reach.search(words, limit=MOST_SUGGESTED, where=where, floor=False)
+        hits = await found.reach.search(words, limit=MOST_SUGGESTED, where=ANY_STATE, mode="substring")
+        hits = hits or await found.reach.search(words, limit=MOST_SUGGESTED, where=ANY_STATE, floor=False)
         lines = [line_of(hit.record) for hit in hits]
     template = "_missing.html" if is_fragment(found.request) else "missing.html"
     return found.drawn(template, q=q, words=words, lines=lines)

@@ -8,14 +8,13 @@ from typing import Final
 
 from memory_core.app.serve.shapes import Chip, Line, conditions_of, line_of
 from memory_core.handle import BoundMemory
-from memory_core.models import RELATIONS, STATES, Link, MemoryRecord, Relation, Version
+from memory_core.models import RELATIONS, Link, MemoryRecord, Relation, Version
 from memory_core.profile import PINNED
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE, Where
 
 _BEFORE, _AFTER = 4, 4
 """Turns of the conversation that are shown around a memory."""
 _MOST_LINKED: Final = 20
-_ANY: Final = Where(states=STATES)
 OUTWARD: Final[dict[Relation, str]] = {
     "supersedes": "replaces",
     "summarizes": "summarises",
@@ -85,7 +84,7 @@ async def _turns(owner: BoundMemory, record: MemoryRecord, *, before: bool) -> l
 
 async def _linked_from(owner: BoundMemory, record: MemoryRecord) -> list[Linked]:
     links = record.links[:_MOST_LINKED]
-    page = await owner.list(where=replace(_ANY, ids=[link.id for link in links]), limit=_MOST_LINKED)
+    page = await owner.list(where=replace(ANY_STATE, ids=[link.id for link in links]), limit=_MOST_LINKED)
     known = {each.id: line_of(each) for each in page.records}
     return [Linked(OUTWARD[link.relation], known[link.id]) for link in links if link.id in known]
 
@@ -93,7 +92,7 @@ async def _linked_from(owner: BoundMemory, record: MemoryRecord) -> list[Linked]
 async def _linked_to(owner: BoundMemory, record: MemoryRecord) -> list[Linked]:
     found: list[Linked] = []
     for relation in RELATIONS:
-        where = replace(_ANY, links=[Link(relation, record.id)])
+        where = replace(ANY_STATE, links=[Link(relation, record.id)])
         page = await owner.list(where=where, limit=_MOST_LINKED)
         found += [Linked(INWARD[relation], line_of(each)) for each in page.records]
     return found

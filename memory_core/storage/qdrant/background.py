@@ -7,6 +7,7 @@ has effect before and after it, whichever of the two a replica applies first whe
 
 A change of the embedder works alike: every embedder has a named vector of its own, added beside the old one. A filter
 finds the points that lack it, and searches use the old one until the description of the store names the new embedder.
+What was written with the old one until then, here or by a process that was not opened again, becomes pending.
 """
 
 from __future__ import annotations
@@ -22,7 +23,16 @@ from memory_core.models import Fingerprint
 from memory_core.protocols import Clock, Embedder
 from memory_core.retrieval.analysis import ANALYSIS
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import PENDING, Stored, analysed, named_vectors, to_stored, whole
+from memory_core.storage.qdrant.codec import (
+    PENDING,
+    Stored,
+    analysed,
+    named_vectors,
+    next_state,
+    to_stored,
+    token,
+    whole,
+)
 from memory_core.storage.qdrant.connection import MissingPointError, UnansweredError
 from memory_core.storage.qdrant.erasing import sweep
 from memory_core.storage.qdrant.meta import vector_name
@@ -39,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 BATCH: Final = 32
 PASSES: Final = 3
-"""How often records written while the embedder changes are looked for before the switch, and once more after it."""
+"""How often records written while the embedder changes are looked for before the switch."""
 FIRST_ROUND_SECONDS: Final = 1.0
 ROUND_SECONDS: Final = 600.0
 """Pauses double from the first to this one while nothing is found: a replica that is behind may not show all work."""
@@ -90,6 +100,8 @@ class Background:
     async def _analyse(self) -> None:
         try:
             await _drain(self._analyse_older)
+            await mark_lacking(self._access)
+            self._task.wake()
         except StorageError as error:
             logger.warning("reanalysis of texts stopped until the store is opened again: %s", reason_for_log(error))
 
@@ -128,7 +140,7 @@ class Background:
             works = [(replace(item, writes=item.writes[:-1]), rows) for item, rows in found if item.owner == owner]
             made = [whole(owner, analysed(item.record, item.spans, rows), item, vector) for item, rows in works]
             try:
-                await points.upsert(made, {item.point: item.write for item, _ in works})
+                await self._access.finish(points.upsert(made, {item.point: item.write for item, _ in works}))
             except UnansweredError:
                 raise
             except StorageError as error:  # of this owner's records; the others do not wait for them
@@ -156,7 +168,7 @@ async def change_embedder(access: Access, embedder: Embedder, progress: Progress
         raise UnsupportedError(f"the server cannot add vectors to a collection; upgrade it to 1.18: {error}") from error
     computed = 0
     for _ in range(PASSES):
-        made = await compute_lacking(access, embedder, progress, computed)
+        made = await _compute_lacking(access, embedder, progress, computed)
         computed += made
         if not made:
             break
@@ -165,11 +177,33 @@ async def change_embedder(access: Access, embedder: Embedder, progress: Progress
     return computed
 
 
-async def compute_lacking(access: Access, embedder: Embedder, progress: ProgressCallback | None, computed: int) -> int:
+async def mark_lacking(access: Access) -> None:
+    """Mark the vectors of the store's embedder as pending where they are missing because a writer had another one.
+
+    The mark is a state of its own, so that no writer that has not seen it removes it.
+    """
+    if access.vector is None:
+        return
+    fields = ["_owner", "_keys", "_spans", "_write", "_writes"]
+    async for page in access.points.pages(_lacking(access.vector, same("_keys", PENDING)), fields=fields):
+        marks: list[models.UpdateOperation] = []
+        for point, was in ((found.id, found.payload) for found in page if found.payload["_spans"]):
+            points = access.points.for_owner(shard_of(to_owner(was["_owner"])[0]), {})
+            state = {"_keys": [*was["_keys"], PENDING], **next_state(was["_writes"], token())}
+            marks.append(points.set_fields(state, among([point]), same("_write", was["_write"])))
+        if marks:
+            await access.points.write(*marks)
+
+
+def _lacking(vector: str, *but_not: Clause) -> models.Filter:
+    """The condition for a record that lacks this vector."""
+    return all_of(ranged("_seq", gte=0), but_not=[models.HasVectorCondition(has_vector=vector), *but_not])
+
+
+async def _compute_lacking(access: Access, embedder: Embedder, progress: ProgressCallback | None, computed: int) -> int:
     """One pass over the points that lack a vector; returns how many vectors were computed, after `computed` others."""
     vector, made = vector_name(embedder.fingerprint), 0
-    lacking = all_of(ranged("_seq", gte=0), but_not=[models.HasVectorCondition(has_vector=vector)])
-    async for page in access.points.pages(lacking):
+    async for page in access.points.pages(_lacking(vector)):
         for some in by(BATCH, [item for item in map(to_stored, page) if item.spans]):
             rows = await embed_pieces(embedder, [(item.record.text, item.spans) for item in some])
             await _add_vectors(access.points, vector, list(zip(some, rows, strict=True)))

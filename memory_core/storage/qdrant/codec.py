@@ -241,12 +241,16 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
         "_spans": [list(span) for span in item.chunks],
         "_owner": owner,
         "_born": known.born,
-        "_write": known.write,
-        "_writes": [*known.writes, known.write][-WRITES_KEPT:],
+        **next_state(known.writes, known.write),
         "_revisions": [[rev, text, stamp(until)] for rev, text, until in known.revisions],
         "_closing": None if known.closing is None else list(known.closing),
         "_digest": carried(replace(known, record=record)).digest().hex(),
     }
+
+
+def next_state(writes: Sequence[str], write: str) -> Payload:
+    """The fields of the state that a write makes, after these writes."""
+    return {"_write": write, "_writes": [*writes, write][-WRITES_KEPT:]}
 
 
 def carried(known: Stored) -> Carried:

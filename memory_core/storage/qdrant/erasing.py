@@ -21,9 +21,10 @@ from memory_core.storage.qdrant.codec import Payload, Stored, key, to_stored, to
 from memory_core.storage.qdrant.owners import ERASED, Access, Owner, matching, reachable, shard_of, to_owner
 from memory_core.storage.qdrant.points import MAX_POINTS, OvertakenError, by
 from memory_core.storage.qdrant.superseding import close_for
-from memory_core.storage.qdrant.where import EVERYTHING, all_of, among, empty, owned, ranged, same
+from memory_core.storage.qdrant.where import all_of, among, empty, owned, ranged, same
 from memory_core.storage.qdrant.writing import Changes
-from memory_core.where.where import Where
+from memory_core.storage.shared.merging import without_links
+from memory_core.where.where import ANY_STATE, Where
 
 logger = logging.getLogger(__name__)
 
@@ -79,8 +80,7 @@ async def _unlink(owner: Owner, gone: Collection[str]) -> None:
     found = await owner.points.having("_keys", keys, owned(owner.key))
     changes = Changes(owner)
     for known in map(to_stored, {record.id: record for record in found}.values()):
-        left = tuple(link for link in known.record.links if link.id not in gone)
-        changes.overwrite(known, replace(known.record, links=left))
+        changes.overwrite(known, without_links(known.record, gone))
     await changes.carry_out()
 
 
@@ -96,7 +96,7 @@ async def postpone(owner: Owner, expiries: Mapping[str, datetime | None], now: d
 
 async def sweep_owner(owner: Owner, now: datetime) -> int:
     """Delete the expired records in reach; returns how many."""
-    reach = await reachable([owner], EVERYTHING, None)
+    reach = await reachable([owner], ANY_STATE, None)
     expired = await owner.records(*reach, ranged("expires_at", lte=now))
     await delete(owner, expired, now, forget=False)
     return len(expired)

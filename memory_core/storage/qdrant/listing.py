@@ -18,10 +18,10 @@ from memory_core.storage.qdrant.codec import PENDING, Found, Stored, carried, st
 from memory_core.storage.qdrant.owners import Owner, matching, reachable
 from memory_core.storage.qdrant.points import MAX_POINTS, PAGE, Points, by
 from memory_core.storage.qdrant.superseding import resolved
-from memory_core.storage.qdrant.where import EVERYTHING, Clause, among, ordered, ranged, same
+from memory_core.storage.qdrant.where import Clause, among, ordered, ranged, same
 from memory_core.storage.shared.cursors import decode_cursor, encode_cursor, not_a_cursor
 from memory_core.where.meaning import folded
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE, Where
 
 _ORDERS: Final[dict[Order, tuple[str, bool]]] = {
     "newest": ("occurred_at", True),
@@ -115,7 +115,7 @@ async def collections(owner: Owner, where: Where, now: datetime) -> list[str]:
 async def count(owner: Owner, now: datetime, *, has_embedder: bool) -> Stats:
     """Count the records in reach by reading a few fields of each, because servers do not aggregate. Without an
     embedder no vectors are pending."""
-    reach = await reachable([owner], EVERYTHING, now)
+    reach = await reachable([owner], ANY_STATE, now)
     payloads = [record.payload for record in await owner.points.all(*reach, fields=_COUNTED)]
     if not payloads:
         return EMPTY_STATS

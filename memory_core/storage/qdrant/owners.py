@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
 from memory_core.chunking import Chunker
@@ -92,6 +92,7 @@ class Access:
     """By the keys of owners: until when, and the authors of their records; see `searching.participants`."""
     _epochs: dict[str, int] = field(default_factory=dict[str, int])
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary[str, asyncio.Lock])
+    _writes: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
 
     @property
     def vector(self) -> str | None:
@@ -107,6 +108,18 @@ class Access:
     def lock(self, scope: Scope) -> asyncio.Lock:
         """The owner's lock, so that writes of this process do not conflict with each other."""
         return self._locks.setdefault(shard_of(scope), asyncio.Lock())
+
+    async def finish(self, write: Coroutine[Any, Any, T]) -> T:
+        """Run a write to its end, even if the caller is cancelled."""
+        task = asyncio.create_task(write, name="memory-core qdrant write")
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+        return await asyncio.shield(task)
+
+    async def finished(self) -> None:
+        """Wait for the writes that are under way now."""
+        if self._writes:
+            await asyncio.wait(self._writes)
 
     async def run(self, scope: Scope, work: Callable[[Owner], Awaitable[T]]) -> T:
         """Work in the owner's epoch; see `run_together`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.concurrency.loop import off_loop
+from memory_core.errors import EmbeddingError
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.records.draft_to_record import insist_on_version, is_long_patch, patched
@@ -30,15 +30,15 @@ from memory_core.storage.qdrant.points import Points
 from memory_core.storage.qdrant.searching import Search
 from memory_core.storage.qdrant.settings import IN_MEMORY, Layout, Patience, Server, from_uri, to_server
 from memory_core.storage.qdrant.transfer import QdrantPort
-from memory_core.storage.qdrant.where import EVERYTHING
 from memory_core.storage.shared.embedding_batches import with_vectors
+from memory_core.storage.shared.merging import owner_of
 from memory_core.storage.shared.prepared import prepare, prepare_all
-from memory_core.storage.shared.query_vector import query_vector
+from memory_core.storage.shared.query_vector import Vector, query_vector
 from memory_core.storage.shared.versions import versions_of
 from memory_core.values.long_texts import is_long
 from memory_core.values.progress import ProgressCallback
 from memory_core.values.times import utc_now
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE, Where
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +88,6 @@ class QdrantStore:
         self._chunker = chunker
         self._prepare = partial(prepare, chunker=chunker)
         self._to_close = AsyncExitStack()
-        self._writes: set[asyncio.Task[Any]] = set()
         self._background: Background | None = None
         self._is_mirror = False
 
@@ -127,6 +126,7 @@ class QdrantStore:
             await schema.ensure_records(self._connection, self._name, self._layout, found.fingerprint)
             records = Points(self._connection, self._name, self._layout)
             self._access = Access(records, meta, Names(found.secret), found.fingerprint, self._chunker)
+            self._to_close.push_async_callback(self._access.finished)
             if not self._is_mirror:
                 self._background = Background(self._access, self._embedder, self._clock)
                 self._to_close.push_async_callback(self._background.close)
@@ -136,8 +136,6 @@ class QdrantStore:
 
     async def close(self) -> None:
         """Finish accepted writes and release connections and embedder; may be called twice."""
-        if self._writes:
-            await asyncio.wait(self._writes)
         await self._to_close.aclose()
 
     async def _close_embedder(self) -> None:
@@ -172,10 +170,21 @@ class QdrantStore:
         names: Collection[str] = ()
         if self._embedder is not None and request.mode != "lexical" and request.vector is None and query.names:
             names = {first_name(author) for author in await run(scopes, searching.participants)} & set(query.names)
-        embedder = self._embedder  # `reembed` may replace it before the search is over
-        vector = await query_vector(embedder, request, names)
+        embedder, vector = await self._query_vector(request, names)
         using = "" if embedder is None else vector_name(embedder.fingerprint)
         return await run(scopes, lambda owners: searching.ranked(Search(owners, request, query, vector, using, now)))
+
+    async def _query_vector(
+        self, request: SearchRequest, names: Collection[str]
+    ) -> tuple[Embedder | None, Vector | None]:
+        """The vector of a request and its embedder, which `reembed` may replace and close meanwhile."""
+        while True:
+            embedder = self._embedder
+            try:
+                return embedder, await query_vector(embedder, request, names)
+            except EmbeddingError:
+                if self._embedder is embedder:
+                    raise
 
     async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
         """See `Records.update`."""
@@ -227,19 +236,20 @@ class QdrantStore:
         """See `Store.erase`; `files_clean` is false if there are files: a server keeps deleted points in them until
         its next optimization, which the client cannot check."""
         now = self._clock()
-        if scope.agent is None and scope.session is None and scope.collection is None:
+        if scope == owner_of(scope):
             gone: Collection[Stored] = await self._write(scope, lambda owner: erasing.erase(owner, now))
         else:
-            gone = await self._delete(scope, EVERYTHING, forget=True, expired=True)
+            gone = await self._delete(scope, ANY_STATE, forget=True, expired=True)
         sessions = {item.record.session for item in gone} - {None}
         return ErasureReceipt(len(gone), len(sessions), now, files_clean=self._server.path == IN_MEMORY)
 
     def port(self) -> QdrantPort:
         """The store for export and import."""
-        return QdrantPort(self._access, self._clock, self._wake)
+        return QdrantPort(self._access, self._clock, self._write)
 
     async def reembed(self, embedder: Embedder, progress: ProgressCallback | None = None) -> int:
-        """See `Reembedding.reembed`. Other processes have to be opened again with the new embedder.
+        """See `Reembedding.reembed`. Other processes have to be opened again with the new embedder: what they write
+        until then is found by its words, and by its meaning once the store is opened again.
 
         Raises:
             EmbeddingError: The embedder failed; the old vectors stay in use.
@@ -251,10 +261,10 @@ class QdrantStore:
         old, self._embedder = self._embedder, embedder
         if old is None:
             self._to_close.push_async_callback(self._close_embedder)
-        else:
+        elif old is not embedder:
             await old.close()
-        # Of what was written meanwhile:
-        count += await background.compute_lacking(self._access, embedder, progress, count)
+        await self._access.finished()  # the writes that may still store vectors of the old embedder
+        await background.mark_lacking(self._access)
         if self._background is not None:
             self._background.wake(embedder)
         return count
@@ -328,11 +338,8 @@ class QdrantStore:
             async with self._access.lock(scope) if alone else nullcontext():
                 return await self._access.run(scope, attempt)
 
-        task = asyncio.create_task(work(), name="memory-core qdrant write")
-        self._writes.add(task)
-        task.add_done_callback(self._writes.discard)
         try:
-            return await asyncio.shield(task)
+            return await self._access.finish(work())
         finally:
             self._wake()
 

@@ -6,8 +6,9 @@ A manifest reads the digests that points carry, so texts are downloaded only for
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from memory_core.models import Fingerprint, Scope
 from memory_core.protocols import Clock
@@ -21,7 +22,6 @@ from memory_core.storage.qdrant.points import MAX_POINTS, by
 from memory_core.storage.qdrant.where import among, owned, same
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.shared.prepared import prepare, with_these_vectors
-from memory_core.storage.shared.stored_forms import moment
 from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombstones
 
 FIRST_OWNERS = 10_000
@@ -34,8 +34,8 @@ class QdrantPort:
 
     access: Access
     clock: Clock
-    wake: Callable[[], None]
-    """Signals that vectors may be pending."""
+    write: Callable[[Scope, Callable[[Owner], Coroutine[Any, Any, None]]], Awaitable[None]]
+    """Runs a write of one owner, as `QdrantStore` does."""
 
     async def owners(self) -> list[Scope]:
         """Every owner that has records, however many there are."""
@@ -46,14 +46,13 @@ class QdrantPort:
 
     async def manifest(self, scope: Scope) -> list[Entry]:
         async def read(owner: Owner) -> list[Entry]:
-            listed = ["id", "session", "_row", "_keys", "_digest"]
+            listed = ["id", "_row", "_keys", "_digest"]
             found = await owner.points.all(owned(owner.key), fields=listed)
             entries: list[Entry] = []
             for payload in (record.payload for record in found):
                 row = codec.to_row(payload)
-                digest, session = bytes.fromhex(payload["_digest"]), payload.get("session")
                 has_vectors = bool(row.pieces) and codec.PENDING not in payload["_keys"]
-                entries.append(Entry(payload["id"], row.seq, digest, session, moment(row.occurred_at), has_vectors))
+                entries.append(Entry(payload["id"], row.seq, bytes.fromhex(payload["_digest"]), has_vectors))
             return sorted(entries, key=lambda entry: (entry.seq, entry.id))
 
         return await self.access.run(scope, read)
@@ -70,8 +69,7 @@ class QdrantPort:
         return await self.access.run(scope, read)
 
     async def restore(self, scope: Scope, items: Sequence[Carried], *, remove: Collection[str] = ()) -> None:
-        await self.access.run(scope, lambda owner: self._restore(owner, items, remove))
-        self.wake()
+        await self.write(scope, lambda owner: self._restore(owner, items, remove))
 
     async def follow(self, scope: Scope, items: Sequence[Carried], seqs: Collection[int]) -> None:
         """Make the records at these seqs of an owner equal to `items`: add, change and delete records."""
@@ -81,11 +79,7 @@ class QdrantPort:
             existing = {record.payload["id"] for record in there}
             await self._restore(owner, items, existing - {item.record.id for item in items})
 
-        await self.access.run(scope, work)
-        self.wake()
-
-    async def settle(self, scope: Scope) -> None:
-        """Nothing depends on several records."""
+        await self.write(scope, work)
 
     async def fingerprint(self) -> Fingerprint | None:
         return self.access.fingerprint

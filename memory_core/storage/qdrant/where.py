@@ -30,7 +30,6 @@ RATED: Final = ("importance", "confidence")
 _RANGES: Final = (*TIME_FIELDS, *RATED)
 _UNINDEXED: Final = ("accessed_at", "access_count", "rev", "version")
 _EQUALITIES: Final = ("eq", "ne", "in", "nin")
-EVERYTHING: Final = Where(states=STATES)
 
 
 def same(field: str, value: str) -> Clause:

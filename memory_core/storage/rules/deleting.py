@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from memory_core.models import MemoryRecord, Scope
+from memory_core.models import Scope
 from memory_core.storage.rules.rows import Head, Rows
+from memory_core.storage.shared.merging import without_links
 from memory_core.where.where import Where
 
 BEFORE_EVERYTHING: Final = datetime.min.replace(tzinfo=UTC)
@@ -33,10 +33,5 @@ def remove(rows: Rows, gone: Sequence[Head], *, forget: bool) -> int:
         rows.forget([head.source_key for head in gone if head.source_key is not None])
     rows.remove(gone)
     ids = {head.id for head in gone}
-    rows.overwrite([(row, _without_links(row.record, ids)) for row in rows.linking_to(ids)])
+    rows.overwrite([(row, without_links(row.record, ids)) for row in rows.linking_to(ids)])
     return len(gone)
-
-
-def _without_links(record: MemoryRecord, gone: Collection[str]) -> MemoryRecord:
-    left = tuple(link for link in record.links if link.id not in gone)
-    return replace(record, links=left, version=record.version + 1)

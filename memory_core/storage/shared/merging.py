@@ -1,7 +1,8 @@
-"""What becomes of a record when another one has its source key, or when its text changes."""
+"""What becomes of a record when another one has its source key, when its text changes, or when one is deleted."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
@@ -75,6 +76,12 @@ def replacing(before: MemoryRecord, after: MemoryRecord) -> MemoryRecord:
         rev=before.rev + (before.text != after.text),
         version=before.version + 1,
     )
+
+
+def without_links(record: MemoryRecord, gone: Collection[str]) -> MemoryRecord:
+    """The record without its links to deleted ones."""
+    left = tuple(link for link in record.links if link.id not in gone)
+    return replace(record, links=left, version=record.version + 1)
 
 
 def is_searched_differently(before: MemoryRecord, after: MemoryRecord) -> bool:

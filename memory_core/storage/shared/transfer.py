@@ -49,14 +49,7 @@ class Entry:
     id: str
     seq: int
     digest: bytes
-    session: str | None
-    occurred_at: datetime
     has_vectors: bool
-
-    @classmethod
-    def of(cls, item: Carried, *, has_vectors: bool) -> Entry:
-        record = item.record
-        return cls(record.id, item.seq, item.digest(), record.session, record.occurred_at, has_vectors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +80,7 @@ def tombstone(secret: bytes, owner: Scope, source_key: str) -> bytes:
     return hmac.digest(secret, f"{len(owner.app)}:{owner.app}{owner.user}\0{source_key}".encode(), sha256)[:16]
 
 
-class Portable(Protocol):
+class Copyable(Protocol):
     """A store, for exporting and importing records. Expired records are included; nothing counts as a read."""
 
     async def owners(self) -> list[Scope]:
@@ -105,17 +98,9 @@ class Portable(Protocol):
     async def restore(self, scope: Scope, items: Sequence[Carried], *, remove: Collection[str] = ()) -> None:
         """Delete the ids in `remove`, then write the items unchanged, over records with the same ids; idempotent.
 
-        New records arrive in the given order. Vectors that include a previous turn are taken unchanged.
+        New records arrive in the given order.
         """
         ...
-
-    async def settle(self, scope: Scope) -> None:
-        """After the last `restore` of an owner: update what depends on several records."""
-        ...
-
-
-class Copyable(Portable, Protocol):
-    """A `Portable` that can be the copy of another store."""
 
     async def fingerprint(self) -> Fingerprint | None:
         """The fingerprint of its vectors."""

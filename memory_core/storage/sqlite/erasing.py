@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from memory_core.errors import reason_for_log
-from memory_core.models import STATES, Scope
+from memory_core.models import Scope
+from memory_core.storage.rules.deleting import BEFORE_EVERYTHING
 from memory_core.storage.rules.deleting import remove as remove_records
+from memory_core.storage.shared.merging import owner_of
+from memory_core.storage.shared.stored_forms import micros
 from memory_core.storage.sqlite import meta
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.rows import SqliteRows
 from memory_core.storage.sqlite.transactions import transaction
 from memory_core.storage.sqlite.upkeep import log_is_kept, restart_log, rewrite_file, truncate_log
 from memory_core.storage.sqlite.where import conditions
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE
 
 LARGEST_IN_MEMORY: Final = 1 << 30
 """Larger files are rewritten by way of a temporary file of the system, which holds live rows only."""
@@ -24,9 +27,6 @@ _AT_ONCE: Final = 1 << 24
 """Zeros inserted by one statement."""
 
 logger = logging.getLogger(__name__)
-
-_BEFORE_EVERYTHING: Final = -(1 << 63)
-"""Used as the current time, it makes expired records visible, so that they are erased too."""
 
 
 def remove(db: sqlite3.Connection, scope: Scope) -> tuple[int, int, int | None]:
@@ -38,15 +38,15 @@ def remove(db: sqlite3.Connection, scope: Scope) -> tuple[int, int, int | None]:
     owner = find(db, scope)
     if owner is None:
         return 0, 0, None
-    found = conditions(owner.id, scope, Where(states=STATES), _BEFORE_EVERYTHING)
+    found = conditions(owner.id, scope, ANY_STATE, micros(BEFORE_EVERYTHING))
     (sessions,) = db.execute(
         f"SELECT count(DISTINCT session) FROM record WHERE {found.sql}",
         found.parameters,
     ).fetchone()
     meta.put(db, meta.SLACK, 1)  # although nothing may be deleted: an earlier change leaves copies too
     rows = SqliteRows(db, scope, owner)
-    records = remove_records(rows, rows.in_scope(scope), forget=True)
-    if scope.agent is None and scope.session is None and scope.collection is None:
+    records = remove_records(rows, rows.matching(scope, ANY_STATE, BEFORE_EVERYTHING), forget=True)
+    if scope == owner_of(scope):
         db.execute("DELETE FROM outbox WHERE owner = ?", (owner.id,))
         db.execute("DELETE FROM owner WHERE id = ?", (owner.id,))
     return records, sessions, owner.id

@@ -19,7 +19,7 @@ from memory_core.storage.sqlite.row_filter import RowFilter, narrow
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import Conditions, conditions, owner_range
 from memory_core.storage.sqlite.writing import overwrite_columns
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE, Where
 
 
 def one(db: sqlite3.Connection, scope: Scope, id: str, now: int) -> tuple[int, int, MemoryRecord] | None:  # noqa: A002
@@ -71,7 +71,7 @@ def pending(db: sqlite3.Connection, scope: Scope, now: int) -> int:
     """The number of missing vectors of the records visible in a scope; takes time only for those that are missing."""
     with snapshot(db):
         owner = find(db, scope)
-        return 0 if owner is None else _pending(db, owner, conditions(owner.id, scope, Where(states=STATES), now))
+        return 0 if owner is None else _pending(db, owner, conditions(owner.id, scope, ANY_STATE, now))
 
 
 def _pending(db: sqlite3.Connection, owner: Owner, found: Conditions) -> int:
@@ -96,7 +96,7 @@ def count(db: sqlite3.Connection, scope: Scope, now: int, *, has_embedder: bool)
         owner = find(db, scope)
         if owner is None:
             return EMPTY_STATS
-        found = conditions(owner.id, scope, Where(states=STATES), now)
+        found = conditions(owner.id, scope, ANY_STATE, now)
         groups = db.execute(
             f"SELECT kind, tier, state, {_SUMS} FROM record WHERE {found.sql} GROUP BY kind, tier, state",
             found.parameters,

@@ -30,8 +30,6 @@ T = TypeVar("T")
 class ReadOnlyFile(SharedFile):
     """A `SharedFile` of one store that refuses every write at once."""
 
-    is_read_only = True
-
     async def _open(self) -> None:
         self.reader = self.write_connection = connection = await self._connect()
         self.readers = Readers(connection, self._connect)

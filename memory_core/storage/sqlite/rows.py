@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from memory_core.models import STATES, MemoryRecord, Scope
+from memory_core.models import MemoryRecord, Scope
+from memory_core.storage.rules.deleting import BEFORE_EVERYTHING
 from memory_core.storage.rules.rows import Head, Row
 from memory_core.storage.shared.merging import owner_of
 from memory_core.storage.shared.prepared import Prepared
@@ -34,10 +35,8 @@ from memory_core.storage.sqlite.tombstones import Tombstones
 from memory_core.storage.sqlite.where import Conditions, conditions
 from memory_core.storage.sqlite.writing import derive, underive, write_new
 from memory_core.values.json_text import encode_json
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE, Where
 
-_BEFORE_EVERYTHING: Final = -(1 << 63)
-"""Used as the current time, it makes expired records visible."""
 _NOBODY: Final = Owner(id=-1, next=0, version=0)
 _FEW: Final = 16
 """So many ids are looked for in the text of the links; of more, all links are read."""
@@ -101,13 +100,9 @@ class SqliteRows:
         """See `StoredRows`."""
         if self._has_expired is False:
             return []
-        found = self._everything(scope)
+        found = conditions(self._owner.id, scope, ANY_STATE, micros(BEFORE_EVERYTHING))
         found.add("expires_at <= ?", micros(now))
         return self._heads(found)
-
-    def in_scope(self, scope: Scope) -> list[Head]:
-        """Everything in scope, expired records included."""
-        return self._heads(self._everything(scope))
 
     def append(self, new: Sequence[Prepared]) -> None:
         """See `ChangedRows`."""
@@ -150,9 +145,6 @@ class SqliteRows:
     def _heads(self, found: Conditions) -> list[Head]:
         rows = self._db.execute(f"SELECT key, id, source_key, {SIZE} FROM record WHERE {found.sql}", found.parameters)
         return [Head(*row) for row in rows]
-
-    def _everything(self, scope: Scope) -> Conditions:
-        return conditions(self._owner.id, scope, Where(states=STATES), _BEFORE_EVERYTHING)
 
     def _vectors(self, key: int, pieces: Sequence[tuple[int, int]]) -> Sequence[bytes]:
         """The vectors of a record, unless one is pending or damaged, or they are of other pieces of its text."""

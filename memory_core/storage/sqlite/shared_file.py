@@ -7,7 +7,6 @@ are identified by device and inode, not by path, and reference-counted. See `doc
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -38,8 +37,6 @@ from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
 from memory_core.storage.sqlite.reembedding import collect, switch
 from memory_core.values.progress import ProgressCallback
-
-logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Synchronous = Literal["FULL", "NORMAL"]

@@ -57,9 +57,6 @@ class SqlitePort:
         ]
         await self.writer.write(lambda db: _restore(db, scope, batch, remove))
 
-    async def settle(self, scope: Scope) -> None:
-        """Do nothing: only vectors are derived from other rows, and they are transferred too."""
-
     async def positions(self) -> dict[Scope, Position]:
         """The position of each owner in its changes."""
         return await self.reader.run(_positions)
@@ -153,7 +150,10 @@ def _manifest(db: sqlite3.Connection, scope: Scope) -> list[Entry]:
             here,
         )
         done = {key & _SEQ for (key,) in whole}
-        return [Entry.of(item, has_vectors=item.seq in done) for item in read(db, scope, "key BETWEEN ? AND ?", here)]
+        return [
+            Entry(item.record.id, item.seq, item.digest(), item.seq in done)
+            for item in read(db, scope, "key BETWEEN ? AND ?", here)
+        ]
 
 
 def _take(db: sqlite3.Connection, scope: Scope, ids: Collection[str]) -> list[Carried]:

@@ -23,6 +23,7 @@ from tests.storage.qdrant.conftest import Open
 from tests.storage.qdrant.loopback import Loopback
 from tests.storage.qdrant.settled import points, records_collection, wait_for
 from tests.storage.qdrant.test_congruence import QUERIES, Life, assert_congruent, wait_until_paid
+from tests.storage.qdrant.test_reembedding import ClosableEmbedder
 
 OpenMirror = Callable[[], tuple[Memory, MirroredStore]]
 
@@ -97,6 +98,19 @@ def test_searches_go_to_the_mirror_while_it_is_where_the_file_is(loopback: Loopb
     loopback.fail(lambda call: mirror_stands_still(call.is_write))
     run_sync(ann.add, "a unicorn crossed the bridge")
     assert texts(run_sync(ann.search, "unicorn")) == ["a unicorn crossed the bridge"]  # nobody waits for the mirror
+
+
+def test_the_file_answers_a_search_whose_embedder_is_replaced_at_the_mirror(tmp_path: Path, loopback: Loopback) -> None:
+    embedder = ClosableEmbedder(WordEmbedder("the successor", 96))
+    store = MirroredStore(tmp_path / "m.db", Server(url=loopback.url, timeout_seconds=5), embedder=embedder)
+    with Memory(store) as memory:
+        ann = memory.bind(user="ann")
+        run_sync(ann.add, "Ann drinks jasmine tea")
+        catch_up(store)
+        embedder.store = store
+        before = queries(loopback)
+        assert texts(run_sync(ann.search, "jasmine tea", mode="vector")) == ["Ann drinks jasmine tea"]
+        assert (embedder.is_closed, queries(loopback)) == (True, before)
 
 
 class Foreigner(WordEmbedder):
