@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, cast
+from typing import Any, Final, Literal, cast
 from urllib.parse import unquote
 
 from memory_core.app.serve.callers import THE_OPERATOR, Caller, Signer, caller_with
@@ -19,8 +19,11 @@ Grant = Literal["read", "write", "all"]
 """What a caller may do with the memories of an owner; `all` includes erasing the owner."""
 
 try:
+    from fastapi.routing import APIRoute
     from starlette.exceptions import HTTPException
     from starlette.requests import HTTPConnection, Request
+    from starlette.responses import Response
+    from typing_extensions import override
 except ImportError as error:
     raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
 
@@ -153,6 +156,20 @@ def bearer(request: Request) -> Caller:
             headers={"WWW-Authenticate": "Bearer"},
         )
     return caller
+
+
+class TokenFirst(APIRoute):
+    """A route of the API that reads nothing of a request without a token: strangers must not fill the memory."""
+
+    @override
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+
+        async def handled(request: Request) -> Response:
+            bearer(request)
+            return await handler(request)
+
+        return handled
 
 
 def is_local(request: HTTPConnection) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator
@@ -92,11 +93,39 @@ def test_no_route_gives_or_takes_anything_without_a_token(file: Memory) -> None:
         assert unharmed(file), (method, path)
 
 
+def test_without_a_token_nothing_is_read_of_what_a_request_brings(file: Memory) -> None:
+    what = served(file)
+    app = application(what)
+
+    async def status(method: str, path: str) -> int:
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            raise AssertionError(f"{method} {path} reads its body")
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json"), (b"content-length", b"16000000")]
+        scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b""}
+        await app({**scope, "headers": headers, "scheme": "http", "server": ("127.0.0.1", 80)}, receive, send)
+        return int(sent[0]["status"])
+
+    for method, path in routes(unguarded(what)):
+        if method != "GET" and (method, path) not in OPEN:
+            assert asyncio.run(status(method, path.format(app="default", user="ann", id=SECRET))) in {401, 403}
+
+
 def test_no_route_answers_a_page_of_another_origin_or_under_another_name(file: Memory) -> None:
     what = served(file)
     client = TestClient(application(what), base_url=HOST, headers=as_user("ann"))
     client.cookies.set("memory_core_8765", what.signer.cookie(Caller("ann"), 2e9))
-    foreign = [{"origin": "https://evil.example"}, {"origin": "null"}, {"origin": "http://127.0.0.1:1"}]
+    foreign = [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:1"},
+        {"origin": "http://["},
+    ]
     foreign += [{"host": "evil.example"}, {"host": ""}, {"sec-fetch-site": "cross-site", "sec-fetch-mode": "cors"}]
     for method, path in routes(unguarded(what)):
         for headers in foreign:
