@@ -158,5 +158,5 @@ async def test_a_summary_takes_time_in_proportion_to_a_text(unit: str) -> None:
 @pytest.mark.parametrize("unit", ["\n", " \n", " ", "9", "9, ", "9:"])
 async def test_an_answer_of_any_form_about_patterns_costs_no_more_than_itself(ann: BoundMemory, unit: str) -> None:
     record = await ann.add("Ann sails in June")
-    model = LanguageModel(lambda prompt: f"{unit * 300_000}\n1: Ann sails in summer")
+    model = LanguageModel(lambda prompt: f"{unit * 300_000}: x\n1: Ann sails in summer")
     assert [insight.text for insight in await model.reflect([record])] == ["Ann sails in summer"]
