@@ -159,6 +159,17 @@ def test_no_form_is_accepted_that_this_page_did_not_make(file: Memory) -> None:
         assert unharmed(file), path
 
 
+def test_a_link_on_another_page_signs_nobody_in(file: Memory) -> None:
+    client = TestClient(application(served(file)), base_url=HOST, follow_redirects=False)
+    link = f"/sign-in?key={TOKENS['tom']}"
+    for site in ("cross-site", "same-site"):
+        led = client.get(link, headers={"sec-fetch-site": site, "sec-fetch-mode": "navigate"})
+        assert (led.status_code, "set-cookie" in led.headers) == (200, False)
+        assert TOKENS["tom"] not in led.text
+    typed = client.get(link, headers={"sec-fetch-site": "none", "sec-fetch-mode": "navigate"})
+    assert (typed.status_code, "set-cookie" in typed.headers) == (303, True)
+
+
 def test_a_cookie_expires_and_cannot_be_made(file: Memory) -> None:
     signer = Signer(b"secret")
     cookie = signer.cookie(THE_OPERATOR, 1_000.0)
