@@ -73,8 +73,9 @@ class StaticTokens:
         file = Path(path)
         try:
             mode, text = file.stat().st_mode, file.read_text(encoding="utf-8")
-        except OSError as cause:
-            raise InvalidInputError(f"the tokens in {str(file)!r} cannot be read: {cause.strerror}") from cause
+        except (OSError, UnicodeDecodeError) as cause:
+            why = cause.strerror if isinstance(cause, OSError) else "it is not text in UTF-8"
+            raise InvalidInputError(f"the tokens in {str(file)!r} cannot be read: {why}") from cause
         if os.name == "posix" and mode & 0o077:
             raise InvalidInputError(f"other users of this machine can read {str(file)!r}; run `chmod 600` on it first")
         return cls(_tokens(text, str(file)))
@@ -146,7 +147,7 @@ def _digest(token: str) -> bytes:
 def _tokens(text: str, file: str) -> dict[str, str]:
     try:
         given: object = json.loads(text)
-    except ValueError:  # its message might contain part of a token
+    except (ValueError, RecursionError):  # whose message might contain part of a token
         given = None
     if not isinstance(given, dict):
         raise InvalidInputError(f'{file!r} does not contain a JSON object such as {{"ann": "<token>"}}')
