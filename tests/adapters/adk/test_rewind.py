@@ -75,6 +75,14 @@ async def test_a_clock_that_is_set_back_changes_nothing_about_a_rewind(
     assert [record.text for record in active] == ["I drink tea", "It rains"]
 
 
+async def test_no_metadata_of_an_event_keeps_it_from_being_undone(service: MemoryService) -> None:
+    metadata = {"taken_back": "active", "thread": {"id": "1"}, "invocation_id": "i9", "event_id": "other"}
+    undone = said_event("xyzzy", at=1, author="remote", invocation_id="i1", custom_metadata=metadata)
+    await service.add_session_to_memory(session_with(undone))
+    await service.add_session_to_memory(session_with(undone, rewind("i1", at=3)))
+    assert await texts(service, "xyzzy") == []
+
+
 async def test_a_rewind_leaves_other_sessions_alone(service: MemoryService) -> None:
     event = said_event("xyzzy", at=1, invocation_id="i1")
     await service.add_session_to_memory(session_with(event, session_id="other"))
