@@ -116,6 +116,16 @@ def test_without_a_token_nothing_is_read_of_what_a_request_brings(file: Memory) 
             assert asyncio.run(status(method, path.format(app="default", user="ann", id=SECRET))) in {401, 403}
 
 
+def test_a_body_of_very_many_items_is_refused_at_once(file: Memory) -> None:
+    client = TestClient(application(served(file)), base_url=HOST, headers=as_user("ann"))
+    for wrong in ([[]] * 300_000, dict.fromkeys(map(str, range(300_000)))):
+        answer = client.post("/v1/search", json={"query": "tea", "where": {"ids": wrong}})
+        assert (answer.status_code, "at most 100000 items" in answer.json()["detail"]) == (422, True)
+    numbers = list(range(400_000))
+    added = client.post("/v1/records", json={"text": "tea", "data": {"numbers": numbers}})
+    assert (added.status_code, added.json()["data"]) == (201, {"numbers": numbers})
+
+
 def test_no_route_answers_a_page_of_another_origin_or_under_another_name(file: Memory) -> None:
     what = served(file)
     client = TestClient(application(what), base_url=HOST, headers=as_user("ann"))
