@@ -118,8 +118,7 @@ def test_without_a_token_nothing_is_read_of_what_a_request_brings(file: Memory) 
 
 def test_a_body_of_very_many_items_is_refused_at_once(file: Memory) -> None:
     client = TestClient(application(served(file)), base_url=HOST, headers=as_user("ann"))
-    wrongs: tuple[Any, ...] = ([[]] * 300_000, dict.fromkeys(map(str, range(300_000))))
-    for wrong in wrongs:
+    for wrong in ([0] * 300_000, dict.fromkeys(map(str, range(300_000)), 0)):
         answer = client.post("/v1/search", json={"query": "tea", "where": {"ids": wrong}})
         assert (answer.status_code, "at most 100000 items" in answer.json()["detail"]) == (422, True)
     numbers = list(range(400_000))
