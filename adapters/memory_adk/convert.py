@@ -37,6 +37,8 @@ MESSAGE: Final = "message"
 """The kind of an event's record."""
 EVENT_ID: Final = "event_id"
 INVOCATION_ID: Final = "invocation_id"
+SPACE: Final = "space"
+"""The key of a shared space's label in the metadata of a memory."""
 
 _NOT_METADATA: Final = frozenset(
     {
@@ -169,6 +171,7 @@ def memory_entry(hit: Hit, text: str, *, details: bool = False) -> MemoryEntry:
         "kind": None if usual else record.kind,
         "tags": list(record.tags) or None,
         "session_id": record.session,
+        SPACE: None,  # only a space that is shared has a label
     }
     rest: dict[str, Any] = {
         EVENT_ID: record.data.get(EVENT_ID),
@@ -196,7 +199,7 @@ def in_space(entry: MemoryEntry, label: str | None) -> MemoryEntry:
     if label is None:
         return entry
     author = f"{entry.author} ({label})" if entry.author else label
-    return entry.model_copy(update={"author": author, "custom_metadata": {**entry.custom_metadata, "space": label}})
+    return entry.model_copy(update={"author": author, "custom_metadata": {**entry.custom_metadata, SPACE: label}})
 
 
 def shortened(text: str, room: int) -> str:

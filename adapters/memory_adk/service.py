@@ -182,8 +182,8 @@ class MemoryService(BaseMemoryService):
         self, handle: BoundMemory, events: Sequence[Event], session_id: str | None, metadata: Mapping[str, object]
     ) -> None:
         live, rewinds = resolve_rewinds(events)
-        for rewind in rewinds:
-            await take_back_undone(handle, rewind, events, session_id)
+        if rewinds and session_id:
+            await take_back_undone(handle, rewinds, events, live, session_id)
         drafts = await self.drafts(handle, live, session_id, metadata)
         await self.store(handle, drafts)
 

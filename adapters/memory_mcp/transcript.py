@@ -82,10 +82,12 @@ def _branches(entries: Sequence[Entry]) -> Transcript:
 
     begins_anew = bool(line) and line[-1] in beginnings  # not with a summary of what the client has compacted
 
+    forks = _forks([message.id for message in said if message.id is not None], parents, after)
+
     def is_left(message: Message) -> bool:
         if message.id is None or message.id in after:
             return False
-        (*_, fork) = _line(message.id, parents, after) or [message.id]
+        fork = forks[message.id]
         return after[fork] == "user" if fork in after else begins_anew and fork in beginnings
 
     left = {message.id for message in said if is_left(message)} - {None}
@@ -94,15 +96,24 @@ def _branches(entries: Sequence[Entry]) -> Transcript:
     )
 
 
-def _line(name: str | None, parents: Mapping[str, str | None], until: Container[str] = ()) -> list[str]:
-    """An entry and its ancestors, the nearest first, up to one of those in `until`."""
+def _line(name: str | None, parents: Mapping[str, str | None], *until: Container[str]) -> list[str]:
+    """An entry and its ancestors, the nearest first, up to one of those in one of `until`."""
     line: dict[str, None] = {}
     while name is not None and name in parents and name not in line:
         line[name] = None
-        if name in until:
+        if any(name in each for each in until):
             break
         name = parents[name]
     return list(line)
+
+
+def _forks(names: Sequence[str], parents: Mapping[str, str | None], visible: Container[str]) -> dict[str, str]:
+    """The nearest ancestor of each entry that is visible, or the first one. Nothing is walked twice."""
+    forks: dict[str, str] = {}
+    for name in names:
+        line = _line(name, parents, visible, forks) or [name]
+        forks |= dict.fromkeys(line, forks.get(line[-1], line[-1]))
+    return forks
 
 
 def _roots(entries: Sequence[Entry]) -> list[str]:

@@ -19,7 +19,7 @@ from memory_core.where.where import Where
 DEFAULT_SESSION: Final = "conversation"
 """The session of messages without one, for applications with a single endless conversation per user."""
 
-_STEP: Final = timedelta(microseconds=1)
+STEP: Final = timedelta(microseconds=1)
 """Interval between the times given to messages without a time, which keeps their order."""
 _MOST: Final = 10_000
 """Most stored messages that are compared, however many messages are passed."""
@@ -58,7 +58,7 @@ async def remember_drafts(
         return []
     drafts = [_reachable(handle.scope, draft) for draft in drafts]
     session = drafts[0].session
-    by_key = await _stored_of(handle, [draft.source_key for draft in drafts if draft.source_key is not None])
+    by_key = await stored_of(handle, [draft.source_key for draft in drafts if draft.source_key is not None])
     known_keys = by_key.keys()
     last: Sequence[MemoryRecord] = ()
     if session is not None and any(draft.source_key not in known_keys for draft in drafts):
@@ -114,7 +114,7 @@ def _unchanged(
     return {place: record for place, record in same.items() if record.source_key not in changed}
 
 
-async def _stored_of(handle: Storing, keys: Sequence[str]) -> dict[str, MemoryRecord]:
+async def stored_of(handle: Storing, keys: Sequence[str]) -> dict[str, MemoryRecord]:
     """The records of the given source keys that are stored."""
     found: dict[str, MemoryRecord] = {}
     for at in range(0, len(keys), MAX_LISTED):
@@ -138,12 +138,12 @@ def _times(
     """The time of each message: its own, or else now, or a time next to the known messages around it."""
     times: list[datetime] = []
     last_known = max(known, default=-1)
-    latest = max([now, *(shifted(record.occurred_at, _STEP) for record in last[-1:])])
-    first = min((shifted(record.occurred_at, -place * _STEP) for place, record in known.items()), default=latest)
+    latest = max([now, *(shifted(record.occurred_at, STEP) for record in last[-1:])])
+    first = min((shifted(record.occurred_at, -place * STEP) for place, record in known.items()), default=latest)
     for place, draft in enumerate(drafts):
         given = known[place].occurred_at if place in known else draft.occurred_at
         if given is None:
-            after = shifted(times[-1], _STEP) if times else first
+            after = shifted(times[-1], STEP) if times else first
             given = after if place < last_known else max(after, latest)
         times.append(given)
     return times
@@ -160,6 +160,6 @@ async def _in_order(
     for place in sorted(stored):
         record, before = stored[place], records[-1].occurred_at if records else None
         if place in movable and before is not None and record.occurred_at <= before:
-            record = await handle.update(record.id, Patch(occurred_at=shifted(before, _STEP)))
+            record = await handle.update(record.id, Patch(occurred_at=shifted(before, STEP)))
         records.append(record)
     return records

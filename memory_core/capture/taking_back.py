@@ -66,8 +66,8 @@ async def take_back_where(handle: Changing, where: Where) -> None:
 
 
 def is_taken_back(record: MemoryRecord) -> bool:
-    """Whether a record was taken back."""
-    return TAKEN_BACK in record.data
+    """Whether a record was taken back, and is out of sight: anybody may have written the key into its data."""
+    return TAKEN_BACK in record.data and record.state != "active"
 
 
 def taken_back(record: MemoryRecord) -> Patch | None:

@@ -9,12 +9,13 @@ from typing import Final, Literal
 from memory_core.capture.alignment import Said, known_messages, said, said_under
 from memory_core.capture.known_messages import within
 from memory_core.capture.message_to_draft import Message, message_drafts
-from memory_core.capture.remember import continuing
+from memory_core.capture.remember import STEP, continuing, stored_of
 from memory_core.capture.taking_back import Changed, apply, bring_back, is_taken_back, take_back, take_back_derived
 from memory_core.conversation.following import Thread, Visible, due, id_in_thread, threaded, to_text
 from memory_core.handle import BoundMemory
 from memory_core.models import STATES, Draft, MemoryRecord
 from memory_core.records.kinds import MESSAGE_KIND
+from memory_core.values.times import shifted
 from memory_core.where.where import Where
 
 _OTHER_WRITERS: Final = 20
@@ -56,7 +57,8 @@ async def keep(handle: BoundMemory, session: str, thread: Thread, new: Collectio
         after = before[-1] if before else next(reversed(records), None)
         made = await _threaded(thread, fresh, drafts)
         keyed = continuing(handle.scope, made, after=after, others=records if are_ids_certain else ())
-        await handle.add_many(keyed, embed=when_embedded(keyed))
+        timed = await _in_order(handle, next(reversed(records), None), keyed)
+        await handle.add_many(timed, embed=when_embedded(timed))
 
 
 async def append(handle: BoundMemory, session: str, drafts: Sequence[Draft]) -> None:
@@ -68,21 +70,23 @@ async def append(handle: BoundMemory, session: str, drafts: Sequence[Draft]) -> 
         session: The conversation.
         drafts: In order, made by `threaded`. Those without source keys are new.
     """
+    if not drafts:
+        return
     ids = {name for draft in drafts if (name := id_in_thread(draft)) is not None}
-    stored: dict[str | None, str | None] = {}
-    if ids:
-        limit = min(2 * len(drafts) + _OTHER_WRITERS, _MOST)
-        where = Where(session=session, kinds=(MESSAGE_KIND,), states=STATES)
-        page = await handle.list(where=where, order="newest", limit=limit)
-        stored = {name: record.source_key for record in page.records if (name := id_in_thread(record)) in ids}
+    limit = min(2 * len(drafts) + _OTHER_WRITERS, _MOST) if ids else 1
+    where = Where(session=session, kinds=(MESSAGE_KIND,), states=STATES)
+    page = await handle.list(where=where, order="newest", limit=limit)
+    stored: dict[str | None, str | None] = {
+        name: record.source_key for record in page.records if (name := id_in_thread(record)) in ids
+    }
     keyed = [
         replace(draft, source_key=stored.get(id_in_thread(draft)) or within(handle.scope, draft.source_key))
         if draft.source_key is not None
         else draft
         for draft in drafts
     ]
-    if keyed:
-        await handle.add_many(keyed, embed=when_embedded(keyed))
+    timed = await _in_order(handle, next(iter(page.records), None), keyed)
+    await handle.add_many(timed, embed=when_embedded(timed))
 
 
 async def follow_branch(handle: BoundMemory, session: str, visible: Sequence[Message], left: Sequence[Message]) -> None:
@@ -111,6 +115,17 @@ def _keys(handle: BoundMemory, session: str, messages: Sequence[Message]) -> lis
 def when_embedded(drafts: Sequence[Draft]) -> Literal["now", "later"]:
     """Whether the vectors of these messages are computed at once or in the background."""
     return "later" if sum(len(draft.text) for draft in drafts) > _LONG_CHARS else "now"
+
+
+async def _in_order(handle: BoundMemory, last: MemoryRecord | None, drafts: Sequence[Draft]) -> Sequence[Draft]:
+    """The drafts, with times after the last message for those that are new if the clock has been set back since."""
+    if last is None or last.occurred_at <= handle.memory.clock():
+        return drafts
+    known = await stored_of(handle, [draft.source_key for draft in drafts if draft.source_key is not None])
+    return [
+        draft if draft.source_key in known else replace(draft, occurred_at=shifted(last.occurred_at, place * STEP))
+        for place, draft in enumerate(drafts, 1)
+    ]
 
 
 async def _last(handle: BoundMemory, session: str, thread: Thread) -> tuple[Sequence[MemoryRecord], bool]:

@@ -39,8 +39,8 @@ REFLECT: Final = (
     "one line for each pattern, the numbers of the memories that show it first, such as `2, 5, 9: Ann asks about "
     "authentication on Monday mornings`. Invent nothing; answer `none` if there is nothing.\n\n"
 )
-_NOTHING: Final = re.compile(r"^\W*none\W*$", re.MULTILINE | re.IGNORECASE)
-_INSIGHT: Final = re.compile(r"^\W*(\d+(?: ?, ?\d+)*): *(.+)$", re.MULTILINE)
+_NOTHING: Final = re.compile(r"^[^\w\n]*none[^\w\n]*$", re.MULTILINE | re.IGNORECASE)
+_INSIGHT: Final = re.compile(r"^[^\w\n]*(\d{1,9}(?: ?, ?\d{1,9})*): *(.+)$", re.MULTILINE)
 
 
 class LanguageModel:

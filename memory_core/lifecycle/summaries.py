@@ -21,7 +21,8 @@ SUMMARY_CHARS: Final = 1_200
 LEAST_TERMS: Final = 3
 """A sentence with fewer terms ("Okay, thanks!") is not chosen."""
 
-_SENTENCE: Final = re.compile(r"[^\n]+?(?:[.!?\u2026]+(?=\s|$)|[\u3002\uff01\uff1f]+|(?=\n)|$)")
+_SENTENCE: Final = re.compile(r"[^\n]+?(?:(?<![.!?\u2026])[.!?\u2026]+(?=\s|$)|[\u3002\uff01\uff1f]+|(?=\n)|$)")
+"""Looks behind itself, or a text of a million full stops would take hours."""
 
 
 class ExtractiveSummarizer:

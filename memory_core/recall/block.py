@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from memory_core.models import MemoryRecord
+from memory_core.models import ROLES, MemoryRecord
 from memory_core.recall.quoting import printable, quoted
 from memory_core.recall.values import MAX_LINE_CHARS, RecallOptions
 
@@ -93,11 +93,13 @@ def _end_of(text: str, longest: int) -> str:
 
 
 def _speaker(record: MemoryRecord) -> str:
-    """The author, and the role unless the author is a person."""
+    """The author, and the role unless the author is a person; a name that is the word of a role proves none."""
     if record.author is None:
         return record.role or ""
-    name = shown_name(record.author)
-    return name if record.role in (None, "user", record.author.casefold()) else f"{name} ({record.role})"
+    name, word = shown_name(record.author), record.author.casefold()
+    if word == record.role or (record.role in (None, "user") and word not in ROLES):
+        return name
+    return f'"{name}"' if record.role is None else f"{name} ({record.role})"
 
 
 def shown_name(name: str) -> str:

@@ -25,7 +25,7 @@ def tokens_in_file(path: Path) -> Mapping[str, object]:
     try:
         mode, text = path.stat().st_mode, path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as cause:
-        reason = cause.strerror if isinstance(cause, OSError) else "they are not in UTF-8"
+        reason = cause.strerror if isinstance(cause, OSError) else "it is not text in UTF-8"
         raise InvalidInputError(f"the tokens in {str(path)!r} cannot be read: {reason}") from cause
     if os.name == "posix" and mode & 0o077:
         raise InvalidInputError(f"other users of this machine can read {str(path)!r}; run `chmod 600` on it first")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core import BoundMemory, Draft, Memory
+from memory_core import BoundMemory, Draft, Memory, utc_now
 from memory_core.adapting import Thread, Visible, digest, keep
 
 SESSION = "monday"
@@ -32,6 +33,8 @@ class Step:
     """Whether the run clears the first message."""
     again: bool = False
     """Whether the turn is handed over twice, as by a retry or a replay."""
+    set_by: int = 0
+    """By how many hours the clock is set before the turn."""
 
 
 Turn = tuple[tuple[Visible, ...], dict[str, str]]
@@ -101,9 +104,11 @@ class Chat:
 
 
 async def remembered(steps: Sequence[Step]) -> tuple[list[str], list[str]]:
-    async with Memory(":memory:", embedder=None) as memory:
+    ahead = timedelta()
+    async with Memory(":memory:", embedder=None, clock=lambda: utc_now() + ahead) as memory:
         chat = Chat(memory.bind(user="ann"))
         for step in steps:
+            ahead += timedelta(hours=step.set_by)
             await chat.step(step)
         page = await chat.handle.list(order="oldest", limit=1_000)
         return [record.text for record in page.records], list(chat.said.values())
@@ -111,9 +116,16 @@ async def remembered(steps: Sequence[Step]) -> tuple[list[str], list[str]]:
 
 TEXTS = st.sampled_from(["yes", "no", "hi", "my cat is called Pepper"])
 PLACES = st.none() | st.integers(0, 9)
-PERSONS = st.builds(Step, TEXTS, edits=PLACES, removes=PLACES, returns=PLACES, again=st.booleans())
+CLOCKS = st.integers(-2, 2)
+PERSONS = st.builds(Step, TEXTS, edits=PLACES, removes=PLACES, returns=PLACES, again=st.booleans(), set_by=CLOCKS)
 RUNS = st.builds(
-    Step, TEXTS, edits=st.none() | st.just(0), trims=st.booleans(), rewrites=st.booleans(), again=st.booleans()
+    Step,
+    TEXTS,
+    edits=st.none() | st.just(0),
+    trims=st.booleans(),
+    rewrites=st.booleans(),
+    again=st.booleans(),
+    set_by=CLOCKS,
 )
 
 

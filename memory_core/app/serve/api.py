@@ -24,7 +24,7 @@ from memory_core.app.serve.bodies import (
 from memory_core.app.serve.callers import THE_OPERATOR, Caller
 from memory_core.app.serve.exporting import exported
 from memory_core.app.serve.problems import Problem
-from memory_core.app.serve.served import Grant, Reach, bearer, path_name, served_by
+from memory_core.app.serve.served import Grant, Reach, TokenFirst, bearer, path_name, served_by
 from memory_core.conversation.recalling import block_in_session
 from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.handle import BoundMemory
@@ -56,9 +56,9 @@ PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {  # FastAPI's type
     }.items()
 }
 
-records = APIRouter(responses=PROBLEMS)
+records = APIRouter(responses=PROBLEMS, route_class=TokenFirst)
 """What can be done with the memories of one owner."""
-others = APIRouter(responses=PROBLEMS)
+others = APIRouter(responses=PROBLEMS, route_class=TokenFirst)
 """What the operator can do besides."""
 
 

@@ -84,7 +84,7 @@ class Guard:
         if not is_socket and _name_of(f"//{host}") not in self._hosts:
             return 421, "this server is not known by that name; name it with --allow-host"
         origin = headers.get("origin")
-        if origin is not None and (is_socket or urlsplit(origin).netloc.lower() != host.lower()):
+        if origin is not None and (is_socket or origin.lower().partition("://")[2] != host.lower()):
             return 403, "a page of another origin may not use this server"
         if headers.get("sec-fetch-site", "none") == "cross-site" and headers.get("sec-fetch-mode") != "navigate":
             return 403, "a page of another site may not use this server"

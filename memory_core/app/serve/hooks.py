@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from memory_core.app.serve.api import Owner, Writable
-from memory_core.app.serve.served import is_local, served_by
+from memory_core.app.serve.served import TokenFirst, is_local, served_by
 from memory_core.capture.message_to_draft import Message
 from memory_core.conversation.before_prompt import before_prompt
 from memory_core.conversation.keeping import follow_branch
@@ -81,7 +81,7 @@ async def local_only(request: Request) -> None:
         raise HTTPException(403, "this is for hooks on the same machine, over the local socket")
 
 
-hooks = APIRouter(prefix="/hook", dependencies=[Depends(local_only)], include_in_schema=False)
+hooks = APIRouter(prefix="/hook", dependencies=[Depends(local_only)], include_in_schema=False, route_class=TokenFirst)
 
 
 @hooks.post("/prompt")

@@ -93,11 +93,16 @@ async def start(request: Request) -> Response:
 
 @routes.get("/sign-in")
 async def sign_in_form(request: Request, key: Text = "", then: Text = "/") -> Response:
-    """Ask for a token; the link that the server printed has it already."""
-    caller = caller_with(served_by(request).tokens, key) if key else None
+    """Ask for a token; the link that the server printed has it already.
+
+    A link on a page of somebody else signs nobody in: it could have their token, and they would get what is typed then.
+    """
+    is_led_here = request.headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}
+    caller = caller_with(served_by(request).tokens, key) if key and not is_led_here else None
     if caller is not None:
         return _signed_in(request, caller, then)
-    return drawn("sign_in.html", 403 if key else 200, then=then, refused=bool(key))
+    is_refused = bool(key) and not is_led_here
+    return drawn("sign_in.html", 403 if is_refused else 200, then=then, refused=is_refused)
 
 
 @routes.post("/sign-in")

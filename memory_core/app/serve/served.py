@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final, Literal, cast
+from typing import Any, Final, Literal, cast
 from urllib.parse import unquote
 
 from memory_core.app.serve.callers import THE_OPERATOR, Caller, Signer, caller_with
@@ -15,12 +16,17 @@ from memory_core.spaces import SharedMemory
 
 Reach = BoundMemory | SharedMemory
 """What is read together: an owner's memories, perhaps with the spaces that are shared with them."""
+MAX_ITEMS: Final = 100_000
+"""Keys of objects and elements of arrays in the body of a request, outside of `data`: 1,000 messages have a tenth."""
 Grant = Literal["read", "write", "all"]
 """What a caller may do with the memories of an owner; `all` includes erasing the owner."""
 
 try:
+    from fastapi.routing import APIRoute
     from starlette.exceptions import HTTPException
     from starlette.requests import HTTPConnection, Request
+    from starlette.responses import Response
+    from typing_extensions import override
 except ImportError as error:
     raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
 
@@ -153,6 +159,44 @@ def bearer(request: Request) -> Caller:
             headers={"WWW-Authenticate": "Bearer"},
         )
     return caller
+
+
+class TokenFirst(APIRoute):
+    """A route of the API that reads nothing of a request without a token: strangers must not fill the memory. What a
+    user sends has few items, because each may be wrong, and naming millions of errors would hold up everybody."""
+
+    @override
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+
+        async def handled(request: Request) -> Response:
+            bearer(request)
+            if not is_local(request):  # the hook sends whole conversations
+                with suppress(ValueError, RecursionError):  # what is not JSON is refused by the handler
+                    insist_on_few_items(await request.json())
+            return await handler(request)
+
+        return handled
+
+
+def insist_on_few_items(body: object) -> None:
+    """Refuse a body with very many items outside `data`, which may be any JSON.
+
+    Raises:
+        HTTPException: It has more than `MAX_ITEMS`.
+    """
+    waiting, count = [body], 0
+    while waiting:
+        given = waiting.pop()
+        if isinstance(given, Mapping):
+            named = cast("Mapping[str, object]", given)
+            waiting += [value for name, value in named.items() if name != "data"]
+            count += len(named)
+        elif isinstance(given, list):
+            waiting += cast("list[object]", given)
+            count += len(cast("list[object]", given))
+        if count > MAX_ITEMS:
+            raise HTTPException(422, f"a request has at most {MAX_ITEMS} items outside of data; send it in parts")
 
 
 def is_local(request: HTTPConnection) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.runners import Runner
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from memory_adk import MemoryService
 from memory_adk.rewind import resolve_rewinds
 from memory_adk.testing import ScriptedLlm, ask
-from tests.adapters.adk.agents import ANN, remember, runner_of, said_event, session_of, session_with, texts
+from tests.adapters.adk.agents import ANN, APP, remember, runner_of, said_event, session_of, session_with, texts
 
 
 def rewind(to: str, *, at: float = 0, invocation_id: str = "r") -> Event:
@@ -60,6 +61,26 @@ async def test_a_truncated_session_with_only_the_rewind_still_forgets_the_turn(s
     await service.add_session_to_memory(session_with(rewind("i1", at=3)))
     assert await texts(service, "xyzzy") == []
     assert await texts(service, "tea") == ["I drink tea"]
+
+
+@pytest.mark.parametrize("rewound_at", [20, 110])
+async def test_a_clock_that_is_set_back_changes_nothing_about_a_rewind(
+    service: MemoryService, rewound_at: float
+) -> None:
+    kept, undone = said_event("I drink tea", at=100, invocation_id="i0"), said_event("xyzzy", at=45, invocation_id="i1")
+    events = [kept, undone, rewind("i1", at=rewound_at), said_event("It rains", at=120, invocation_id="i2")]
+    for count in range(1, len(events) + 1):
+        await service.add_session_to_memory(session_with(*events[:count]))
+    active = (await service.handle(APP, ANN).list(order="oldest")).records
+    assert [record.text for record in active] == ["I drink tea", "It rains"]
+
+
+async def test_no_metadata_of_an_event_keeps_it_from_being_undone(service: MemoryService) -> None:
+    metadata = {"taken_back": "active", "thread": {"id": "1"}, "invocation_id": "i9", "event_id": "other"}
+    undone = said_event("xyzzy", at=1, author="remote", invocation_id="i1", custom_metadata=metadata)
+    await service.add_session_to_memory(session_with(undone))
+    await service.add_session_to_memory(session_with(undone, rewind("i1", at=3)))
+    assert await texts(service, "xyzzy") == []
 
 
 async def test_a_rewind_leaves_other_sessions_alone(service: MemoryService) -> None:

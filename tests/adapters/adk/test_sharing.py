@@ -16,7 +16,7 @@ from google.adk.tools.preload_memory_tool import preload_memory_tool
 
 from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, ask, prompt
-from memory_core import BoundMemory, InvalidInputError, Memory, ScopeError
+from memory_core import BoundMemory, Draft, InvalidInputError, Memory, ScopeError
 from tests.adapters.adk.agents import ANN, APP, entry_of, found, remember, runner_of, texts
 
 OPENS, OWN = "The shop opens at nine", "I open my shop at ten"
@@ -33,7 +33,7 @@ async def service(memory: Memory) -> MemoryService:
 
 
 async def test_a_search_finds_what_is_shared_and_says_so(service: MemoryService, memory: Memory) -> None:
-    await memory.bind(app=APP, user=ANN).add(OWN)
+    await memory.bind(app=APP, user=ANN).add(Draft(OWN, data={"space": "handbook"}))  # says so, and is not
     shown = {
         (entry.author, entry.custom_metadata.get("space"), (entry.content.parts or [])[0].text)
         for entry in await found(service, "When does the shop open?")

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import warnings
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from langchain_core.runnables import ConfigurableFieldSpec, RunnableLambda
 from langchain_core.runnables.history import RunnableWithMessageHistory
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from memory_core import BoundMemory, Draft, Memory, Patch, Role, Where, run_sync
+from memory_core import BoundMemory, Draft, Memory, Patch, Role, Where, run_sync, utc_now
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_langchain import MemoryChatMessageHistory, with_memory
 from memory_langchain.testing import ScriptedChatModel
@@ -52,6 +53,19 @@ def test_messages_come_back_in_the_order_they_were_added(history: MemoryChatMess
     history.add_messages([HumanMessage(f"{n}") for n in range(50)])
     assert contents(history.messages) == ["one", "two", *(f"{n}" for n in range(50))]
     assert str(history).startswith("Human: one\nAI: two")
+
+
+def test_a_clock_that_is_set_back_changes_no_order() -> None:
+    now = utc_now()
+    memory = Memory(":memory:", embedder=None, clock=lambda: now)
+    history = MemoryChatMessageHistory(memory.bind(user="ann"), "monday")
+    history.add_messages([HumanMessage("one", id="1"), AIMessage("two")])
+    now -= timedelta(hours=1)
+    history.add_messages([HumanMessage("three", id="3"), AIMessage("four")])
+    history.add_messages([HumanMessage("one, edited", id="1"), HumanMessage("five", id="5")])
+    history.add_messages([HumanMessage("six")])
+    assert contents(history.messages) == ["one, edited", "two", "three", "four", "five", "six"]
+    run_sync(memory.close)
 
 
 def test_a_message_is_removed_as_in_a_graph(history: MemoryChatMessageHistory) -> None:

@@ -18,6 +18,7 @@ from memory_core import BoundMemory, InvalidInputError, Memory, SharedMemory
 from memory_core.adapting import MAX_TEXT_CHARS
 from memory_mcp import run_hook
 from memory_mcp.__main__ import main
+from memory_mcp.transcript import read_transcript
 
 SAID: tuple[dict[str, Any], ...] = (
     {"type": "summary", "summary": "Keys"},
@@ -365,3 +366,14 @@ async def test_an_entry_with_another_text_is_edited(ann: BoundMemory, tmp_path: 
     assert await remembered(ann, tmp_path, linked("u1", None, "The cat is called Ginger")) == [
         "The cat is called Ginger"
     ]
+
+
+@pytest.mark.timeout(120)
+def test_a_long_branch_that_was_left_is_read_in_time_proportional_to_its_length(tmp_path: Path) -> None:
+    length = 40_000
+    entries = [linked("0", None, "first")]
+    entries += [linked(str(n), str(n - 1), f"text {n}", ("assistant", "user")[n % 2]) for n in range(1, length)]
+    transcript = tmp_path / "transcript.jsonl"
+    transcript.write_text("\n".join(map(json.dumps, [*entries, linked("other", "0", "second")])))
+    read = read_transcript(transcript)
+    assert ([message.id for message in read.visible], len(read.left)) == (["0", "other"], length - 1)

@@ -116,6 +116,7 @@ async def test_a_token_that_names_no_user_reaches_nothing(memory: Memory) -> Non
     [
         ("{", "does not contain a JSON object"),
         ("[1]", "does not contain a JSON object"),
+        ("[" * 100_000, "does not contain a JSON object"),
         ("{}", "no tokens are given"),
         ('{"ann": 5}', "must be a string"),
         ('{"ann": "short"}', "of at least 20 characters"),
@@ -131,7 +132,7 @@ def test_a_file_of_tokens_that_cannot_be_used_is_refused_without_showing_them(
     assert "the-same-token" not in str(refusal.value)
 
 
-def test_a_file_of_tokens_that_others_may_read_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_tokens_that_others_may_read_or_nobody_can_is_refused(tmp_path: Path) -> None:
     file = token_file(tmp_path)
     file.chmod(0o644)
     with pytest.raises(InvalidInputError, match="chmod 600"):

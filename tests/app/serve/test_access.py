@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator
@@ -92,11 +93,49 @@ def test_no_route_gives_or_takes_anything_without_a_token(file: Memory) -> None:
         assert unharmed(file), (method, path)
 
 
+def test_without_a_token_nothing_is_read_of_what_a_request_brings(file: Memory) -> None:
+    what = served(file)
+    app = application(what)
+
+    async def status(method: str, path: str) -> int:
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            raise AssertionError(f"{method} {path} reads its body")
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json"), (b"content-length", b"16000000")]
+        scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b""}
+        await app({**scope, "headers": headers, "scheme": "http", "server": ("127.0.0.1", 80)}, receive, send)
+        return int(sent[0]["status"])
+
+    for method, path in routes(unguarded(what)):
+        if method != "GET" and (method, path) not in OPEN:
+            assert asyncio.run(status(method, path.format(app="default", user="ann", id=SECRET))) in {401, 403}
+
+
+def test_a_body_of_very_many_items_is_refused_at_once(file: Memory) -> None:
+    client = TestClient(application(served(file)), base_url=HOST, headers=as_user("ann"))
+    for wrong in ([0] * 300_000, dict.fromkeys(map(str, range(300_000)), 0)):
+        answer = client.post("/v1/search", json={"query": "tea", "where": {"ids": wrong}})
+        assert (answer.status_code, "at most 100000 items" in answer.json()["detail"]) == (422, True)
+    numbers = list(range(400_000))
+    added = client.post("/v1/records", json={"text": "tea", "data": {"numbers": numbers}})
+    assert (added.status_code, added.json()["data"]) == (201, {"numbers": numbers})
+
+
 def test_no_route_answers_a_page_of_another_origin_or_under_another_name(file: Memory) -> None:
     what = served(file)
     client = TestClient(application(what), base_url=HOST, headers=as_user("ann"))
     client.cookies.set("memory_core_8765", what.signer.cookie(Caller("ann"), 2e9))
-    foreign = [{"origin": "https://evil.example"}, {"origin": "null"}, {"origin": "http://127.0.0.1:1"}]
+    foreign = [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:1"},
+        {"origin": "http://["},
+    ]
     foreign += [{"host": "evil.example"}, {"host": ""}, {"sec-fetch-site": "cross-site", "sec-fetch-mode": "cors"}]
     for method, path in routes(unguarded(what)):
         for headers in foreign:
@@ -128,6 +167,17 @@ def test_no_form_is_accepted_that_this_page_did_not_make(file: Memory) -> None:
     for method, path in forms:
         assert asked(client, method, path).status_code == 403, path
         assert unharmed(file), path
+
+
+def test_a_link_on_another_page_signs_nobody_in(file: Memory) -> None:
+    client = TestClient(application(served(file)), base_url=HOST, follow_redirects=False)
+    link = f"/sign-in?key={TOKENS['tom']}"
+    for site in ("cross-site", "same-site"):
+        led = client.get(link, headers={"sec-fetch-site": site, "sec-fetch-mode": "navigate"})
+        assert (led.status_code, "set-cookie" in led.headers) == (200, False)
+        assert TOKENS["tom"] not in led.text
+    typed = client.get(link, headers={"sec-fetch-site": "none", "sec-fetch-mode": "navigate"})
+    assert (typed.status_code, "set-cookie" in typed.headers) == (303, True)
 
 
 def test_a_cookie_expires_and_cannot_be_made(file: Memory) -> None:
