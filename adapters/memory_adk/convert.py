@@ -21,6 +21,7 @@ import json
 import uuid
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
 from memory_adk.uploads import artifact_in, files_in
@@ -65,6 +66,8 @@ _NOT_METADATA: Final = frozenset(
 )
 """Keys of ADK's `custom_metadata` that are instructions to the service and do not describe a memory."""
 
+_MOST_KEYS: Final = 10_000
+"""Most keys of events that are remembered: a turn needs those of its whole session."""
 _ROLE_OF_CONTENT: Final[Mapping[str, Role]] = {"user": "user", "model": "assistant"}
 
 
@@ -133,7 +136,7 @@ def role_of(event: Event) -> Role | None:
 def content_text(content: types.Content | None) -> str:
     """The text parts of a content without thoughts; lone surrogates become `?`."""
     parts = (content.parts or []) if content else []
-    text = "\n".join(part.text.strip() for part in parts if part.text and not part.thought)
+    text = "\n".join([part.text.strip() for part in parts if part.text and not part.thought])
     return text.encode("utf-8", "replace").decode().strip()
 
 
@@ -144,10 +147,19 @@ def event_key(event: Event, session: str | None) -> str:
     ADK's own ids are random UUIDs, so an event with one is the same event with and without its session. Ids chosen by
     callers, such as `"1"`, are unique for one author within a session at best.
     """
-    at_a_time = () if event.id else (repr(event.timestamp), spoken(event)[:MAX_TEXT_CHARS] or said(event))
-    identity = (event.author, *(at_a_time or (event.id,)))
-    place = "" if _is_uuid(event.id) else session or ""
-    return "adk:" + hashlib.sha256("\0".join((place, *identity)).encode()).hexdigest()
+    if event.id:
+        return _key_of_id(session or "", event.author, event.id)
+    text = spoken(event)[:MAX_TEXT_CHARS] or said(event)
+    return _hashed(session or "", event.author, repr(event.timestamp), text)
+
+
+@lru_cache(_MOST_KEYS)
+def _key_of_id(session: str, author: str, identity: str) -> str:
+    return _hashed("" if _is_uuid(identity) else session, author, identity)
+
+
+def _hashed(*parts: str) -> str:
+    return "adk:" + hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _is_uuid(identity: str) -> bool:

@@ -256,8 +256,8 @@ class MemoryService(BaseMemoryService):
             MemoryCoreError: The owner is invalid, or the store failed.
         """
         memory = await self.reached(app_name, user_id)
-        shown = in_conversation.get().events
-        found = await self.access.run(lambda: find(memory, query, self._recall, without_events=shown))
+        shown = in_conversation.get()
+        found = await self.access.run(lambda: find(memory, query, self._recall, shown))
         label = memory.label_of if isinstance(memory, SharedMemory) else _own
         entries = [in_space(self.entry(hit, text), label(hit.record)) for hit, text in found]
         return SearchMemoryResponse(memories=entries)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal, Protocol
 
 from memory_core.capture.alignment import LOOK_BACK
-from memory_core.capture.known_messages import key_behind, key_of, keys_of, known_records, within
+from memory_core.capture.known_messages import FEWEST, key_behind, key_of, keys_of, known_records, within
 from memory_core.models import STATES, Draft, MemoryRecord, Order, Page, Patch, Scope
 from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.records.restating import is_same
@@ -62,7 +62,7 @@ async def remember_drafts(
     known_keys = by_key.keys()
     last: Sequence[MemoryRecord] = ()
     if session is not None and any(draft.source_key not in known_keys for draft in drafts):
-        last = await _last_messages(handle, session, len(drafts))
+        last = await _last_messages(handle, session, drafts, known_keys)
     known = known_records(handle.scope, drafts, last, known_keys)
     keys = keys_of(handle.scope, drafts, last, known)
     times = _times(drafts, known, now, last)
@@ -99,9 +99,9 @@ def continuing(
 
 
 def _reachable(scope: Scope, draft: Draft) -> Draft:
-    if draft.source_key is None:
+    if draft.source_key is None or (key := within(scope, draft.source_key)) == draft.source_key:
         return draft
-    return replace(draft, source_key=within(scope, draft.source_key))
+    return replace(draft, source_key=key)
 
 
 def _unchanged(
@@ -124,12 +124,24 @@ async def _stored_of(handle: Storing, keys: Sequence[str]) -> dict[str, MemoryRe
     return found
 
 
-async def _last_messages(handle: Storing, session: str, given: int) -> Sequence[MemoryRecord]:
-    """The last messages of a conversation, in order, without deleted ones."""
-    limit = min(max(LOOK_BACK, 2 * given), _MOST)
+async def _last_messages(
+    handle: Storing, session: str, drafts: Sequence[Draft], known_keys: Collection[str]
+) -> Sequence[MemoryRecord]:
+    """The last messages of a conversation that drafts may equal, in order, without deleted ones."""
+    limit = min(max(LOOK_BACK, 2 * len(drafts)), _MOST)
     where = Where(session=session, kinds=(MESSAGE_KIND,), states=STATES)
+    if (moment := _only_moment(drafts, known_keys)) is not None:
+        where = replace(where, since=moment, until=shifted(moment, _STEP))
     page = await handle.list(where=where, order="newest", limit=limit)
     return page.records[::-1]
+
+
+def _only_moment(drafts: Sequence[Draft], known_keys: Collection[str]) -> datetime | None:
+    """The time of the only new message, if all have ids and times: one such message is known by its moment alone."""
+    if any(draft.source_key is None or draft.occurred_at is None for draft in drafts):
+        return None
+    new = [draft.occurred_at for draft in drafts if draft.source_key not in known_keys]
+    return new[0] if len(new) < FEWEST else None
 
 
 def _times(
