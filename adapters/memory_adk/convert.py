@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from memory_adk.uploads import artifact_in, files_in
 from memory_core import Draft, Hit, InvalidInputError, Role
-from memory_core.adapting import MAX_TEXT_CHARS, with_files
+from memory_core.adapting import MAX_TEXT_CHARS, SAID, with_files
 
 MAX_LABEL_CHARS: Final = 500
 """Longest metadata value (as JSON) that is returned with a memory, because memories go into prompts."""
@@ -83,7 +83,8 @@ def event_drafts(
             continue
         author = event.author.strip() or None
         agent = None if author == "user" else author
-        data = {**shared, **labels(event.custom_metadata or {}), EVENT_ID: event.id}
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        data = {**shared, **labels(event.custom_metadata or {}), EVENT_ID: event.id, SAID: digest}
         drafts.append(
             Draft(
                 text,
@@ -188,7 +189,7 @@ def memory_entry(hit: Hit, text: str, *, details: bool = False) -> MemoryEntry:
         "score": round(hit.score, 4),
         "similarity": None if hit.similarity is None else round(hit.similarity, 4),
     }
-    own = {name: value for name, value in record.data.items() if name not in rest and name not in facts}
+    own = {name: value for name, value in record.data.items() if name not in {*rest, *facts, SAID}}
     if details:
         facts |= rest
     return MemoryEntry(
@@ -226,7 +227,7 @@ def description(metadata: Mapping[str, object]) -> dict[str, Any]:  # JSON
     plain = {name: value for name, value in metadata.items() if name not in _NOT_METADATA}
     if isinstance(nested, Mapping):
         plain |= nested
-    for name in (EVENT_ID, INVOCATION_ID):  # only events have them, and rewinds find their events by them
+    for name in (EVENT_ID, INVOCATION_ID, SAID):  # only events have them, and rewinds find their events by them
         plain.pop(name, None)
     try:
         return _jsonable(plain)

@@ -19,6 +19,8 @@ from memory_core.where.where import Where
 DEFAULT_SESSION: Final = "conversation"
 """The session of messages without one, for applications with a single endless conversation per user."""
 
+SAID: Final = "said_digest"
+"""Key in a draft's data: a digest of what the message says. Said again, it does not undo what has been corrected."""
 _STEP: Final = timedelta(microseconds=1)
 """Interval between the times given to messages without a time, which keeps their order."""
 _MOST: Final = 10_000
@@ -59,6 +61,7 @@ async def remember_drafts(
     drafts = [_reachable(handle.scope, draft) for draft in drafts]
     session = drafts[0].session
     by_key = await _stored_of(handle, [draft.source_key for draft in drafts if draft.source_key is not None])
+    drafts = [_as_corrected(draft, by_key.get(draft.source_key or "")) for draft in drafts]
     known_keys = by_key.keys()
     last: Sequence[MemoryRecord] = ()
     if session is not None and any(draft.source_key not in known_keys for draft in drafts):
@@ -102,6 +105,14 @@ def _reachable(scope: Scope, draft: Draft) -> Draft:
     if draft.source_key is None or (key := within(scope, draft.source_key)) == draft.source_key:
         return draft
     return replace(draft, source_key=key)
+
+
+def _as_corrected(draft: Draft, record: MemoryRecord | None) -> Draft:
+    """A draft with what somebody has made of its record, if it only says again what it said."""
+    mark = draft.data.get(SAID)
+    if mark is None or record is None or record.data.get(SAID) != mark or record.text == draft.text:
+        return draft
+    return replace(draft, text=record.text)
 
 
 def _unchanged(
