@@ -25,7 +25,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from memory_adk.uploads import artifact_in, files_in
-from memory_core import Draft, Hit, InvalidInputError, Role
+from memory_core import Draft, Hit, InvalidInputError, MemoryRecord, Role
 from memory_core.adapting import MAX_TEXT_CHARS, SAID, with_files
 
 MAX_LABEL_CHARS: Final = 500
@@ -189,7 +189,7 @@ def memory_entry(hit: Hit, text: str, *, details: bool = False) -> MemoryEntry:
         "score": round(hit.score, 4),
         "similarity": None if hit.similarity is None else round(hit.similarity, 4),
     }
-    own = {name: value for name, value in record.data.items() if name not in {*rest, *facts, SAID}}
+    own = {name: value for name, value in _described(record).items() if name not in {*rest, *facts, SAID}}
     if details:
         facts |= rest
     return MemoryEntry(
@@ -202,6 +202,13 @@ def memory_entry(hit: Hit, text: str, *, details: bool = False) -> MemoryEntry:
             **{name: value for name, value in facts.items() if value is not None},
         },
     )
+
+
+def _described(record: MemoryRecord) -> Mapping[str, Any]:
+    """The data that describes a memory: objects in that of another framework's message are for that framework."""
+    if record.kind != MESSAGE or EVENT_ID in record.data:
+        return record.data
+    return {name: value for name, value in record.data.items() if not isinstance(value, Mapping)}
 
 
 def in_space(entry: MemoryEntry, label: str | None) -> MemoryEntry:

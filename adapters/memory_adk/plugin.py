@@ -25,7 +25,7 @@ except ImportError as error:
 import asyncio
 import logging
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from memory_adk.capture import Capture, Progress
 from memory_adk.convert import content_text
@@ -119,6 +119,10 @@ class MemoryPlugin(BasePlugin):
         policy = CapturePolicy() if capture is True else capture or None
         self._capture = Capture(policy)
         self._reads_uploads = policy is not None and policy.read_uploads
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """The same plugin: it knows what each runner has handed over."""
+        return self
 
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: types.Content

@@ -19,7 +19,7 @@ except ImportError as error:
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from memory_adk.convert import EVENT_ID, event_drafts, in_space, memory_entry
 from memory_adk.entries import checked_entries, entry_draft, put
@@ -118,6 +118,10 @@ class MemoryService(BaseMemoryService):
         """Searches through this leave a store alone that does not answer."""
         self.deadline = Deadline(timeout, "an agent")
         """What all other calls go through."""
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """The same service: copies of agents and apps share the memory."""
+        return self
 
     def handle(self, app_name: str, user_id: str) -> BoundMemory:
         """Return the handle of one user, for code that needs more than ADK's five methods.

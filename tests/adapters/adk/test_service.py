@@ -16,7 +16,7 @@ from google.adk.memory.memory_entry import MemoryEntry
 from google.genai import types
 
 from memory_adk import MemoryService
-from memory_core import ClosedError, InvalidInputError, Memory, Patch, Where
+from memory_core import ClosedError, Draft, InvalidInputError, Json, Memory, Patch, Where
 from memory_core.embedding.hashing import HashingEmbedder
 from tests.adapters.adk.agents import (
     ANN,
@@ -543,3 +543,10 @@ async def test_a_correction_is_not_undone_when_the_session_is_added_again(servic
     said = said_event("Ann lives in Tromsø", id=event.id)
     await service.add_session_to_memory(session_with(said))
     assert await texts(service, "Where does Ann live?") == ["Ann lives in Tromsø"]
+
+
+async def test_what_another_framework_keeps_with_its_messages_is_not_for_prompts(service: MemoryService) -> None:
+    data: dict[str, Json] = {"langchain": {"type": "human", "data": {"content": "Ann sails"}}, "room": "harbour"}
+    await service.handle(APP, ANN).add(Draft("Ann sails", kind="message", role="user", session="t", data=data))
+    (entry,) = await found(service, "Who sails?")
+    assert entry.custom_metadata == {"room": "harbour", "session_id": "t"}
