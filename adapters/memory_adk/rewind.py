@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from memory_adk.convert import INVOCATION_ID, moment
+from memory_adk.convert import EVENT_ID, INVOCATION_ID, moment
 from memory_core import BoundMemory, Where
-from memory_core.adapting import take_back_where
+from memory_core.adapting import bring_back, every_record, take_back_where
 
 ANY_STATE: Final = ("active", "compacted", "archived")
 
@@ -46,7 +46,22 @@ def _first_moment(events: Iterable[Event], invocation_id: str) -> datetime | Non
     return min((at for at in times if at is not None), default=None)
 
 
-async def take_back_undone(handle: BoundMemory, rewind: Event, events: Sequence[Event], session_id: str | None) -> None:
+async def follow_rewinds(handle: BoundMemory, events: Sequence[Event], session_id: str | None) -> Sequence[Event]:
+    """Take back what the rewinds of a session have undone, and bring back what was undone by rewinds that are undone
+    themselves. Returns the events that are live."""
+    live, rewinds = resolve_rewinds(events)
+    for rewind in rewinds:
+        await _take_back_undone(handle, rewind, events, session_id)
+    if len(rewinds) < sum(1 for event in events if event.actions.rewind_before_invocation_id):
+        ids = {event.id for event in live}
+        undone = await every_record(handle, Where(session=session_id, states=("compacted",)))
+        await bring_back(handle, [record for record in undone if record.data.get(EVENT_ID) in ids])
+    return live
+
+
+async def _take_back_undone(
+    handle: BoundMemory, rewind: Event, events: Sequence[Event], session_id: str | None
+) -> None:
     """Take back what was said in the part of a session that a rewind undid."""
     invocation, until = rewind.actions.rewind_before_invocation_id or "", moment(rewind.timestamp)
     since = _first_moment(events, invocation)

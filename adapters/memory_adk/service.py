@@ -24,7 +24,7 @@ from typing import Any, Final, Self
 from memory_adk.convert import EVENT_ID, event_drafts, in_space, memory_entry
 from memory_adk.entries import checked_entries, entry_draft, put
 from memory_adk.recall import MOST_HITS, as_results, find, for_search
-from memory_adk.rewind import ANY_STATE, resolve_rewinds, take_back_undone
+from memory_adk.rewind import ANY_STATE, follow_rewinds
 from memory_adk.sharing import NOTHING, Sharing, Spaces
 from memory_adk.shown import in_conversation
 from memory_core import (
@@ -185,11 +185,8 @@ class MemoryService(BaseMemoryService):
     async def _add(
         self, handle: BoundMemory, events: Sequence[Event], session_id: str | None, metadata: Mapping[str, object]
     ) -> None:
-        live, rewinds = resolve_rewinds(events)
-        for rewind in rewinds:
-            await take_back_undone(handle, rewind, events, session_id)
-        drafts = await self.drafts(handle, live, session_id, metadata)
-        await self.store(handle, drafts)
+        live = await follow_rewinds(handle, events, session_id)
+        await self.store(handle, await self.drafts(handle, live, session_id, metadata))
 
     async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
         """Store drafts, each once, and return the records of those not forgotten; subclasses may override it."""
