@@ -76,6 +76,7 @@ def event_drafts(
 ) -> list[Draft]:
     """Return a draft for each event with spoken text, in order; `metadata` applies to all of them."""
     expires, shared = expiry_of_events(metadata, now), description(metadata)
+    place = session if session and session.strip() else None
     drafts: list[Draft] = []
     for event in events:
         text = said(event)
@@ -84,7 +85,8 @@ def event_drafts(
         author = event.author.strip() or None
         agent = None if author == "user" else author
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-        data = {**shared, **labels(event.custom_metadata or {}), EVENT_ID: event.id, SAID: digest}
+        own = labels(event.custom_metadata) if event.custom_metadata else {}
+        data = {**shared, **own, EVENT_ID: event.id, SAID: digest}
         drafts.append(
             Draft(
                 text,
@@ -92,7 +94,7 @@ def event_drafts(
                 kind=MESSAGE,
                 author=author,
                 agent=agent,
-                session=_key(session),
+                session=place,
                 occurred_at=moment(event.timestamp),
                 expires_at=expires,
                 source_key=event_key(event, session),
@@ -317,7 +319,3 @@ def parse_time(name: str, value: object) -> datetime:
         raise InvalidInputError(
             f"{name} must be an RFC 3339 time such as 2026-01-31T12:00:00Z, not {value!r}"
         ) from error
-
-
-def _key(value: str | None) -> str | None:
-    return value if value and value.strip() else None

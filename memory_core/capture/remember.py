@@ -58,16 +58,16 @@ async def remember_drafts(
     """
     if not drafts:
         return []
-    drafts = [_reachable(handle.scope, draft) for draft in drafts]
-    session = drafts[0].session
+    scope, session = handle.scope, drafts[0].session
+    drafts = [_reachable(scope, draft) for draft in drafts]
     by_key = await _stored_of(handle, [draft.source_key for draft in drafts if draft.source_key is not None])
     drafts = [_as_corrected(draft, by_key.get(draft.source_key or "")) for draft in drafts]
     known_keys = by_key.keys()
     last: Sequence[MemoryRecord] = ()
     if session is not None and any(draft.source_key not in known_keys for draft in drafts):
         last = await _last_messages(handle, session, drafts, known_keys)
-    known = known_records(handle.scope, drafts, last, known_keys)
-    keys = keys_of(handle.scope, drafts, last, known)
+    known = known_records(scope, drafts, last, known_keys)
+    keys = keys_of(scope, drafts, last, known)
     times = _times(drafts, known, now, last)
     fresh = [place for place in range(len(drafts)) if place not in known]
     same = _unchanged(drafts, fresh, by_key)
