@@ -129,23 +129,22 @@ class Session(Adk):
 
 
 class Running:
-    """A runner that recalls in every turn, and whose agent may call the tools that search. The service stores what was
-    said afterwards: what is captured while it is said depends on how fast the machine is."""
+    """A runner that recalls in every turn, and what its tools search. The service stores what was said afterwards: what
+    is captured while it is said depends on how fast the machine is."""
 
     def __init__(self, handle: BoundMemory) -> None:
         from google.adk.agents import LlmAgent
         from google.adk.apps import App
         from google.adk.runners import Runner
         from google.adk.sessions import InMemorySessionService
-        from google.adk.tools.load_memory_tool import load_memory_tool
 
-        from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
+        from memory_adk import MemoryPlugin, MemoryService
         from memory_adk.testing import ScriptedLlm
 
         self._service, self._model = MemoryService(handle), ScriptedLlm()
-        agent = LlmAgent(name="helper", model=self._model, tools=[load_memory_tool, MemoryToolset()])
+        agent, plugin = LlmAgent(name="helper", model=self._model), MemoryPlugin(capture=False, recall_seconds=60)
         self._runner = Runner(
-            app=App(name="budget", root_agent=agent, plugins=[MemoryPlugin(capture=False)]),
+            app=App(name="budget", root_agent=agent, plugins=[plugin]),
             session_service=InMemorySessionService(),
             memory_service=self._service,
             auto_create_session=True,
@@ -157,21 +156,25 @@ class Running:
         await self._service.add_session_to_memory(await self._session())
 
     def turn(self, question: str, answer: str) -> dict[str, Operation]:
-        def calling(tool: str) -> Operation:
-            return lambda: self._ask(question, (tool, {"query": question}), answer)
-
         return {
             "recall": lambda: self._ask(question, answer),
-            "recall and load_memory": calling("load_memory"),
-            "recall and search": calling("search_past_conversations"),
+            "search in a tool": lambda: self._search(question),
             "add the last message": self._add_last,
         }
 
-    async def _ask(self, question: str, *answers: object) -> None:
+    async def _ask(self, question: str, answer: str) -> None:
         from memory_adk.testing import ask
 
-        self._model.script += answers
+        self._model.script.append(answer)
         await ask(self._runner, question, user_id="ann", session_id="monday")
+
+    async def _search(self, question: str) -> None:
+        from memory_adk.shown import Shown, in_conversation
+
+        session = await self._session()
+        before = in_conversation.set(Shown(session=session.id, find=lambda: session.events))
+        await self._service.search_memory(app_name="budget", user_id="ann", query=question)
+        in_conversation.reset(before)
 
     async def _add_last(self) -> None:
         session = await self._session()
