@@ -550,3 +550,12 @@ async def test_what_another_framework_keeps_with_its_messages_is_not_for_prompts
     await service.handle(APP, ANN).add(Draft("Ann sails", kind="message", role="user", session="t", data=data))
     (entry,) = await found(service, "Who sails?")
     assert entry.custom_metadata == {"room": "harbour", "session_id": "t"}
+
+
+async def test_an_old_event_with_another_id_is_known_by_its_moment(service: MemoryService) -> None:
+    """An event that was stored without an id gets another one whenever ADK reads it."""
+    events = [said_event(f"This is message {number}", at=number) for number in range(250)]
+    await service.add_session_to_memory(session_with(*events))
+    again = events[0].model_copy(update={"id": str(uuid.uuid4())})
+    await service.add_events_to_memory(app_name=APP, user_id=ANN, events=[again], session_id="s1")
+    assert (await service.handle(APP, ANN).stats()).records == len(events)
