@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memory_core.capture.alignment import known_messages, said
 from memory_core.capture.message_to_draft import read_messages
-from memory_core.capture.remember import remember_drafts
+from memory_core.capture.remember import SAID, remember_drafts
 from memory_core.capture.sent_files import SentFile, clean_name, name_in_uri, with_files, without_files
-from memory_core.capture.taking_back import is_taken_back, take_back_where
+from memory_core.capture.taking_back import bring_back, is_taken_back, take_back, take_back_where
 from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import turn_drafts
 from memory_core.concurrency.loop import core_loop, on_core
@@ -115,6 +115,7 @@ __all__ = [
     "PINNED_BY_MODEL",
     "PRIVATE",
     "REMEMBER_INTERACTION_INFO",
+    "SAID",
     "SEARCH_MEMORIES",
     "STATES",
     "STORE_MEMORY",
@@ -151,6 +152,7 @@ __all__ = [
     "before_prompt",
     "block_for",
     "block_of_turn",
+    "bring_back",
     "call_in_thread",
     "check_count",
     "check_key",
@@ -205,6 +207,7 @@ __all__ = [
     "settled",
     "suffix_for",
     "tags_of_pin",
+    "take_back",
     "take_back_where",
     "those",
     "threaded",

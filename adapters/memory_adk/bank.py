@@ -12,15 +12,12 @@ except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
 import json
-import logging
 from collections import OrderedDict
 from typing import Any, Final
 
 from memory_adk.recall import show
 from memory_core import AsyncMemoryBank, BoundMemory, Memory
-from memory_core.adapting import Deadline, LateError, limits, owned_by, reason_for_log
-
-logger = logging.getLogger(__name__)
+from memory_core.adapting import Deadline, limits, owned_by
 
 MAX_BANKS: Final = 1_000
 """Most banks kept in memory; an evicted bank is loaded again when its session continues."""
@@ -89,13 +86,9 @@ class BankPlugin(BasePlugin):
 
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
         """Add the last steps to the prompt."""
-        try:
+        with self._deadline.spared("a request goes without its bank", Exception):
             bank = self.bank(callback_context)
             show(llm_request, await self._deadline.read("reading a bank", bank.prompt_block))
-        except LateError:  # logged
-            return
-        except Exception as error:  # noqa: BLE001  (ADK would end the run)
-            logger.error("a request goes without its bank: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
 
     async def close(self) -> None:
         """Close the memory if the plugin created it; ADK calls this when the runner closes."""
@@ -105,17 +98,13 @@ class BankPlugin(BasePlugin):
     async def _add(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext, result: str, *, failed: bool
     ) -> None:
-        try:
+        with self._deadline.spared("a step is not in its bank", Exception):
             bank, command = self.bank(context), _written(arguments)
 
             async def add() -> None:
                 await bank.add_step(tool.name, command, result, failed=failed)
 
             await self._deadline.write("adding a step to a bank", add)
-        except LateError:  # logged, and it goes on
-            return
-        except Exception as error:  # noqa: BLE001  (ADK would end the run)
-            logger.error("a step is not in its bank: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
 
 
 def _written(value: object) -> str:

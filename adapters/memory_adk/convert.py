@@ -21,11 +21,12 @@ import json
 import uuid
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
 from memory_adk.uploads import artifact_in, files_in
-from memory_core import Draft, Hit, InvalidInputError, Role
-from memory_core.adapting import MAX_TEXT_CHARS, with_files
+from memory_core import Draft, Hit, InvalidInputError, MemoryRecord, Role
+from memory_core.adapting import MAX_TEXT_CHARS, SAID, with_files
 
 MAX_LABEL_CHARS: Final = 500
 """Longest metadata value (as JSON) that is returned with a memory, because memories go into prompts."""
@@ -67,6 +68,8 @@ _NOT_METADATA: Final = frozenset(
 )
 """Keys of ADK's `custom_metadata` that are instructions to the service and do not describe a memory."""
 
+_MOST_KEYS: Final = 10_000
+"""Most keys of events that are remembered: a turn needs those of its whole session."""
 _ROLE_OF_CONTENT: Final[Mapping[str, Role]] = {"user": "user", "model": "assistant"}
 
 
@@ -75,6 +78,7 @@ def event_drafts(
 ) -> list[Draft]:
     """Return a draft for each event with spoken text, in order; `metadata` applies to all of them."""
     expires, shared = expiry_of_events(metadata, now), description(metadata)
+    place = session if session and session.strip() else None
     drafts: list[Draft] = []
     for event in events:
         text = said(event)
@@ -82,7 +86,9 @@ def event_drafts(
             continue
         author = event.author.strip() or None
         agent = None if author == "user" else author
-        data = {**shared, **labels(event.custom_metadata or {}), EVENT_ID: event.id}
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        own = labels(event.custom_metadata) if event.custom_metadata else {}
+        data = {**shared, **own, EVENT_ID: event.id, SAID: digest}
         drafts.append(
             Draft(
                 text,
@@ -90,7 +96,7 @@ def event_drafts(
                 kind=MESSAGE,
                 author=author,
                 agent=agent,
-                session=_key(session),
+                session=place,
                 occurred_at=moment(event.timestamp),
                 expires_at=expires,
                 source_key=event_key(event, session),
@@ -135,7 +141,7 @@ def role_of(event: Event) -> Role | None:
 def content_text(content: types.Content | None) -> str:
     """The text parts of a content without thoughts; lone surrogates become `?`."""
     parts = (content.parts or []) if content else []
-    text = "\n".join(part.text.strip() for part in parts if part.text and not part.thought)
+    text = "\n".join([part.text.strip() for part in parts if part.text and not part.thought])
     return text.encode("utf-8", "replace").decode().strip()
 
 
@@ -146,10 +152,19 @@ def event_key(event: Event, session: str | None) -> str:
     ADK's own ids are random UUIDs, so an event with one is the same event with and without its session. Ids chosen by
     callers, such as `"1"`, are unique for one author within a session at best.
     """
-    at_a_time = () if event.id else (repr(event.timestamp), spoken(event)[:MAX_TEXT_CHARS] or said(event))
-    identity = (event.author, *(at_a_time or (event.id,)))
-    place = "" if _is_uuid(event.id) else session or ""
-    return "adk:" + hashlib.sha256("\0".join((place, *identity)).encode()).hexdigest()
+    if event.id:
+        return _key_of_id(session or "", event.author, event.id)
+    text = spoken(event)[:MAX_TEXT_CHARS] or said(event)
+    return _hashed(session or "", event.author, repr(event.timestamp), text)
+
+
+@lru_cache(_MOST_KEYS)
+def _key_of_id(session: str, author: str, identity: str) -> str:
+    return _hashed("" if _is_uuid(identity) else session, author, identity)
+
+
+def _hashed(*parts: str) -> str:
+    return "adk:" + hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _is_uuid(identity: str) -> bool:
@@ -179,7 +194,7 @@ def memory_entry(hit: Hit, text: str, *, details: bool = False) -> MemoryEntry:
         "score": round(hit.score, 4),
         "similarity": None if hit.similarity is None else round(hit.similarity, 4),
     }
-    own = {name: value for name, value in record.data.items() if name not in rest and name not in facts}
+    own = {name: value for name, value in _described(record).items() if name not in {*rest, *facts, SAID}}
     if details:
         facts |= rest
     return MemoryEntry(
@@ -192,6 +207,13 @@ def memory_entry(hit: Hit, text: str, *, details: bool = False) -> MemoryEntry:
             **{name: value for name, value in facts.items() if value is not None},
         },
     )
+
+
+def _described(record: MemoryRecord) -> Mapping[str, Any]:
+    """The data that describes a memory: objects in that of another framework's message are for that framework."""
+    if record.kind != MESSAGE or EVENT_ID in record.data:
+        return record.data
+    return {name: value for name, value in record.data.items() if not isinstance(value, Mapping)}
 
 
 def in_space(entry: MemoryEntry, label: str | None) -> MemoryEntry:
@@ -217,7 +239,7 @@ def description(metadata: Mapping[str, object]) -> dict[str, Any]:  # JSON
     plain = {name: value for name, value in metadata.items() if name not in _NOT_METADATA}
     if isinstance(nested, Mapping):
         plain |= nested
-    for name in (EVENT_ID, INVOCATION_ID):  # only events have them, and rewinds find their events by them
+    for name in (EVENT_ID, INVOCATION_ID, SAID):  # only events have them, and rewinds find their events by them
         plain.pop(name, None)
     try:
         return _jsonable(plain)
@@ -300,7 +322,3 @@ def parse_time(name: str, value: object) -> datetime:
         raise InvalidInputError(
             f"{name} must be an RFC 3339 time such as 2026-01-31T12:00:00Z, not {value!r}"
         ) from error
-
-
-def _key(value: str | None) -> str | None:
-    return value if value and value.strip() else None

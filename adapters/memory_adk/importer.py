@@ -19,7 +19,7 @@ from memory_adk.rewind import resolve_rewinds
 from memory_core import InvalidInputError, utc_now
 from memory_core.adapting import Found, Refused, database, file_at
 
-_NO_SESSION: Final = "__unknown_session_id__"
+NO_SESSION: Final = "__unknown_session_id__"
 """Session id of ADK's memory services for events that were added without a session."""
 
 _ROWS: Final[Mapping[str, str]] = {
@@ -41,7 +41,7 @@ async def adk(source: str) -> AsyncIterator[Found | Refused]:
         if not tables:
             raise InvalidInputError(f"{source!r} is not a file of ADK: it has no table of events that is known here")
         for table in tables:
-            read = _memory_event if table == "memory_events" else _session_event
+            read = memory_event if table == "memory_events" else _session_event
             rows = db.execute(_ROWS[table])
             for owner, of_session in groupby(rows, lambda row: (row["app_name"], row["user_id"], row["session_id"])):
                 if not all(isinstance(name, str) for name in owner):
@@ -64,11 +64,16 @@ def _session(
             reason = " ".join(str(error).split())[:200]
             yield Refused(f"event {row['name']!r}", f"it is not an event of ADK, or is damaged: {reason}")
     live, _ = resolve_rewinds(events)
-    for draft in event_drafts(live, None if session == _NO_SESSION else session, {}, utc_now()):
+    for draft in event_drafts(live, None if session == NO_SESSION else session, {}, utc_now()):
         yield Found(f"session {session}, event {draft.data.get('event_id')}", draft, user=user, app=app)
 
 
-def _memory_event(row: sqlite3.Row) -> Event:
+def memory_event(row: sqlite3.Row) -> Event:
+    """An event of a `SqliteMemoryService`.
+
+    Raises:
+        ValidationError: It is damaged.
+    """
     said = types.Content.model_validate_json(row["content_json"])
     return Event(id=row["name"], author=row["author"], timestamp=row["timestamp"], content=said)
 

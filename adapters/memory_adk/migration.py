@@ -5,7 +5,6 @@ from __future__ import annotations
 try:
     from google.adk.events.event import Event
     from google.adk.memory.in_memory_memory_service import InMemoryMemoryService
-    from google.genai import types
     from pydantic import ValidationError
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
@@ -14,19 +13,16 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Iterable
-from contextlib import closing
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from memory_adk.importer import NO_SESSION, memory_event
 from memory_adk.service import MemoryService
 from memory_core import InvalidInputError
-
-_NO_SESSION: Final = "__unknown_session_id__"
-"""Session id of both services for events that were added without a session."""
+from memory_core.adapting import database, file_at
 
 _SESSIONS: Final = "SELECT DISTINCT app_name, user_id, session_id FROM memory_events ORDER BY 1, 2, 3"
 _EVENTS: Final = (
-    "SELECT event_id, author, timestamp, content_json FROM memory_events "
+    "SELECT event_id AS name, author, timestamp, content_json FROM memory_events "
     "WHERE app_name = ? AND user_id = ? AND session_id = ? ORDER BY timestamp, id"
 )
 
@@ -58,36 +54,30 @@ async def import_sqlite(service: MemoryService, path: str | os.PathLike[str]) ->
         InvalidInputError: The file does not exist or was not written by that service.
         MemoryCoreError: The service cannot store an event; earlier events are stored.
     """
-    return sum([await _import(service, session) async for session in _sessions_in(Path(path))])
+    return sum([await _import(service, session) async for session in _sessions_in(os.fspath(path))])
 
 
 async def _import(service: MemoryService, session: _Session) -> int:
     app, user, name, events = session
     await service.add_events_to_memory(
-        app_name=app, user_id=user, events=events, session_id=None if name == _NO_SESSION else name
+        app_name=app, user_id=user, events=events, session_id=None if name == NO_SESSION else name
     )
     return len(events)
 
 
-async def _sessions_in(path: Path) -> AsyncIterator[_Session]:
+async def _sessions_in(path: str) -> AsyncIterator[_Session]:
     for app, user, session in await asyncio.to_thread(_rows, path, _SESSIONS):
         rows = await asyncio.to_thread(_rows, path, _EVENTS, (app, user, session))
-        yield app, user, session, [_event(*row) for row in rows]
+        yield app, user, session, [_event(row) for row in rows]
 
 
-def _rows(path: Path, query: str, values: Iterable[str] = ()) -> list[Any]:
-    if not path.is_file():
-        raise InvalidInputError(f"there is no file {str(path)!r}")
+def _rows(path: str, query: str, values: Iterable[str] = ()) -> list[sqlite3.Row]:
+    with database(file_at(path), "the file of a SqliteMemoryService") as db:
+        return db.execute(query, tuple(values)).fetchall()
+
+
+def _event(row: sqlite3.Row) -> Event:
     try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as file:
-            return file.execute(query, tuple(values)).fetchall()
-    except sqlite3.DatabaseError as error:
-        raise InvalidInputError(f"{str(path)!r} is not the file of a SqliteMemoryService: {error}") from error
-
-
-def _event(event_id: str, author: str, timestamp: float, content: str) -> Event:
-    try:
-        said = types.Content.model_validate_json(content)
+        return memory_event(row)
     except ValidationError as error:
-        raise InvalidInputError(f"the content of event {event_id!r} is not valid ADK content: {error}") from error
-    return Event(id=event_id, author=author, timestamp=timestamp, content=said)
+        raise InvalidInputError(f"the content of event {row['name']!r} is not valid ADK content: {error}") from error

@@ -25,12 +25,12 @@ except ImportError as error:
 import asyncio
 import logging
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from memory_adk.capture import Capture, Progress
-from memory_adk.convert import content_text, event_key
+from memory_adk.convert import content_text
 from memory_adk.policy import CapturePolicy
-from memory_adk.recall import in_context, show, shows
+from memory_adk.recall import in_context, show
 from memory_adk.service import MemoryService, check_service
 from memory_adk.shown import Shown, in_conversation, in_prompt, shown_in
 from memory_core import PUSHED, EmbeddingError, MemoryCoreError, RecallOptions, StorageError
@@ -42,7 +42,6 @@ from memory_core.adapting import (
     check_seconds,
     limits,
     reason_for_log,
-    those,
 )
 
 logger = logging.getLogger(__name__)
@@ -121,6 +120,10 @@ class MemoryPlugin(BasePlugin):
         self._capture = Capture(policy)
         self._reads_uploads = policy is not None and policy.read_uploads
 
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """The same plugin: it knows what each runner has handed over."""
+        return self
+
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: types.Content
     ) -> types.Content | None:
@@ -180,7 +183,7 @@ class MemoryPlugin(BasePlugin):
         if not self._recalls:
             return
         if turn.recall is None:
-            asked = _asked(invocation_context, shown_in(llm_request, invocation_context).events)
+            asked = _asked(invocation_context, shown_in(llm_request, invocation_context))
             turn.recall = asyncio.ensure_future(self._recall(service, invocation_context.session, asked))
         if not turn.recall.done():
             await asyncio.wait([turn.recall])  # `wait` does not raise: an error in this library must not end the run
@@ -274,13 +277,11 @@ class MemoryPlugin(BasePlugin):
         return found.text
 
 
-def _asked(context: InvocationContext, shown: frozenset[str]) -> Asked:
-    """The question of a turn, and the events that the prompt shows."""
-    events = [event for event in context.session.events if event.id in shown]
+def _asked(context: InvocationContext, shown: Shown) -> Asked:
+    """The question of a turn, and what the prompt shows of its session."""
     before = [
         content_text(event.content)
-        for event in events
+        for event in shown.events.values()
         if event.author == "user" and event.invocation_id != context.invocation_id
     ]
-    keys = [event_key(event, context.session.id) for event in events]
-    return Asked(content_text(context.user_content), before, shows(shown), those("source_key", keys))
+    return Asked(content_text(context.user_content), before, shown.shows, shown.condition())

@@ -8,13 +8,14 @@ try:
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from memory_adk.convert import EVENT_ID, shortened
+from memory_adk.convert import shortened
 from memory_adk.matching import LEAST_SCORE, Alone, alone
-from memory_core import BoundMemory, Hit, MemoryRecord, RecallOptions, SharedMemory
+from memory_adk.shown import NOTHING, Shown
+from memory_core import BoundMemory, Hit, RecallOptions, SharedMemory
 from memory_core.adapting import AgentMemory, Asked, block_for
 
 MOST_HITS: Final = 10_000
@@ -28,13 +29,8 @@ def in_context(handle: AgentMemory, options: RecallOptions) -> AgentMemory | Alo
     return handle if options.neighbors or not isinstance(handle, BoundMemory | SharedMemory) else alone(handle)
 
 
-def shows(events: Collection[str]) -> Callable[[MemoryRecord], bool]:
-    """Whether a record is of one of these events."""
-    return lambda record: record.data.get(EVENT_ID) in events
-
-
 async def find(
-    handle: AgentMemory, query: str, options: RecallOptions, *, without_events: Collection[str] = ()
+    handle: AgentMemory, query: str, options: RecallOptions, shown: Shown = NOTHING
 ) -> list[tuple[Hit, str]]:
     """Search memories about `query` and return them with the text to show, best first.
 
@@ -43,10 +39,10 @@ async def find(
         query: A question or some words.
         options: Recall options. The character budget applies to all texts together; texts beyond it are cut. With
             `neighbors`, a message is also found by what was said just before and after it.
-        without_events: Ids of events to leave out, because the current conversation shows them already.
+        shown: What to leave out, because the current conversation shows it already.
     """
     whole = replace(options, max_chars=_NO_BLOCK, max_tokens=None, count_tokens=None, neighbors=False)
-    asked = Asked(str(query), shows=shows(without_events))  # models pass any type
+    asked = Asked(str(query), shows=shown.shows, shown=shown.condition())  # models pass any type
     found = await block_for(in_context(handle, options), asked, whole)
     # A score below zero is worse than that of an unrelated text.
     relevant = [hit for hit in found.hits if hit.score >= 0 or not options.floor]

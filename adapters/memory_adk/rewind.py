@@ -13,7 +13,7 @@ from typing import Final
 
 from memory_adk.convert import EVENT_ID, INVOCATION_ID, moment
 from memory_core import BoundMemory, DataCondition, Where
-from memory_core.adapting import every_record, take_back, take_back_where
+from memory_core.adapting import bring_back, every_record, take_back, take_back_where
 
 ANY_STATE: Final = ("active", "compacted", "archived")
 
@@ -48,7 +48,20 @@ def _first_moment(events: Iterable[Event], invocation_id: str) -> datetime | Non
     return min((at for at in times if at is not None), default=None)
 
 
-async def take_back_undone(
+async def follow_rewinds(handle: BoundMemory, events: Sequence[Event], session_id: str | None) -> Sequence[Event]:
+    """Take back what the rewinds of a session have undone, and bring back what was undone by rewinds that are undone
+    themselves. Returns the events that are live."""
+    live, rewinds = resolve_rewinds(events)
+    if rewinds and session_id:
+        await _take_back_undone(handle, rewinds, events, live, session_id)
+    if len(rewinds) < sum(1 for event in events if event.actions.rewind_before_invocation_id):
+        ids = {event.id for event in live}
+        undone = await every_record(handle, Where(session=session_id, states=("compacted",)))
+        await bring_back(handle, [record for record in undone if record.data.get(EVENT_ID) in ids])
+    return live
+
+
+async def _take_back_undone(
     handle: BoundMemory, rewinds: Sequence[Event], events: Sequence[Event], live: Sequence[Event], session_id: str
 ) -> None:
     """Take back what was said in the parts of a session that its rewinds undid.

@@ -19,12 +19,12 @@ except ImportError as error:
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from memory_adk.convert import EVENT_ID, event_drafts, in_space, memory_entry
 from memory_adk.entries import checked_entries, entry_draft, put
 from memory_adk.recall import MOST_HITS, as_results, find, for_search
-from memory_adk.rewind import ANY_STATE, resolve_rewinds, take_back_undone
+from memory_adk.rewind import ANY_STATE, follow_rewinds
 from memory_adk.sharing import NOTHING, Sharing, Spaces
 from memory_adk.shown import in_conversation
 from memory_core import (
@@ -119,6 +119,10 @@ class MemoryService(BaseMemoryService):
         self.deadline = Deadline(timeout, "an agent")
         """What all other calls go through."""
 
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """The same service: copies of agents and apps share the memory."""
+        return self
+
     def handle(self, app_name: str, user_id: str) -> BoundMemory:
         """Return the handle of one user, for code that needs more than ADK's five methods.
 
@@ -181,11 +185,8 @@ class MemoryService(BaseMemoryService):
     async def _add(
         self, handle: BoundMemory, events: Sequence[Event], session_id: str | None, metadata: Mapping[str, object]
     ) -> None:
-        live, rewinds = resolve_rewinds(events)
-        if rewinds and session_id:
-            await take_back_undone(handle, rewinds, events, live, session_id)
-        drafts = await self.drafts(handle, live, session_id, metadata)
-        await self.store(handle, drafts)
+        live = await follow_rewinds(handle, events, session_id)
+        await self.store(handle, await self.drafts(handle, live, session_id, metadata))
 
     async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
         """Store drafts, each once, and return the records of those not forgotten; subclasses may override it."""
@@ -256,8 +257,8 @@ class MemoryService(BaseMemoryService):
             MemoryCoreError: The owner is invalid, or the store failed.
         """
         memory = await self.reached(app_name, user_id)
-        shown = in_conversation.get().events
-        found = await self.access.run(lambda: find(memory, query, self._recall, without_events=shown))
+        shown = in_conversation.get()
+        found = await self.access.run(lambda: find(memory, query, self._recall, shown))
         label = memory.label_of if isinstance(memory, SharedMemory) else _own
         entries = [in_space(self.entry(hit, text), label(hit.record)) for hit, text in found]
         return SearchMemoryResponse(memories=entries)

@@ -9,41 +9,55 @@ try:
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from memory_adk.convert import EVENT_ID, event_key
 from memory_adk.uploads import contents_of
+from memory_core import FieldCondition, MemoryRecord
+from memory_core.adapting import those
 
 
 @dataclass(frozen=True)
 class Shown:
-    """The events that a prompt shows."""
+    """The events of a session that a prompt shows."""
 
     invocation_id: str = ""
     """Whose turn it is."""
-    find: Callable[[], frozenset[str]] = frozenset
+    session: str = ""
+    find: Callable[[], Iterable[Event]] = tuple
     """Reads prompt and session, of which only the tools of the memory ask anything."""
 
     @cached_property
-    def events(self) -> frozenset[str]:
-        """Their ids, as of the first time that this is asked."""
-        return self.find()
+    def events(self) -> Mapping[str, Event]:
+        """By id, in order, as of the first time that this is asked."""
+        return {event.id: event for event in self.find()}
+
+    def shows(self, record: MemoryRecord) -> bool:
+        """Whether a record is of one of them."""
+        return record.data.get(EVENT_ID) in self.events
+
+    def condition(self) -> FieldCondition | None:
+        """A condition that only their records satisfy."""
+        return those("source_key", [event_key(event, self.session) for event in self.events.values()])
 
 
-in_conversation: Final[ContextVar[Shown]] = ContextVar("memory_adk_in_conversation", default=Shown())  # noqa: B039
+NOTHING: Final = Shown()
+in_conversation: Final[ContextVar[Shown]] = ContextVar("memory_adk_in_conversation", default=NOTHING)
 """What the conversation of the agent whose tool is running shows."""
 
 
 def shown_in(request: LlmRequest, context: InvocationContext) -> Shown:
     """What a request shows: other plugins, and agents without history, leave out a part of the session."""
 
-    def find() -> frozenset[str]:
-        texts = {part.text.strip() for content in request.contents for part in content.parts or [] if part.text}
+    def find() -> Iterable[Event]:
+        shown = [part for content in request.contents for part in content.parts or []]
+        texts = {part.text.strip() for part in shown if part.text}
         together = "\n".join(texts)
-        files = [file for content in request.contents for file in contents_of(content.parts or [])]
+        files = list(contents_of(shown))
 
         def is_shown(event: Event) -> bool:
             parts = (event.content.parts or []) if event.content else []
@@ -51,27 +65,27 @@ def shown_in(request: LlmRequest, context: InvocationContext) -> Shown:
             if not said:
                 sent = list(contents_of(parts))
                 return bool(sent) and all(file in files for file in sent)
-            return all(text in texts or text in together for text in said)  # ADK quotes other agents
+            return texts.issuperset(said) or all(text in together for text in said)  # ADK quotes other agents
 
-        return frozenset(event.id for event in context.session.events if is_shown(event))
+        return filter(is_shown, context.session.events)
 
-    return Shown(context.invocation_id, find)
+    return Shown(context.invocation_id, context.session.id, find)
 
 
 def in_prompt(context: InvocationContext) -> Shown:
     """What the prompt of an agent shows, if no plugin has seen it: all that no compaction has summarised, or the
     current turn for an agent without history."""
-    turn, events = context.invocation_id, context.session.events
+    turn, session = context.invocation_id, context.session
     if getattr(context.agent, "include_contents", None) == "none":
-        return Shown(turn, lambda: frozenset(event.id for event in events if event.invocation_id == turn))
-    return Shown(turn, lambda: uncompacted(events))
+        return Shown(turn, session.id, lambda: [event for event in session.events if event.invocation_id == turn])
+    return Shown(turn, session.id, lambda: uncompacted(session.events))
 
 
-def uncompacted(events: Sequence[Event]) -> frozenset[str]:
-    """Ids of the events that no compaction has summarised."""
+def uncompacted(events: Sequence[Event]) -> list[Event]:
+    """The events that no compaction has summarised."""
     summaries = (event.actions.compaction for event in events)
     end = max((summary.end_timestamp for summary in summaries if summary), default=float("-inf"))
-    return frozenset(event.id for event in events if event.timestamp > end)
+    return [event for event in events if event.timestamp > end]
 
 
 def conversation_of(context: InvocationContext) -> Shown:

@@ -156,7 +156,7 @@ def search_past_conversations(options: RecallOptions) -> Tool:
         limit = given.count("max_results", DEFAULT_RESULTS if options.limit is None else options.limit)
         where = options.where if days is None else _since(context, options.where, days)
         wanted = replace(options, limit=limit, where=where)
-        found_hits = await find(context.memory, query, wanted, without_events=in_conversation.get().events)
+        found_hits = await find(context.memory, query, wanted, in_conversation.get())
         results: list[Json] = [_shown(context.memory, hit, text) for hit, text in found_hits]
         found = f"Found {len(results)} memories" if results else "Found nothing"
         return ToolResult("ok", f"{found} for {query!r}.", {"results_count": len(results), "results": results})

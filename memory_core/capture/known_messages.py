@@ -23,7 +23,7 @@ _MOST_DELETED: Final = 50
 """Most deleted messages in a row that are recognised."""
 _MOST_GAPS: Final = 20
 """Most places of a conversation at which messages may have been deleted."""
-_FEWEST: Final = 2
+FEWEST: Final = 2
 """Least number of equal messages that shows that a conversation with ids and one without are the same."""
 
 
@@ -168,7 +168,7 @@ def _without_ids(
     stored = [_token(record, known_keys, timed=False) for record in candidates]
     found = known_messages(given, stored, is_complete=is_complete(len(last), len(drafts)))
     new = {at: candidates[place] for at, place in found.items() if drafts[at].source_key not in known_keys}
-    return new if len(new) >= _FEWEST else {}
+    return new if len(new) >= FEWEST else {}
 
 
 def _token(message: Draft | MemoryRecord, keys: Collection[str | None], *, timed: bool) -> Said:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal, Protocol
 
 from memory_core.capture.alignment import LOOK_BACK
-from memory_core.capture.known_messages import key_behind, key_of, keys_of, known_records, within
+from memory_core.capture.known_messages import FEWEST, key_behind, key_of, keys_of, known_records, within
 from memory_core.models import STATES, Draft, MemoryRecord, Order, Page, Patch, Scope
 from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.records.restating import is_same
@@ -19,6 +19,8 @@ from memory_core.where.where import Where
 DEFAULT_SESSION: Final = "conversation"
 """The session of messages without one, for applications with a single endless conversation per user."""
 
+SAID: Final = "said_digest"
+"""Key in a draft's data: a digest of what the message says. Said again, it does not undo what has been corrected."""
 STEP: Final = timedelta(microseconds=1)
 """Interval between the times given to messages without a time, which keeps their order."""
 _MOST: Final = 10_000
@@ -56,15 +58,16 @@ async def remember_drafts(
     """
     if not drafts:
         return []
-    drafts = [_reachable(handle.scope, draft) for draft in drafts]
-    session = drafts[0].session
+    scope, session = handle.scope, drafts[0].session
+    drafts = [_reachable(scope, draft) for draft in drafts]
     by_key = await stored_of(handle, [draft.source_key for draft in drafts if draft.source_key is not None])
+    drafts = [_as_corrected(draft, by_key.get(draft.source_key or "")) for draft in drafts]
     known_keys = by_key.keys()
     last: Sequence[MemoryRecord] = ()
     if session is not None and any(draft.source_key not in known_keys for draft in drafts):
-        last = await _last_messages(handle, session, len(drafts))
-    known = known_records(handle.scope, drafts, last, known_keys)
-    keys = keys_of(handle.scope, drafts, last, known)
+        last = await _last_messages(handle, session, drafts, known_keys)
+    known = known_records(scope, drafts, last, known_keys)
+    keys = keys_of(scope, drafts, last, known)
     times = _times(drafts, known, now, last)
     fresh = [place for place in range(len(drafts)) if place not in known]
     same = _unchanged(drafts, fresh, by_key)
@@ -99,9 +102,17 @@ def continuing(
 
 
 def _reachable(scope: Scope, draft: Draft) -> Draft:
-    if draft.source_key is None:
+    if draft.source_key is None or (key := within(scope, draft.source_key)) == draft.source_key:
         return draft
-    return replace(draft, source_key=within(scope, draft.source_key))
+    return replace(draft, source_key=key)
+
+
+def _as_corrected(draft: Draft, record: MemoryRecord | None) -> Draft:
+    """A draft with what somebody has made of its record, if it only says again what it said."""
+    mark = draft.data.get(SAID)
+    if mark is None or record is None or record.data.get(SAID) != mark or record.text == draft.text:
+        return draft
+    return replace(draft, text=record.text)
 
 
 def _unchanged(
@@ -124,12 +135,24 @@ async def stored_of(handle: Storing, keys: Sequence[str]) -> dict[str, MemoryRec
     return found
 
 
-async def _last_messages(handle: Storing, session: str, given: int) -> Sequence[MemoryRecord]:
-    """The last messages of a conversation, in order, without deleted ones."""
-    limit = min(max(LOOK_BACK, 2 * given), _MOST)
+async def _last_messages(
+    handle: Storing, session: str, drafts: Sequence[Draft], known_keys: Collection[str]
+) -> Sequence[MemoryRecord]:
+    """The last messages of a conversation that drafts may equal, in order, without deleted ones."""
+    limit = min(max(LOOK_BACK, 2 * len(drafts)), _MOST)
     where = Where(session=session, kinds=(MESSAGE_KIND,), states=STATES)
+    if (moment := _only_moment(drafts, known_keys)) is not None:
+        where = replace(where, since=moment, until=shifted(moment, STEP))
     page = await handle.list(where=where, order="newest", limit=limit)
     return page.records[::-1]
+
+
+def _only_moment(drafts: Sequence[Draft], known_keys: Collection[str]) -> datetime | None:
+    """The time of the only new message, if all have ids and times: one such message is known by its moment alone."""
+    if any(draft.source_key is None or draft.occurred_at is None for draft in drafts):
+        return None
+    new = [draft.occurred_at for draft in drafts if draft.source_key not in known_keys]
+    return new[0] if len(new) < FEWEST else None
 
 
 def _times(

@@ -11,6 +11,7 @@ from memory_core.errors import InvalidInputError
 from memory_core.models import ROLES, STATES, TIERS, Json
 from memory_core.records.fields import check_links, or_none
 from memory_core.values.checks import (
+    are_names,
     check_key,
     check_listed,
     check_name,
@@ -148,6 +149,8 @@ class _Tree:
         if isinstance(given, DataCondition):
             value = self._json(value if several is None else list(several))
         if several is not None:
+            if isinstance(given, FieldCondition) and given.field in _NAMED and are_names(tuple(several)):
+                return tuple(several)
             values = [check(one) for one in cast("Sequence[object]", value)]
             return tuple(_span(values) if op == "between" else values)
         return _comparable(op, check(value))
@@ -218,7 +221,7 @@ def _step(step: object) -> str | int:
 def _field_check(given: FieldCondition) -> Callable[[object], object]:
     if not _is_one_of(_VALUES, given.field):
         raise InvalidInputError(f"a FieldCondition compares {', '.join(_VALUES)}, not {shown(given.field)}")
-    is_name = given.field in NAME_FIELDS or given.field == TAGS
+    is_name = given.field in _NAMED
     if given.op in (*_ORDERS, "between", "like") if is_name else given.op in _PATTERNS:
         raise InvalidInputError(
             f"{given.op} does not compare {given.field}: moments and numbers have an order, and names a beginning"
@@ -234,6 +237,7 @@ def _number(name: str, value: object) -> float:
 
 _LARGEST: Final = 2**53
 """Up to this value floats represent every whole number exactly."""
+_NAMED: Final = (*NAME_FIELDS, TAGS)
 _LISTS: Final = ("in", "nin", "between")
 _ORDERS: Final = ("gt", "gte", "lt", "lte")
 _PATTERNS: Final = ("starts_with", "like")
@@ -241,7 +245,7 @@ _FEWER: Final = "ask for less, or filter what is found"
 _VALUES: Final[Mapping[str, Callable[[object], Any]]] = {
     **{name: or_none(check_time, name) for name in TIME_FIELDS},
     **{name: or_none(_number, name) for name in NUMBER_FIELDS},
-    **{name: or_none(check_listed, name) for name in (*NAME_FIELDS, TAGS)},
+    **{name: or_none(check_listed, name) for name in _NAMED},
 }
 """For each field, the check of the values it may be compared with."""
 _CONDITIONS: Final[Mapping[str, Callable[[object], Any]]] = {

@@ -12,6 +12,8 @@ from tests.budget.turns import CLIENTS, LENGTHS
 
 GROWS = {
     "ADK session: add the session",  # is given the whole session each time
+    "ADK runner: recall",  # leaves out what the prompt shows, which is the whole session
+    "ADK runner: search in a tool",
     "LangChain history: read",  # returns the whole conversation
     "LangChain chain: invoke",  # shows its model the whole conversation
 }

@@ -15,6 +15,7 @@ from tests.budget.operations import sentences
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
+    from google.adk.sessions.session import Session as AdkSession
 
 LENGTHS: Final = (20, 200, 400)
 """Messages of the conversation before the turn."""
@@ -127,6 +128,66 @@ class Session(Adk):
         )
 
 
+class Running:
+    """A runner that recalls in every turn, and what its tools search. The service stores what was said afterwards: what
+    is captured while it is said depends on how fast the machine is."""
+
+    def __init__(self, handle: BoundMemory) -> None:
+        from google.adk.agents import LlmAgent
+        from google.adk.apps import App
+        from google.adk.runners import Runner
+        from google.adk.sessions import InMemorySessionService
+
+        from memory_adk import MemoryPlugin, MemoryService
+        from memory_adk.testing import ScriptedLlm
+
+        self._service, self._model = MemoryService(handle), ScriptedLlm()
+        agent, plugin = LlmAgent(name="helper", model=self._model), MemoryPlugin(capture=False, recall_seconds=60)
+        self._runner = Runner(
+            app=App(name="budget", root_agent=agent, plugins=[plugin]),
+            session_service=InMemorySessionService(),
+            memory_service=self._service,
+            auto_create_session=True,
+        )
+
+    async def go_on(self, said: Sequence[str]) -> None:
+        for question, answer in pairs(said):
+            await self._ask(question, answer)
+        await self._service.add_session_to_memory(await self._session())
+
+    def turn(self, question: str, answer: str) -> dict[str, Operation]:
+        return {
+            "recall": lambda: self._ask(question, answer),
+            "search in a tool": lambda: self._search(question),
+            "add the last message": self._add_last,
+        }
+
+    async def _ask(self, question: str, answer: str) -> None:
+        from memory_adk.testing import ask
+
+        self._model.script.append(answer)
+        await ask(self._runner, question, user_id="ann", session_id="monday")
+
+    async def _search(self, question: str) -> None:
+        from memory_adk.shown import Shown, in_conversation
+
+        session = await self._session()
+        before = in_conversation.set(Shown(session=session.id, find=lambda: session.events))
+        await self._service.search_memory(app_name="budget", user_id="ann", query=question)
+        in_conversation.reset(before)
+
+    async def _add_last(self) -> None:
+        session = await self._session()
+        await self._service.add_events_to_memory(
+            app_name="budget", user_id="ann", session_id="monday", events=session.events[-1:]
+        )
+
+    async def _session(self) -> AdkSession:
+        found = await self._runner.session_service.get_session(app_name="budget", user_id="ann", session_id="monday")
+        assert found is not None
+        return found
+
+
 class History:
     """The history of LangChain, as a chain of one's own uses it."""
 
@@ -198,6 +259,7 @@ CLIENTS: Final[Mapping[str, tuple[str, Callable[[BoundMemory], Client]]]] = {
     "SPADE": ("spade", Spade),
     "ADK": ("google.adk", Adk),
     "ADK session": ("google.adk", Session),
+    "ADK runner": ("google.adk", Running),
     "LangChain history": ("langchain_core", History),
     "LangChain chain": ("langchain_core", Chain),
     "LangChain chain with a window": ("langchain_core", Window),

@@ -53,7 +53,7 @@ async def test_everybodys_memories_move_in_with_authors_and_times_and_stay_apart
 
 
 async def test_a_file_that_is_something_else_is_refused_and_not_touched(service: MemoryService, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="there is no file"):
+    with pytest.raises(InvalidInputError, match="No such file"):
         await import_sqlite(service, tmp_path / "nothing.db")
     assert not (tmp_path / "nothing.db").exists()
     (tmp_path / "text.db").write_text("I am no database, and long enough to look like one" * 30)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,8 +10,12 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from google.adk.agents import LlmAgent
+from google.adk.apps import App
 from google.adk.memory import InMemoryMemoryService
 from google.adk.memory.base_memory_service import BaseMemoryService
+from google.adk.runners import Runner
+from google.adk.sessions import InMemorySessionService
 from google.adk.tools.load_memory_tool import load_memory_tool
 from google.genai import types
 
@@ -217,3 +222,21 @@ async def test_an_image_is_not_in_the_answer(service: MemoryService) -> None:
     await service.add_session_to_memory(session_with(said_event("", content=content)))
     answer = await service.search_memory(app_name=APP, user_id=ANN, query="tea")
     assert len(answer.model_dump_json()) < 1_000
+
+
+async def test_a_copy_of_an_app_shares_its_memory(service: MemoryService) -> None:
+    """As the templates of hosting services make one."""
+    model, plugin = (
+        ScriptedLlm(script=["Noted.", (SEARCH, {"query": "favourite tea"}), "Jasmine."]),
+        MemoryPlugin(service),
+    )
+    agent = LlmAgent(name="helper", model=model, tools=[MemoryToolset(service)])
+    copied = copy.deepcopy(App(name=APP, root_agent=agent, plugins=[plugin]))
+    sessions = InMemorySessionService()
+    async with Runner(app=copied, session_service=sessions, memory_service=service, auto_create_session=True) as runner:
+        await ask(runner, "My favourite tea is jasmine", user_id=ANN, session_id="s1")
+        await plugin.flush()
+        await ask(runner, "Which tea do I like?", user_id=ANN, session_id="s2")
+    assert isinstance(copied.root_agent, LlmAgent)
+    assert isinstance(copied.root_agent.model, ScriptedLlm)
+    assert "My favourite tea is jasmine" in prompt(copied.root_agent.model.requests[-1])

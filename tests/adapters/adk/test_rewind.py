@@ -9,9 +9,9 @@ from google.adk.runners import Runner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_adk import MemoryService
+from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.rewind import resolve_rewinds
-from memory_adk.testing import ScriptedLlm, ask
+from memory_adk.testing import ScriptedLlm, ask, prompt
 from tests.adapters.adk.agents import ANN, APP, remember, runner_of, said_event, session_of, session_with, texts
 
 
@@ -81,6 +81,27 @@ async def test_no_metadata_of_an_event_keeps_it_from_being_undone(service: Memor
     await service.add_session_to_memory(session_with(undone))
     await service.add_session_to_memory(session_with(undone, rewind("i1", at=3)))
     assert await texts(service, "xyzzy") == []
+
+
+async def test_a_turn_is_remembered_again_when_its_rewind_is_undone(service: MemoryService) -> None:
+    model, plugin = ScriptedLlm(script=["Noted.", "Noted, xyzzy.", "What passphrase?", "Of course."]), MemoryPlugin()
+    async with runner_of(service, model, plugins=[plugin]) as runner:
+        await ask(runner, "I drink jasmine tea", user_id=ANN, session_id="s1")
+        await ask(runner, "my passphrase is xyzzy", user_id=ANN, session_id="s1")
+        await plugin.flush()
+        await rewound(runner)
+        await ask(runner, "Do you know my passphrase?", user_id=ANN, session_id="s1")
+        await plugin.flush()
+        assert not any("xyzzy" in text for text in await texts(service, "my passphrase"))
+        session = await session_of(runner, ANN, "s1")
+        (first,) = [event.invocation_id for event in session.events if event.actions.rewind_before_invocation_id]
+        await runner.rewind_async(user_id=ANN, session_id="s1", rewind_before_invocation_id=first)
+        await ask(runner, "Thank you", user_id=ANN, session_id="s1")
+        await plugin.flush()
+    assert "my passphrase is xyzzy" in prompt(model.requests[-1])  # in the session again
+    said = await texts(service, "my passphrase xyzzy")
+    assert "my passphrase is xyzzy" in said
+    assert "Do you know my passphrase?" not in said
 
 
 async def test_a_rewind_leaves_other_sessions_alone(service: MemoryService) -> None:

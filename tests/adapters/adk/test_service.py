@@ -16,7 +16,7 @@ from google.adk.memory.memory_entry import MemoryEntry
 from google.genai import types
 
 from memory_adk import MemoryService
-from memory_core import ClosedError, InvalidInputError, Memory, Where
+from memory_core import ClosedError, Draft, InvalidInputError, Json, Memory, Patch, Where
 from memory_core.embedding.hashing import HashingEmbedder
 from tests.adapters.adk.agents import (
     ANN,
@@ -531,3 +531,31 @@ async def test_authors_who_choose_the_same_event_id_keep_their_own_messages(serv
             event = said_event(f"{author} says tea", author=author, id="1")
             await service.add_session_to_memory(session_with(event))
     assert sorted(await texts(service, "tea")) == ["helper says tea", "user says tea"]
+
+
+async def test_a_correction_is_not_undone_when_the_session_is_added_again(service: MemoryService) -> None:
+    event, handle = said_event("Ann lives in Bergen"), service.handle(APP, ANN)
+    await service.add_session_to_memory(session_with(event))
+    (record,) = (await handle.list()).records
+    await handle.update(record.id, Patch(text="Ann lives in Oslo"))
+    await service.add_session_to_memory(session_with(event, said_event("I see", at=1, author="helper")))
+    assert await texts(service, "Where does Ann live?") == ["Ann lives in Oslo"]
+    said = said_event("Ann lives in Tromsø", id=event.id)
+    await service.add_session_to_memory(session_with(said))
+    assert await texts(service, "Where does Ann live?") == ["Ann lives in Tromsø"]
+
+
+async def test_what_another_framework_keeps_with_its_messages_is_not_for_prompts(service: MemoryService) -> None:
+    data: dict[str, Json] = {"langchain": {"type": "human", "data": {"content": "Ann sails"}}, "room": "harbour"}
+    await service.handle(APP, ANN).add(Draft("Ann sails", kind="message", role="user", session="t", data=data))
+    (entry,) = await found(service, "Who sails?")
+    assert entry.custom_metadata == {"room": "harbour", "session_id": "t"}
+
+
+async def test_an_old_event_with_another_id_is_known_by_its_moment(service: MemoryService) -> None:
+    """An event that was stored without an id gets another one whenever ADK reads it."""
+    events = [said_event(f"This is message {number}", at=number) for number in range(250)]
+    await service.add_session_to_memory(session_with(*events))
+    again = events[0].model_copy(update={"id": str(uuid.uuid4())})
+    await service.add_events_to_memory(app_name=APP, user_id=ANN, events=[again], session_id="s1")
+    assert (await service.handle(APP, ANN).stats()).records == len(events)
