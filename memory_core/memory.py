@@ -123,6 +123,8 @@ class Memory:
         """The loop it was opened on, which distinguishes this process from its parent."""
         self._let_go: weakref.finalize[..., Memory] | None = None
         self._background: weakref.WeakSet[Background] = weakref.WeakSet()
+        self._touching: set[concurrent.futures.Future[Page]] = set()
+        """Reads that are being counted."""
         core_loop()  # starts a thread: better here than inside a coroutine
 
     def __repr__(self) -> str:
@@ -341,20 +343,36 @@ class Memory:
     def list_page(self, scope: Scope, request: ListRequest) -> Awaitable[Page]:
         """List records, for handles: `Records.list` by the fastest path that the store offers."""
         listing = self._listing
-        if listing is not None and not request.touch and self._core is core_loop():  # or this is a forked child
+        waits = request.touch or (request.order == "accessed" and self._touching)
+        if listing is not None and not waits and self._core is core_loop():  # or this is a forked child
             page: asyncio.Future[Page] = asyncio.get_running_loop().create_future()
             listing.begin_list(scope, request, page)
             return page
 
-        async def listed() -> Page:
-            return await (await self.ready()).list(scope, request)
+        return on_core(self._list, scope, request)
 
-        return on_core(listed)
+    def touch_later(self, scope: Scope, request: ListRequest) -> concurrent.futures.Future[Page]:
+        """Count a read, for handles, without waiting for it; `touched` does, and `close`."""
+        touching = core_loop().submit(self._list(scope, request))
+        self._touching.add(touching)
+        touching.add_done_callback(self._touching.discard)
+        return touching
+
+    async def touched(self) -> None:
+        """Return when every read so far is counted or could not be; for those who look at what was read."""
+        if touching := [asyncio.wrap_future(each) for each in list(self._touching)]:
+            await asyncio.wait(touching)
+
+    async def _list(self, scope: Scope, request: ListRequest) -> Page:
+        if request.order == "accessed":
+            await self.touched()
+        return await (await self.ready()).list(scope, request)
 
     async def _close(self) -> None:
         if self._core is not core_loop():
             self._settle_here()
         await asyncio.gather(*(each.settle() for each in list(self._background)))
+        await self.touched()
         async with self._opening:
             self._closed = True
             store, self._store = self._store, None
