@@ -59,6 +59,7 @@ from memory_core.settings import (
     made_reranking,
     utc_clock,
 )
+from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.progress import ProgressCallback
 from memory_core.values.times import utc_now
 
@@ -83,6 +84,8 @@ class Memory:
             written from now on.
         clock: Returns the current time, timezone-aware; tests inject their own.
         quota: Limits what each owner can store; a write beyond it raises `QuotaExceededError`. For a file.
+        cache_bytes: How many bytes of the indexes of owners stay in memory, all owners of the file together; that of an
+            owner being searched does in any case. For a file.
         read_only: Open an existing file without changing anything: every write raises `ReadOnlyError`, reads are not
             counted, and nothing runs in the background.
 
@@ -92,7 +95,7 @@ class Memory:
     """
 
     @hinted
-    def __init__(
+    def __init__(  # noqa: PLR0913  (one optional keyword per setting)
         self,
         store: str | os.PathLike[str] | Store = "memory.db",
         *,
@@ -101,13 +104,15 @@ class Memory:
         chunker: Chunker = DEFAULT_CHUNKER,
         clock: Clock = utc_now,
         quota: Quota | None = None,
+        cache_bytes: int = CACHE_BYTES,
         read_only: bool = False,
     ) -> None:
         insist_on_kinds(store, embedder)
-        insist_on_file(store, quota, read_only=read_only)
+        insist_on_file(store, quota, cache_bytes, read_only=read_only)
         self.clock = utc_clock(clock)
         self._chunker = chunker
         self._quota = quota
+        self._cache_bytes = cache_bytes
         self._read_only = read_only
         self._given = store
         self._embedder = embedder
@@ -396,6 +401,7 @@ class Memory:
             clock=self.clock,
             chunker=self._chunker,
             quota=self._quota,
+            cache_bytes=self._cache_bytes,
             read_only=self._read_only,
         )
 

@@ -42,6 +42,7 @@ from memory_core.storage.sqlite.shared_file import (
     give_back,
 )
 from memory_core.storage.sqlite.transfer import SqlitePort
+from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.long_texts import is_long
 from memory_core.values.progress import ProgressCallback
 from memory_core.where.where import EVERYTHING, Where
@@ -65,10 +66,11 @@ class SqliteStore:
         synchronous: `FULL` survives power loss at any moment; `NORMAL` survives the death of the process only.
         chunker: Splits texts that are written from now on.
         quota: Limits for each owner.
+        cache_bytes: Most bytes of the indexes of owners in memory.
         read_only: Refuse every write and do not change the file.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (one optional keyword per setting)
         self,
         path: str | os.PathLike[str],
         *,
@@ -77,6 +79,7 @@ class SqliteStore:
         synchronous: Synchronous = "FULL",
         chunker: Chunker = DEFAULT_CHUNKER,
         quota: Quota | None = None,
+        cache_bytes: int = CACHE_BYTES,
         read_only: bool = False,
     ) -> None:
         self._path = path
@@ -84,7 +87,7 @@ class SqliteStore:
         self._clock = clock
         self._quota = quota
         self._read_only = read_only
-        self._wanted = Wanted(embedder, chunker, synchronous)
+        self._wanted = Wanted(embedder, chunker, synchronous, cache_bytes)
         self._borrowed: SharedFile | None = None
         self._to_close = AsyncExitStack()
 
