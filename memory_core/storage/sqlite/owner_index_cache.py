@@ -320,11 +320,10 @@ def _entries(parts: Sequence[tuple[Any, ...]]) -> Entries | None:
     if not parts:
         return None
     columns = list(zip(*parts, strict=True))
-    keys, flags, words, occurred, active, lengths = (_numbers(",".join(column)) for column in columns[: len(_NUMBERS)])
-    terms, ends = b"".join(columns[-4]), np.cumsum(lengths).tolist()
+    keys, flags, words, occurred, active, sizes = (_numbers(",".join(column)) for column in columns[: len(_NUMBERS)])
     sessions, authors, expires = ([one for part in column for one in json.loads(part)] for column in columns[-3:])
-    texts = [terms[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-    return Entries(keys, texts, flags, words, sessions, authors, occurred, expires, active.astype(np.bool_))
+    terms = b"".join(columns[-4])
+    return Entries(keys, terms, sizes, flags, words, sessions, authors, occurred, expires, active.astype(np.bool_))
 
 
 MAX_OWNERS: Final = 4_096
