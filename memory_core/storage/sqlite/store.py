@@ -24,7 +24,7 @@ from memory_core.storage.shared.merging import is_searched_differently
 from memory_core.storage.shared.prepared import Prepared, prepare_all
 from memory_core.storage.shared.query_vector import query_vector
 from memory_core.storage.shared.stored_forms import micros
-from memory_core.storage.sqlite import backup, checking, erasing, listing, owners, paging, searching, upkeep
+from memory_core.storage.sqlite import erasing, listing, owners, paging, searching, upkeep
 from memory_core.storage.sqlite.adds import insert
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
@@ -345,13 +345,17 @@ class SqliteStore:
 
     async def check(self) -> Texts:
         """See `Maintained.check`."""
+        from memory_core.storage.sqlite.checking import check  # noqa: PLC0415  (few processes check a file)
+
         async with self._shared.second_reader() as reader:
-            return await reader.run(checking.check)
+            return await reader.run(check)
 
     async def backup(self, path: str | os.PathLike[str], *, overwrite: bool, progress: ProgressCallback | None) -> Path:
         """See `BackingUp.backup`."""
+        from memory_core.storage.sqlite.backup import copy  # noqa: PLC0415  (few processes copy a file)
+
         async with self._shared.second_reader() as reader:
-            return await backup.copy(reader, path, overwrite=overwrite, progress=progress)
+            return await copy(reader, path, overwrite=overwrite, progress=progress)
 
     async def vacuum(self) -> None:
         """See `Maintained.vacuum`."""
