@@ -59,6 +59,7 @@ from memory_core.settings import (
     made_reranking,
     utc_clock,
 )
+from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.progress import ProgressCallback
 from memory_core.values.times import utc_now
 
@@ -83,6 +84,8 @@ class Memory:
             written from now on.
         clock: Returns the current time, timezone-aware; tests inject their own.
         quota: Limits what each owner can store; a write beyond it raises `QuotaExceededError`. For a file.
+        cache_bytes: How many bytes of the indexes of owners stay in memory, all owners of the file together; that of an
+            owner being searched does in any case. For a file.
         read_only: Open an existing file without changing anything: every write raises `ReadOnlyError`, reads are not
             counted, and nothing runs in the background.
 
@@ -92,7 +95,7 @@ class Memory:
     """
 
     @hinted
-    def __init__(
+    def __init__(  # noqa: PLR0913  (one optional keyword per setting)
         self,
         store: str | os.PathLike[str] | Store = "memory.db",
         *,
@@ -101,13 +104,15 @@ class Memory:
         chunker: Chunker = DEFAULT_CHUNKER,
         clock: Clock = utc_now,
         quota: Quota | None = None,
+        cache_bytes: int = CACHE_BYTES,
         read_only: bool = False,
     ) -> None:
         insist_on_kinds(store, embedder)
-        insist_on_file(store, quota, read_only=read_only)
+        insist_on_file(store, quota, cache_bytes, read_only=read_only)
         self.clock = utc_clock(clock)
         self._chunker = chunker
         self._quota = quota
+        self._cache_bytes = cache_bytes
         self._read_only = read_only
         self._given = store
         self._embedder = embedder
@@ -123,6 +128,8 @@ class Memory:
         """The loop it was opened on, which distinguishes this process from its parent."""
         self._let_go: weakref.finalize[..., Memory] | None = None
         self._background: weakref.WeakSet[Background] = weakref.WeakSet()
+        self._touching: set[concurrent.futures.Future[Page]] = set()
+        """Reads that are being counted."""
         core_loop()  # starts a thread: better here than inside a coroutine
 
     def __repr__(self) -> str:
@@ -341,20 +348,36 @@ class Memory:
     def list_page(self, scope: Scope, request: ListRequest) -> Awaitable[Page]:
         """List records, for handles: `Records.list` by the fastest path that the store offers."""
         listing = self._listing
-        if listing is not None and not request.touch and self._core is core_loop():  # or this is a forked child
+        waits = request.touch or (request.order == "accessed" and self._touching)
+        if listing is not None and not waits and self._core is core_loop():  # or this is a forked child
             page: asyncio.Future[Page] = asyncio.get_running_loop().create_future()
             listing.begin_list(scope, request, page)
             return page
 
-        async def listed() -> Page:
-            return await (await self.ready()).list(scope, request)
+        return on_core(self._list, scope, request)
 
-        return on_core(listed)
+    def touch_later(self, scope: Scope, request: ListRequest) -> concurrent.futures.Future[Page]:
+        """Count a read, for handles, without waiting for it; `touched` does, and `close`."""
+        touching = core_loop().submit(self._list(scope, request))
+        self._touching.add(touching)
+        touching.add_done_callback(self._touching.discard)
+        return touching
+
+    async def touched(self) -> None:
+        """Return when every read so far is counted or could not be; for those who look at what was read."""
+        if touching := [asyncio.wrap_future(each) for each in list(self._touching)]:
+            await asyncio.wait(touching)
+
+    async def _list(self, scope: Scope, request: ListRequest) -> Page:
+        if request.order == "accessed":
+            await self.touched()
+        return await (await self.ready()).list(scope, request)
 
     async def _close(self) -> None:
         if self._core is not core_loop():
             self._settle_here()
         await asyncio.gather(*(each.settle() for each in list(self._background)))
+        await self.touched()
         async with self._opening:
             self._closed = True
             store, self._store = self._store, None
@@ -378,6 +401,7 @@ class Memory:
             clock=self.clock,
             chunker=self._chunker,
             quota=self._quota,
+            cache_bytes=self._cache_bytes,
             read_only=self._read_only,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import os
 from asyncio import Future
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -393,6 +394,14 @@ class Home(Protocol):
 
     def list_page(self, scope: Scope, request: ListRequest) -> Awaitable[Page]:
         """`Records.list`, by the fastest path that the store offers."""
+        ...
+
+    def touch_later(self, scope: Scope, request: ListRequest) -> concurrent.futures.Future[Page]:
+        """`Records.list` with `touch`, without waiting for it; see `touched`."""
+        ...
+
+    async def touched(self) -> None:
+        """Return when everything given to `touch_later` so far is counted or has failed."""
         ...
 
     def finish_first(self, background: Background) -> None:

@@ -11,6 +11,7 @@ from memory_core.errors import InvalidInputError
 from memory_core.models import Quota
 from memory_core.protocols import Clock, Embedder, Reranker
 from memory_core.values.checks import check_time, shown
+from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.times import utc_now
 
 if TYPE_CHECKING:
@@ -50,12 +51,16 @@ def insist_on_kinds(store: object, embedder: object) -> None:
         raise InvalidInputError(f"embedder must be one, such as MiniLmEmbedder(), or None, not {shown(embedder)}")
 
 
-def insist_on_file(store: object, quota: object, *, read_only: bool) -> None:
+def insist_on_file(store: object, quota: object, cache_bytes: object, *, read_only: bool) -> None:
     """Refuse arguments that apply to files only, and `read_only` for an empty store."""
     if not isinstance(quota, Quota | None):
         raise InvalidInputError(f"quota must be a Quota such as Quota(records=10_000), or None, not {shown(quota)}")
-    if not isinstance(store, str | os.PathLike) and (quota is not None or read_only):
-        raise InvalidInputError(f"quota and read_only are for memories in a file, not for a {type(store).__name__}")
+    if isinstance(cache_bytes, bool) or not isinstance(cache_bytes, int) or cache_bytes < 0:
+        raise InvalidInputError(f"cache_bytes must be a whole number from 0, not {shown(cache_bytes)}")
+    if not isinstance(store, str | os.PathLike) and (quota is not None or read_only or cache_bytes != CACHE_BYTES):
+        raise InvalidInputError(
+            f"quota, cache_bytes and read_only are for memories in a file, not for a {type(store).__name__}"
+        )
     if store == ":memory:" and read_only:
         raise InvalidInputError("':memory:' is empty when it is opened; read_only=True needs an existing file")
 

@@ -105,6 +105,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--allow-host", action="append", default=[], metavar="NAME", help="a host name of the server besides loopback"
     )
+    parser.add_argument(
+        "--cache-mb", type=int, default=512, metavar="MB", help="memory for the users searched lately (default: 512)"
+    )
     return parser
 
 

@@ -80,7 +80,7 @@ async def serve(given: argparse.Namespace) -> None:
         raise InvalidInputError("--tokens works only with --http; over stdio, name the user with --user")
     if given.http is not None and tokens is None and not _is_loopback(given.http[0]):
         raise InvalidInputError(f"--http {given.http[0]} is open to other machines; name its users with --tokens")
-    async with Memory(given.db) as memory:
+    async with Memory(given.db, cache_bytes=given.cache_mb * 1024 * 1024) as memory:
         if tokens is None or not given.share:
             served: Served = _reached(memory, given, given.user)
         else:

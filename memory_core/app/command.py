@@ -28,6 +28,7 @@ from memory_core.memory import Memory
 from memory_core.operator import Operator
 from memory_core.protocols import Reranker
 from memory_core.transfer.migrate import exists, is_server, memory_at
+from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.progress import ProgressCallback, progress_bar
 
 File = Annotated[
@@ -73,7 +74,14 @@ class Invocation:
         """The path of the memory, if it is a file."""
         return Path(self.settings.file).expanduser()
 
-    async def memory(self, *, create: bool = False, words_only: bool = False, read_only: bool = False) -> Memory:
+    async def memory(
+        self,
+        *,
+        create: bool = False,
+        words_only: bool = False,
+        read_only: bool = False,
+        cache_bytes: int = CACHE_BYTES,
+    ) -> Memory:
         """The open memory; a file is only read if the command says so, or if this user cannot write it.
 
         Raises:
@@ -84,18 +92,23 @@ class Invocation:
                 raise StoreUnavailableError(
                     f"there is no memory file {self.settings.file!r}; `memory-core add` creates it"
                 )
-            self._memory = self.unopened(words_only=words_only, read_only=read_only)
+            self._memory = self.unopened(words_only=words_only, read_only=read_only, cache_bytes=cache_bytes)
             await self._memory.open()
         return self._memory
 
     def unopened(
-        self, *, words_only: bool = False, read_only: bool = False, reranker: Reranker | None = None
+        self,
+        *,
+        words_only: bool = False,
+        read_only: bool = False,
+        reranker: Reranker | None = None,
+        cache_bytes: int = CACHE_BYTES,
     ) -> Memory:
         """The memory, which the caller opens and closes; a file that this user cannot write is only read."""
         embedder = None if words_only else embedder_of(self.settings.embedder)
         if self._is_only_readable() or (read_only and not is_server(self.settings.file)):
-            return Memory(self.path, embedder=embedder, read_only=True, reranker=reranker)
-        return memory_at(self.settings.file, embedder, reranker)
+            return Memory(self.path, embedder=embedder, read_only=True, reranker=reranker, cache_bytes=cache_bytes)
+        return memory_at(self.settings.file, embedder, reranker, cache_bytes)
 
     def _is_only_readable(self) -> bool:
         """Whether it is a file that cannot be written, or one in a folder where SQLite cannot write beside it."""

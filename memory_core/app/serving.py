@@ -17,6 +17,7 @@ from memory_core.app.settings import DEFAULT_NAME
 from memory_core.errors import InvalidInputError
 from memory_core.models import STATES, Scope
 from memory_core.transfer.migrate import is_server
+from memory_core.values.limits import CACHE_BYTES
 from memory_core.where.where import Where
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT: Final = 8765
 INTERRUPTED: Final = 130
+MB: Final = 1024 * 1024
 
 
 async def serve(  # noqa: PLR0913  (one parameter per option)
@@ -51,6 +53,9 @@ async def serve(  # noqa: PLR0913  (one parameter per option)
     socket: Annotated[
         Path | None, typer.Option("--socket", metavar="PATH", help="Also listen on a local socket, for you alone.")
     ] = None,
+    cache_mb: Annotated[
+        int, typer.Option("--cache-mb", min=0, metavar="MB", help="Memory for the users searched lately; of a file.")
+    ] = CACHE_BYTES // MB,
 ) -> Answer:
     """Serve a page, an HTTP API, and MCP over HTTP at /mcp. Read-only unless --write is given.
 
@@ -60,7 +65,7 @@ async def serve(  # noqa: PLR0913  (one parameter per option)
     from memory_core.app.serve.served import Served  # noqa: PLC0415
 
     known, key = _callers(host, tokens)
-    memory = await invocation.memory(create=write, read_only=not write)
+    memory = await invocation.memory(create=write, read_only=not write, cache_bytes=cache_mb * MB)
     served = Served(
         memory=memory,
         owner=Scope(invocation.settings.app, invocation.settings.user),

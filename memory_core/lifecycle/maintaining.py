@@ -75,6 +75,7 @@ async def _maintained(
     progress: ProgressCallback | None = None,
 ) -> Maintenance:
     now = handle.memory.clock()
+    await handle.memory.touched()
     known = await every_record(whole_owner(handle), Where(kinds=KNOWN_KINDS, states=STATES))
     first, expected = await _derived(handle, policy, helpers, known, now, dry_run=dry_run)
     steps = await asyncio.to_thread(plan, expected, policy, now, undone_by(known))

@@ -34,17 +34,18 @@ def in_fair_order(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bo
     Returns:
         All lines, best first, and the keys of those that gave way.
     """
-    rest, order, gave_way = list(lines), list[Line](), set[Key]()
+    rest, order, gave_way = [(_author(each), each) for each in lines], list[Line](), set[Key]()
     held = Counter[str]()
     while rest:
-        full = {author for author, count in held.items() if count >= math.ceil((len(order) + 1) / FEWEST_AUTHORS)}
-        place = next((n for n, each in enumerate(rest) if is_trusted(each.record) or _author(each) not in full), 0)
-        if place and rest[place].worth < COMPARABLE * rest[0].worth:
+        most = math.ceil((len(order) + 1) / FEWEST_AUTHORS)
+        fair = (n for n, (author, each) in enumerate(rest) if held[author] < most or is_trusted(each.record))
+        place = next(fair, 0)
+        if place and rest[place][1].worth < COMPARABLE * rest[0][1].worth:
             place = 0
-        gave_way.update(each.key for each in rest[:place])
-        chosen = rest.pop(place)
+        gave_way.update(each.key for _, each in rest[:place])
+        author, chosen = rest.pop(place)
         order.append(chosen)
-        held[_author(chosen)] += 1
+        held[author] += 1
     return order, gave_way
 
 

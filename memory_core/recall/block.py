@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from memory_core.models import ROLES, MemoryRecord
-from memory_core.recall.quoting import printable, quoted
+from memory_core.recall.quoting import least_chars, printable, quoted
 from memory_core.recall.values import MAX_LINE_CHARS, RecallOptions
 
 if TYPE_CHECKING:
@@ -44,6 +44,11 @@ def line_of(turns: Sequence[Line], longest: int, options: RecallOptions) -> str:
     space = [] if label is None else [f"[{shown_name(label)}]"]
     said = [part for turn in turns for part in (*_validity(turn.record), *_parts(turn, longest, None))]
     return " ".join(["-", *space, *said])
+
+
+def least_of(turn: Line, longest: int, options: RecallOptions) -> int:
+    """A number of characters that `line_of` does not go below for a memory, found without formatting it."""
+    return least_chars(turn.text, longest) if options.format is None else 0
 
 
 def day_of(record: MemoryRecord, options: RecallOptions) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from memory_core.models import MemoryRecord
+from memory_core.models import Hit, MemoryRecord
 from memory_core.recall.asking import Found, InContext
 from memory_core.recall.authors import in_fair_order, is_shared
 from memory_core.recall.copies import Question, asks_again, asks_nothing_else, is_copy, is_the_same, question_of
@@ -58,16 +58,17 @@ def choose(
     """
     hits, question = found.hits, question_of(asked.question)
     choice = Choice()
-    left_out: dict[Key, Reason | None] = {
-        key_of(hit.record): _left_out(hit.record, question, asked.said, options, now) for hit in hits
-    }
+    fit: list[Hit] = []
+    for hit in hits:
+        if (reason := _left_out(hit.record, question, asked.said, options, now)) is None:
+            fit.append(hit)
+        else:
+            choice.outcomes[key_of(hit.record)] = reason, None
     if options.pushed:
-        fit = [hit for hit in hits if left_out[key_of(hit.record)] is None]
-        left_out |= worth_pushing(question, fit, found.surplus)
-    for key, reason in left_out.items():
-        if reason is not None:
-            choice.outcomes[key] = reason, None
-    lines = [line(hit, question.terms, longest) for hit in hits if left_out[key_of(hit.record)] is None]
+        useless = worth_pushing(question, fit, found.surplus)
+        choice.outcomes |= {key: (reason, None) for key, reason in useless.items()}
+        fit = [hit for hit in fit if key_of(hit.record) not in useless]
+    lines = [line(hit, question.terms, longest) for hit in fit]
     if is_shared(lines, is_trusted):
         lines = _without_what_copies_lend(lines, question, is_trusted, choice)
     lines = _once(sorted(lines, key=lambda each: -each.worth), choice.outcomes)

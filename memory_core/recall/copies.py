@@ -41,7 +41,7 @@ class Question:
 
 def question_of(text: str) -> Question:
     """Analyse a question."""
-    return Question(text, frozenset(analyse(text)), _words(text), equal_form(text).rstrip("?"))
+    return Question(text, frozenset(analyse(text)), _words(text.casefold()), equal_form(text).rstrip("?"))
 
 
 def is_the_same(record: MemoryRecord, question: Question) -> bool:
@@ -88,8 +88,11 @@ def _is_asking(text: str) -> bool:
 
 def is_copy(text: str, question: Question) -> bool:
     """Whether a text has nearly all the words of the question, question words included."""
-    return len(question.words) >= _FEWEST_WORDS and len(question.words & _words(text)) >= COPIED * len(question.words)
+    folded, least = text.casefold(), COPIED * len(question.words)
+    if len(question.words) < _FEWEST_WORDS or sum(word in folded for word in question.words) < least:
+        return False  # without splitting the text: hardly any has so many of them, even as parts of words
+    return len(question.words & _words(folded)) >= least
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.casefold()))
+def _words(folded: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(folded))

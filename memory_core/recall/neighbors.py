@@ -73,7 +73,7 @@ def needs_neighbor(record: MemoryRecord) -> bool:
 def is_short_question(record: MemoryRecord) -> bool:
     """Whether a person's short turn ends in a question mark, of whatever script. What a model asks back is a reply."""
     text = record.text
-    return record.role != "assistant" and is_short(text, QUESTION_WORDS) and _ends_asking(text)
+    return record.role != "assistant" and _ends_asking(text) and is_short(text, QUESTION_WORDS)
 
 
 def _ends_asking(text: str) -> bool:

@@ -21,7 +21,9 @@ def latest_first(lines: Sequence[Line]) -> list[Line]:
 
     Answers of the model and summaries keep their positions.
     """
-    order = [line for line in lines if not is_short_question(line.record)]
+    asking = [line for line in lines if is_short_question(line.record)]
+    asked = {line.key for line in asking}
+    order = [line for line in lines if line.key not in asked]
     stated = [n for n, line in enumerate(order) if line.record.role != "assistant" and line.record.tier != "summary"]
     worth = max((order[place].worth for place in stated), default=0.0)
     likeness = max((order[place].hit.similarity or 0.0 for place in stated), default=0.0)
@@ -29,7 +31,7 @@ def latest_first(lines: Sequence[Line]) -> list[Line]:
     latest = sorted((order[place] for place in near), key=_since, reverse=True)
     for place, line in zip(near, latest, strict=True):
         order[place] = line
-    return order + [line for line in lines if is_short_question(line.record)]
+    return order + asking
 
 
 def conversations(lines: Sequence[Line], questions: Mapping[Key, Key]) -> list[tuple[Line, ...]]:
@@ -40,15 +42,13 @@ def conversations(lines: Sequence[Line], questions: Mapping[Key, Key]) -> list[t
     """
     by_key = {line.key: line for line in lines}
     for key, line in by_key.items():
-        if (
-            line.before is not None and key_of(line.before) in by_key
-        ):  # it stands in the same line, as a line of its own
+        if line.before is not None and key_of(line.before) in by_key:  # it stands there as a line of its own
             by_key[key] = replace(line, before=None)
     together: dict[Key, dict[Key, Line]] = {}
     for line in lines:
         turns = [line.key]
-        while questions.get(turns[-1]) in by_key.keys() - set(turns):
-            turns.append(questions[turns[-1]])
+        while (question := questions.get(turns[-1])) in by_key and question not in turns:
+            turns.append(question)
         together.setdefault(turns[-1], {}).update((turn, by_key[turn]) for turn in reversed(turns))
     return [tuple(turns.values()) for turns in together.values()]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from memory_core.models import MemoryRecord
-from memory_core.recall.block import block_of, day_of, line_of, longest_text, whole_neighbors
+from memory_core.recall.block import block_of, day_of, least_of, line_of, longest_text, whole_neighbors
 from memory_core.recall.choosing import Outcomes, is_one_statement
 from memory_core.recall.keys import Key, key_of
 from memory_core.recall.line import Line
@@ -117,7 +117,7 @@ class _Filling:
         if not known and len(self.lines) == self.options.limit:
             self.outcomes[key] = "limit", None
             return False
-        if self.options.is_full(self.room):
+        if self.options.exceeds(0 if known else least_of(shown, self.longest, self.options), self.room):
             self.outcomes.setdefault(key, ("budget", None))
             return False
         day = day_of(line.record, self.options)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from concurrent.futures import Future
+from datetime import UTC, datetime, time
 from typing import Final, Protocol, TypeGuard
 
-from memory_core.errors import MemoryCoreError, reason_for_log
-from memory_core.models import STATES, Hit, MemoryRecord, Scope
+from memory_core.errors import reason_for_log
+from memory_core.models import STATES, Hit, MemoryRecord, Page, Scope
 from memory_core.protocols import Home, ListRequest
 from memory_core.recall.keys import key_of
 from memory_core.values.attributes import has
+from memory_core.where.conditions import FieldCondition, NoneOf
 from memory_core.where.where import Where
 
 logger = logging.getLogger(__name__)
@@ -44,29 +47,33 @@ def _is_of_spaces(memory: object) -> TypeGuard[_OfSpaces]:
     return has(memory, "own")
 
 
-async def count_reads(memory: object, records: Sequence[MemoryRecord]) -> None:
+def count_reads(memory: object, records: Sequence[MemoryRecord]) -> None:
     """Count a read of each of the owner's own records, once a day (UTC), in `accessed_at` and `access_count`.
 
-    Neither the version of a record nor what other processes know of the owner changes. A failure is logged, because the
-    read itself succeeded. A memory of somebody else's counts in its own way.
+    The caller does not wait for it; `Memory.close`, `maintain` and lists in the order of reads do. Neither the version
+    of a record nor what other processes know of the owner changes. A failure is logged, because the read itself
+    succeeded. A memory of somebody else's counts in its own way.
     """
     own = memory.own if _is_of_spaces(memory) else memory
     if not _is_of_one_owner(own):
         return
-    scope, today = own.scope, own.memory.clock().date()
+    scope, today = own.scope, datetime.combine(own.memory.clock().date(), time.min, UTC)
     unread = [
         record.id
         for record in records
         if (record.app, record.user) == (scope.app, scope.user)
-        and (record.accessed_at is None or record.accessed_at.date() < today)
+        and (record.accessed_at is None or record.accessed_at < today)
     ]
     if unread:
-        where = Where(ids=unread, states=STATES)
+        read_today = FieldCondition("accessed_at", "gte", today)  # or about to be, by a recall that has not counted yet
+        where = Where(ids=unread, states=STATES, matching=(NoneOf((read_today,)),))
         request = ListRequest(where=where, order="newest", limit=len(unread), cursor=None, touch=True)
-        try:
-            await own.memory.list_page(scope, request)
-        except MemoryCoreError as error:
-            logger.warning("reads are not counted: %s", reason_for_log(error))
+        own.memory.touch_later(scope, request).add_done_callback(_say_if_it_failed)
+
+
+def _say_if_it_failed(counted: Future[Page]) -> None:
+    if not counted.cancelled() and (error := counted.exception()) is not None:
+        logger.warning("reads are not counted: %s", reason_for_log(error))
 
 
 def read_in_block(best_first: Sequence[Hit], shown: Sequence[Hit]) -> list[MemoryRecord]:

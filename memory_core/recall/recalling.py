@@ -127,7 +127,7 @@ async def recall(
         considered = await _considered(handle, asked.question, options, found.hits, outcomes)
     shown = tuple(each.hit for each in packed.shown)
     if options.counts_reads:
-        await count_reads(handle, read_in_block(found.hits, shown))
+        count_reads(handle, read_in_block(found.hits, shown))
     return Recalled(packed.text, shown, packed.records, considered)
 
 

@@ -156,21 +156,15 @@ class RecallOptions:
         return [count(text) for budget, count in counters if budget is not None and count is not None]
 
     def room(self, frame: str) -> list[int]:
-        """What remains of each budget after the header and the end of the block."""
+        """What remains of each budget after the header and the end of the block, characters first."""
         budgets = [budget for budget in (self.max_chars, self.max_tokens) if budget is not None]
         return [budget - taken for budget, taken in zip(budgets, self.sizes(frame), strict=True)]
 
-    def is_full(self, room: Sequence[int]) -> bool:
-        """Whether no line is short enough for the rest of the budgets."""
-        least = (
-            least
-            for budget, least in (
-                (self.max_chars, _SHORTEST_LINE),
-                (self.max_tokens, _SHORTEST_LINE // _CHARS_PER_TOKEN),
-            )
-            if budget is not None
-        )
-        return any(left < smallest for left, smallest in zip(room, least, strict=True))
+    def exceeds(self, least: int, room: Sequence[int]) -> bool:
+        """Whether a line of at least so many characters is too long for the rest of the budgets."""
+        if self.max_chars is not None and room[0] < max(least, _SHORTEST_LINE):
+            return True
+        return self.max_tokens is not None and room[-1] < _SHORTEST_LINE // _CHARS_PER_TOKEN
 
     def conditions(self) -> Where:
         """All conditions together.

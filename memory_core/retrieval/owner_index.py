@@ -61,7 +61,10 @@ class Entries:
     """The fields of `Entry` for many records, column by column."""
 
     keys: NDArray[np.int64]
-    terms: Sequence[bytes]
+    terms: bytes
+    """Those of all records, one after the other."""
+    sizes: NDArray[np.int64]
+    """How many bytes of them are those of each record."""
     flags: NDArray[np.integer[Any]]
     words: NDArray[np.integer[Any]]
     sessions: Sequence[str | None]
@@ -76,7 +79,8 @@ class Entries:
         keys, terms, flags, words, sessions, authors, occurred, expires, active = zip(*entries, strict=True)
         return cls(
             np.array(keys, np.int64),
-            terms,
+            b"".join(terms),
+            np.fromiter(map(len, terms), np.int64, len(terms)),
             np.array(flags, np.int64),
             np.array(words, np.int64),
             sessions,
@@ -220,7 +224,7 @@ class OwnerIndex:
         self._authors_alive.update(author_codes.tolist())
         self.occurred.extend(entries.occurred)
         self._note_expiries(entries.expires)
-        self.lengths.extend(self.postings.extend(first, entries.terms))
+        self.lengths.extend(self.postings.extend(first, entries.terms, entries.sizes))
         if self.dense is not None:
             self._extend_dense(self.dense, size, vectors)
         self._derived.clear()

@@ -58,15 +58,19 @@ class Postings:
         base = self._terms.nbytes + 2 * self._starts.nbytes + self._rows.nbytes + self._counts.nbytes
         return base + 16 * self._recent_size + 200 * len(self._recent) + 4 * self._size * len(self._columns)
 
-    def extend(self, first_row: int, packed: Sequence[bytes]) -> NDArray[np.float32]:
-        """Index packed texts as rows from `first_row` on; returns the number of terms of each."""
-        if first_row + len(packed) > MAX_ROWS:
+    def extend(self, first_row: int, packed: bytes, sizes: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Index texts as rows from `first_row` on; returns the number of terms of each.
+
+        Args:
+            packed: The packed terms of all texts, one after the other.
+            sizes: How many bytes of them are those of each text.
+        """
+        if first_row + len(sizes) > MAX_ROWS:
             raise OverflowError(f"an owner has at most {MAX_ROWS} records")
-        lengths = np.fromiter(map(len, packed), np.int64, len(packed)) // TERM_BYTES
-        terms = unpack(packed)
+        lengths, terms = sizes // TERM_BYTES, unpack(packed)
         if (len(terms) + self._recent_size) * _REBUILD_SHARE >= len(self._rows):
-            self._sort_in(terms | np.repeat(np.arange(first_row, first_row + len(packed), dtype=np.uint64), lengths))
-            self._size = first_row + len(packed)
+            self._sort_in(terms | np.repeat(np.arange(first_row, first_row + len(sizes), dtype=np.uint64), lengths))
+            self._size = first_row + len(sizes)
             self._columns.clear()
         else:
             ends = np.cumsum(lengths)
@@ -149,14 +153,13 @@ def is_frequent(rows: NDArray[np.int64], size: int) -> bool:
 
 def hashes(terms: Iterable[str]) -> NDArray[np.uint64]:
     """The numbers that `unpack` returns for these terms."""
-    return unpack([HASH_OF[term] for term in terms])
+    return unpack(b"".join([HASH_OF[term] for term in terms]))
 
 
-def unpack(packed: Sequence[bytes]) -> NDArray[np.uint64]:
+def unpack(packed: bytes) -> NDArray[np.uint64]:
     """The packed terms as numbers whose lower bits are free for a row."""
-    joined = b"".join([*packed, _PADDING])
-    count = len(joined) // TERM_BYTES
-    overlapping: NDArray[np.uint64] = np.ndarray(count, "<u8", joined, strides=(TERM_BYTES,))
+    count = len(packed) // TERM_BYTES
+    overlapping: NDArray[np.uint64] = np.ndarray(count, "<u8", packed + _PADDING, strides=(TERM_BYTES,))
     return overlapping << np.uint64(_ROW_BITS)  # shifts out the bytes of the next term
 
 

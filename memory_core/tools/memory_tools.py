@@ -155,7 +155,7 @@ async def _search(context: ToolContext, given: Arguments) -> ToolResult:
     recalled = await recall_with(context.memory, query, options)
     records = [hit.record for hit in recalled.hits]
     if records:
-        await count_reads(context.memory, records)
+        count_reads(context.memory, records)
         return _listing(context.memory, records, f"Found {len(records)} memories for {_quoted(query)}")
     return _nearest(context.memory, query, await _nearest_records(context.memory, query, options))
 
@@ -183,7 +183,7 @@ async def _list(context: ToolContext, given: Arguments) -> ToolResult:
         category = given.choice("category", CATEGORIES)
         nothing = "No memories stored yet." if category is None else f"No memories in the category {category}."
         return ToolResult("ok", nothing, {"memories": []})
-    await count_reads(context.memory, page.records)
+    count_reads(context.memory, page.records)
     return _listing(context.memory, page.records, f"{len(page.records)} memories, newest first")
 
 

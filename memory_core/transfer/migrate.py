@@ -20,6 +20,7 @@ from memory_core.models import Scope
 from memory_core.protocols import Embedder, Reranker
 from memory_core.settings import DEFAULT_EMBEDDER, Default, made
 from memory_core.storage.shared.transfer import Copyable, Entry, checksum
+from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.progress import Progress, ProgressCallback
 
 BATCH: Final = 512
@@ -203,12 +204,15 @@ def insist_on_existing(address: str) -> None:
 
 
 def memory_at(
-    address: str, embedder: Embedder | Default | None = DEFAULT_EMBEDDER, reranker: Reranker | None = None
+    address: str,
+    embedder: Embedder | Default | None = DEFAULT_EMBEDDER,
+    reranker: Reranker | None = None,
+    cache_bytes: int = CACHE_BYTES,
 ) -> Memory:
     """The memory at an address."""
     if not is_server(address):
-        return Memory(address, embedder=embedder, reranker=reranker)
+        return Memory(address, embedder=embedder, reranker=reranker, cache_bytes=cache_bytes)
     from memory_core.storage.qdrant.store import QdrantStore  # noqa: PLC0415  (an extra)
 
     store = QdrantStore.from_uri(address, embedder=None if embedder is None else made(embedder))
-    return Memory(store, reranker=reranker)
+    return Memory(store, reranker=reranker, cache_bytes=cache_bytes)

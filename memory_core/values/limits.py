@@ -33,6 +33,8 @@ MAX_PASSAGES: Final = 1_000
 """Passages of one draft, and parts of a text that form feeds end: of more of them, the rest is one part."""
 MAX_LIMIT: Final = 10_000
 """Records that one search or one page returns."""
+CACHE_BYTES: Final = 512 * 1024 * 1024
+"""Bytes of the indexes of owners that a file keeps in memory, unless `Memory(cache_bytes=...)` says otherwise."""
 MAX_DIMENSIONS: Final = 65_536
 """Numbers in a vector passed by the caller; no known model makes a twentieth of it."""
 

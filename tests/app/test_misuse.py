@@ -56,6 +56,11 @@ def test_an_export_of_a_mistyped_owner_makes_no_empty_file(run: Run, tmp_path: P
     assert not (tmp_path / "out").exists()
 
 
+def test_a_server_has_a_cache_of_its_own(run: Run) -> None:
+    refused = run("serve", "--write", "--file", "qdrant://127.0.0.1:1/memories", "--cache-mb", "64", code=2)
+    assert "cache_bytes and read_only are for memories in a file, not for a QdrantStore" in refused.err
+
+
 def test_a_memory_is_not_restored_from_itself(run: Run) -> None:
     run("add", "The spare key is with Mrs Okafor")
     refused = run("restore", "memory.db", "--overwrite", "--yes", code=2)

@@ -103,6 +103,31 @@ with Memory(sys.argv[1], embedder=None) as memory:
     print(*(record.id for record in run_sync(memory.bind(user="ann").list, limit=1000).records))
 """
 
+RECALLING = """
+import asyncio, sys
+from memory_core import Memory
+
+async def main():
+    ann = Memory(sys.argv[1], embedder=None).bind(user="ann")
+    await ann.add("Ann drinks tea")
+    print(len((await ann.recall("tea")).hits))
+
+asyncio.run(main())
+"""
+
+
+def test_a_read_just_before_the_process_ends_is_counted(tmp_path: Path) -> None:
+    assert python(RECALLING, tmp_path / "memory.db") == "1\n"
+    assert python(COUNTING, tmp_path / "memory.db") == "1\n"
+
+
+COUNTING = """
+import sys
+from memory_core import Memory, run_sync
+with Memory(sys.argv[1], embedder=None) as memory:
+    print(*(record.access_count for record in run_sync(memory.bind(user="ann").list).records))
+"""
+
 RERUNNING = """
 import gc, os, sys, threading, time
 script = '''

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,10 @@ import pytest_asyncio
 from memory_core import BoundMemory, Draft, InvalidInputError, Memory, Patch, SharedMemory, Where
 from memory_core.adapting import MEMORY_PIN, STORE_MEMORY, ToolContext, ToolResult, with_profile
 from memory_core.lifecycle import MaintainPolicy, maintain
+from memory_core.models import Page, Scope
 from memory_core.profile import PROFILE_END, PROFILE_START
+from memory_core.protocols import ListRequest
+from memory_core.storage.sqlite.store import SqliteStore
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
@@ -192,6 +198,7 @@ async def test_the_synchronous_view_has_it(ann: BoundMemory) -> None:
 
 
 async def read_counts(ann: BoundMemory) -> dict[str, int]:
+    await ann.memory.touched()
     page = await ann.list(where=Where(states=("active",)))
     return {record.text: record.access_count for record in page.records}
 
@@ -210,6 +217,52 @@ async def test_a_read_counts_once_a_day_and_changes_no_version(tmp_path: Path) -
         after = await ann.get(record.id)
         assert after is not None
         assert (after.version, after.updated_at) == (record.version, record.updated_at)
+
+
+async def test_recalls_at_the_same_time_count_one_read(ann: BoundMemory) -> None:
+    await ann.add("Ann drinks jasmine tea")
+    assert all(await asyncio.gather(*(ann.recall("jasmine tea") for _ in range(8))))
+    assert await read_counts(ann) == {"Ann drinks jasmine tea": 1}
+
+
+async def test_a_recall_does_not_wait_for_its_count_and_close_does(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    async with Memory(path, embedder=None) as memory:
+        ann = memory.bind(user="ann")
+        await ann.add("Ann drinks jasmine tea")
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")  # nobody else writes
+            assert await ann.recall("jasmine tea")
+            other.execute("COMMIT")
+    async with Memory(path, embedder=None) as memory:
+        assert await read_counts(memory.bind(user="ann")) == {"Ann drinks jasmine tea": 1}
+
+
+async def test_a_list_by_the_last_read_knows_the_last_recall() -> None:
+    now = [NOW]
+    async with Memory(":memory:", embedder=None, clock=lambda: now[0]) as memory:
+        ann = memory.bind(user="ann")
+        for text in ("Ann drinks jasmine tea", "The ferry was late"):
+            await ann.add(text)
+        now[0] += timedelta(days=1)
+        assert await ann.recall("jasmine tea")
+        listed = await ann.list(order="accessed")
+    assert [record.text for record in listed] == ["Ann drinks jasmine tea", "The ferry was late"]
+
+
+async def test_a_read_that_cannot_be_counted_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    class Unwritable(SqliteStore):
+        async def list(self, scope: Scope, request: ListRequest) -> Page:
+            if request.touch:
+                raise OSError("full")
+            return await super().list(scope, request)
+
+    async with Memory(Unwritable(tmp_path / "m.db", embedder=None, clock=lambda: NOW)) as memory:
+        ann = memory.bind(user="ann")
+        await ann.add("Ann drinks jasmine tea")
+        assert await ann.recall("jasmine tea")
+        assert await read_counts(ann) == {"Ann drinks jasmine tea": 0}
+    assert "reads are not counted: OSError" in caplog.text
 
 
 async def test_of_a_block_only_the_best_lines_count(ann: BoundMemory) -> None:

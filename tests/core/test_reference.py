@@ -20,11 +20,13 @@ PAGE_OF = {
     "ready": None,
     "add_one": None,
     "list_page": None,
+    "touch_later": None,
+    "touched": None,
     "finish_first": None,
     "operator": "operator",
 }
-"""Operations that are told on the page of another one; `ready`, `add_one` and `list_page` are for handles, and
-`finish_first` for adapters."""
+"""Operations that are told on the page of another one; `ready`, `add_one`, `list_page`, `touch_later` and `touched` are
+for handles, and `finish_first` for adapters."""
 
 
 def operations() -> dict[str, tuple[str, Callable[..., Any]]]:

@@ -51,7 +51,8 @@ def test_an_index_grown_in_any_steps_knows_every_text(texts: list[list[str]], di
     while len(lengths) < len(texts):
         stop = len(lengths) + dice.randint(1, 8)
         some = [pack(terms) for terms in texts[len(lengths) : stop]]
-        lengths += postings.extend(len(lengths), some).tolist()
+        sizes = np.array([len(each) for each in some], np.int64)
+        lengths += postings.extend(len(lengths), b"".join(some), sizes).tolist()
     assert lengths == [len(terms) for terms in texts]
     for term in {term for terms in texts for term in terms} | {"absent"}:
         ((rows, counts),) = postings.of([term])

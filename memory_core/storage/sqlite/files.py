@@ -12,7 +12,6 @@ import sqlite3
 import stat
 from contextlib import closing
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
@@ -85,6 +84,8 @@ def find(path: Path) -> tuple[Path, Identity]:
 
 def create(path: Path) -> None:
     """Create an empty file that only its owner can read, whatever the umask; an existing file is left alone."""
+    from tempfile import NamedTemporaryFile  # noqa: PLC0415  (most files exist, and it loads archive formats)
+
     with NamedTemporaryFile(dir=path.parent, prefix=".memory-") as private:  # SQLite copies its mode, 0600
         uri = f"{path.as_uri()}?modeof={quote(private.name)}"
         sqlite3.connect(uri, uri=True).close()

@@ -36,9 +36,6 @@ from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import has_few_values, needs_python, owner_range
 from memory_core.where.where import EVERYTHING, Where
 
-CACHE_BYTES: Final = 512 * 1024 * 1024
-"""Most bytes of all cached indexes together; the index being searched is always kept."""
-
 READY_ROWS: Final = 2_048
 """Most records that are searched in less than a millisecond once their index is loaded."""
 READY_CHANGES: Final = 16
@@ -86,12 +83,16 @@ class _Followed:
 
 
 class OwnerIndexes:
-    """An LRU cache of owner indexes, each validated against the owner's row on every use."""
+    """An LRU cache of owner indexes, each validated against the owner's row on every use.
 
-    def __init__(self, fingerprint: Fingerprint | None, max_bytes: int = CACHE_BYTES) -> None:
+    Args:
+        max_bytes: Most bytes of all indexes together; the index being searched is always kept.
+    """
+
+    def __init__(self, fingerprint: Fingerprint | None, max_bytes: int) -> None:
         self._fingerprint = fingerprint
         self._dimensions = None if fingerprint is None else fingerprint.dimensions
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._followed: OrderedDict[int, _Followed] = OrderedDict()
         self._bytes = 0
 
@@ -270,7 +271,7 @@ class OwnerIndexes:
             size = followed.nbytes
             self._bytes += size - followed.counted
             followed.counted = size
-        while self._bytes > self._max_bytes and len(self._followed) > len(used):
+        while self._bytes > self.max_bytes and len(self._followed) > len(used):
             _, oldest = self._followed.popitem(last=False)
             self._bytes -= oldest.counted
 
@@ -319,11 +320,10 @@ def _entries(parts: Sequence[tuple[Any, ...]]) -> Entries | None:
     if not parts:
         return None
     columns = list(zip(*parts, strict=True))
-    keys, flags, words, occurred, active, lengths = (_numbers(",".join(column)) for column in columns[: len(_NUMBERS)])
-    terms, ends = b"".join(columns[-4]), np.cumsum(lengths).tolist()
+    keys, flags, words, occurred, active, sizes = (_numbers(",".join(column)) for column in columns[: len(_NUMBERS)])
     sessions, authors, expires = ([one for part in column for one in json.loads(part)] for column in columns[-3:])
-    texts = [terms[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-    return Entries(keys, texts, flags, words, sessions, authors, occurred, expires, active.astype(np.bool_))
+    terms = b"".join(columns[-4])
+    return Entries(keys, terms, sizes, flags, words, sessions, authors, occurred, expires, active.astype(np.bool_))
 
 
 MAX_OWNERS: Final = 4_096

@@ -48,6 +48,7 @@ class Wanted(NamedTuple):
     embedder: Embedder | None
     chunker: Chunker
     synchronous: Synchronous
+    cache_bytes: int
 
 
 class SharedFile:
@@ -58,7 +59,7 @@ class SharedFile:
         self.which = which
         """`None` for a database in memory, which is never shared."""
         self.embedder = wanted.embedder
-        self.owner_indexes = OwnerIndexes(None if wanted.embedder is None else wanted.embedder.fingerprint)
+        self.owner_indexes = OwnerIndexes(_fingerprint(wanted.embedder), wanted.cache_bytes)
         self.names = KnownNames()
         self.pending_vectors: PendingVectors | None = None
         self.prepare = partial(prepare, chunker=wanted.chunker)
@@ -101,8 +102,8 @@ class SharedFile:
                 _open_files.discard(self)
         await close_embedder(self.embedder)
 
-    def check_compatible(self, wanted: Wanted) -> None:
-        """Refuse a store whose settings differ from those of the open file.
+    def admit(self, wanted: Wanted) -> None:
+        """Share the file with another store; its cache holds what the most generous of them allows.
 
         Raises:
             FingerprintError: The embedders differ.
@@ -125,6 +126,8 @@ class SharedFile:
                 f"this process has {self.path!r} open with synchronous={self._synchronous!r}, so it cannot be opened "
                 f"with {wanted.synchronous!r} at the same time; {way_out}"
             )
+        self.owner_indexes.max_bytes = max(self.owner_indexes.max_bytes, wanted.cache_bytes)
+        self.users += 1
 
     async def embedded(
         self, batches: Sequence[Batch], *, progress: ProgressCallback | None = None
@@ -230,7 +233,8 @@ class SharedFile:
             if old is embedder and self.is_claimed:
                 return
             await switch(self.writer, embedder.fingerprint)
-            self.embedder, self.owner_indexes = embedder, OwnerIndexes(embedder.fingerprint)
+            self.embedder = embedder
+            self.owner_indexes = OwnerIndexes(embedder.fingerprint, self.owner_indexes.max_bytes)
             self._serve_vectors(embedder)
         if pending_vectors is not None:
             await pending_vectors.close()
@@ -301,9 +305,7 @@ async def borrow(path: str | os.PathLike[str], wanted: Wanted) -> SharedFile:
             file = SharedFile(str(name), which, wanted)
             await file.open()
             _files[key] = file
-        else:
-            file.check_compatible(wanted)
-        file.users += 1
+        file.admit(wanted)
         return file
 
 

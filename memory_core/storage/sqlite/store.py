@@ -24,7 +24,7 @@ from memory_core.storage.shared.merging import is_searched_differently
 from memory_core.storage.shared.prepared import Prepared, prepare_all
 from memory_core.storage.shared.query_vector import query_vector
 from memory_core.storage.shared.stored_forms import micros
-from memory_core.storage.sqlite import backup, checking, erasing, listing, owners, paging, searching, upkeep
+from memory_core.storage.sqlite import erasing, listing, owners, paging, searching, upkeep
 from memory_core.storage.sqlite.adds import insert
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
@@ -42,6 +42,7 @@ from memory_core.storage.sqlite.shared_file import (
     give_back,
 )
 from memory_core.storage.sqlite.transfer import SqlitePort
+from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.long_texts import is_long
 from memory_core.values.progress import ProgressCallback
 from memory_core.where.where import EVERYTHING, Where
@@ -65,10 +66,11 @@ class SqliteStore:
         synchronous: `FULL` survives power loss at any moment; `NORMAL` survives the death of the process only.
         chunker: Splits texts that are written from now on.
         quota: Limits for each owner.
+        cache_bytes: Most bytes of the indexes of owners in memory.
         read_only: Refuse every write and do not change the file.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (one optional keyword per setting)
         self,
         path: str | os.PathLike[str],
         *,
@@ -77,6 +79,7 @@ class SqliteStore:
         synchronous: Synchronous = "FULL",
         chunker: Chunker = DEFAULT_CHUNKER,
         quota: Quota | None = None,
+        cache_bytes: int = CACHE_BYTES,
         read_only: bool = False,
     ) -> None:
         self._path = path
@@ -84,7 +87,7 @@ class SqliteStore:
         self._clock = clock
         self._quota = quota
         self._read_only = read_only
-        self._wanted = Wanted(embedder, chunker, synchronous)
+        self._wanted = Wanted(embedder, chunker, synchronous, cache_bytes)
         self._borrowed: SharedFile | None = None
         self._to_close = AsyncExitStack()
 
@@ -342,13 +345,17 @@ class SqliteStore:
 
     async def check(self) -> Texts:
         """See `Maintained.check`."""
+        from memory_core.storage.sqlite.checking import check  # noqa: PLC0415  (few processes check a file)
+
         async with self._shared.second_reader() as reader:
-            return await reader.run(checking.check)
+            return await reader.run(check)
 
     async def backup(self, path: str | os.PathLike[str], *, overwrite: bool, progress: ProgressCallback | None) -> Path:
         """See `BackingUp.backup`."""
+        from memory_core.storage.sqlite.backup import copy  # noqa: PLC0415  (few processes copy a file)
+
         async with self._shared.second_reader() as reader:
-            return await backup.copy(reader, path, overwrite=overwrite, progress=progress)
+            return await copy(reader, path, overwrite=overwrite, progress=progress)
 
     async def vacuum(self) -> None:
         """See `Maintained.vacuum`."""

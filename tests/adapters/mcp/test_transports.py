@@ -220,6 +220,7 @@ async def test_the_largest_batch_in_any_script_passes_over_http_and_a_flood_does
         (("--db", "m.db", "--http", "0", "--tokens", "missing.json"), "cannot be read"),
         (("--db", "m.db", "--user", "a", "--tokens", "missing.json"), "cannot be read"),
         (("--db", "pyproject.toml", "--user", "a"), "pyproject.toml"),
+        (("--db", "m.db", "--user", "a", "--cache-mb", "-1"), "cache_bytes must be a whole number from 0"),
     ],
 )
 def test_a_wrong_command_line_ends_with_a_sentence(

@@ -1,7 +1,8 @@
 """`recall` beside `search`, end to end, for an owner of 1,000 and one of 10,000; vectors are given.
 
-Both answer each question, in turns and in either order. `recall` counts the first read of each memory on a day, which
-is a synced write; so each question is asked again, when there is nothing to count any more.
+Both answer each question, in turns and in either order. `recall` counts the first read of each memory on a day, in a
+synced write that goes on while the next question is asked; so each question is asked again, when there is nothing to
+count any more.
 """
 
 from __future__ import annotations
