@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory_core import AnyOf, Draft, FieldCondition, InvalidInputError, Link, Memory, Where, data_conditions, run_sync
-from memory_core.app.reading import _conditions
+from memory_core.app.json_options import json_object
 from memory_core.app.serve.conditions import pairs_of, query_of, where_in
 from memory_core.where.checks import check_where
 from memory_core.where.conditions import COMPARISONS, DataCondition
@@ -46,7 +46,7 @@ def asked(memory: Memory, where: Where) -> None:
 
 def check_json(memory: Memory, content: bytes) -> None:
     try:
-        where = _conditions(content.decode(errors="surrogateescape"))
+        where = check_where(Where.from_dict(json_object("--where", content.decode(errors="surrogateescape"))))
     except InvalidInputError as error:
         insist_on_sentence(error)
     else:
