@@ -14,6 +14,7 @@ GROWS = {
     "ADK session: add the session",  # is given the whole session each time
     "LangChain history: read",  # returns the whole conversation
     "LangChain chain: invoke",  # shows its model the whole conversation
+    "LangGraph agent: invoke",  # is given the whole thread each time, and a person may have changed any of it
 }
 """Parts of turns whose work grows with the conversation, because that is what they are asked for."""
 SLACK = 0.1
