@@ -24,7 +24,7 @@ from memory_core.conversation.before_prompt import before_prompt
 from memory_core.conversation.deadline import Deadline, LateError
 from memory_core.conversation.following import Thread, Visible, digest, id_in_thread, threaded
 from memory_core.conversation.keeping import append, follow_branch, keep
-from memory_core.conversation.recalling import NOTHING, TURN, Asked, block_for, block_of_turn, those
+from memory_core.conversation.recalling import NOTHING, TURN, Asked, block_for, block_of_turn, stored_of, those
 from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
 from memory_core.every_record import every_record
@@ -201,6 +201,7 @@ __all__ = [
     "satisfies",
     "scrubbed",
     "settled",
+    "stored_of",
     "suffix_for",
     "tags_of_pin",
     "take_back",

@@ -196,12 +196,13 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
     async def _enter(self, scope: CallScope, request: ModelRequest[Any], *, asks: bool) -> Recalled:
         shown = to_messages(request.messages, role=HumanMessage)  # other middleware may add dicts and tuples
         thread, question = _of_thread(shown, request.state["messages"])
+        stored: Sequence[str] | None = None
         if asks and thread and isinstance(thread[-1], HumanMessage):
-            await self._keep(scope, thread, _shown(request.state))
+            stored = await self._keep(scope, thread, _shown(request.state))
         self._asked = scope.memory
         try:
             return await self._access.run(
-                lambda: recall_for(scope, shown, self._recall, k=self._k, question=question),
+                lambda: recall_for(scope, shown, self._recall, k=self._k, question=question, stored=stored),
                 seconds=self._deadline.seconds,
             )
         except ClosedError:
@@ -214,9 +215,10 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
             logger.error("a run goes on without its memory: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
             return NOTHING
 
-    async def _keep(self, scope: CallScope, thread: Sequence[BaseMessage], shown: Thread) -> None:
+    async def _keep(self, scope: CallScope, thread: Sequence[BaseMessage], shown: Thread) -> Sequence[str] | None:
+        """Store what is new in a thread; returns the ids of the records that were stored before, unless it fails."""
         try:
-            await self._deadline.write(
+            return await self._deadline.write(
                 "remembering a conversation",
                 # All of a thread that LangGraph keeps, since earlier runs may have gone without their memory.
                 lambda: capture(scope, spoken(thread, is_whole=shown.is_whole), thread=thread, shown=shown),
@@ -224,11 +226,12 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         except ClosedError:
             raise
         except LateError:  # logged, and it goes on
-            return
+            return None
         except Exception as error:  # a store of the application may raise anything, and LangGraph would end the run
             if isinstance(error, MemoryCoreError) and not isinstance(error, StorageError):
                 raise  # of the application, such as an owner that is not named
             logger.error("a turn of conversation %s is not stored: %s", scope.session, reason_for_log(error))  # noqa: TRY400
+            return None
 
     async def _answers(self) -> None:
         """Search for what nobody has stored, which opens the memory, loads its model and reads the store."""

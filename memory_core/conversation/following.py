@@ -103,12 +103,14 @@ def due(stored: Sequence[MemoryRecord], thread: Thread, same: Mapping[str, int])
     marks: list[Changed] = []
     for at, (record, name) in enumerate(known):
         place = places.get(name, same.get(record.id) if thread.is_whole else None)
-        if place is not None and _is_edited(record, thread.messages[place], began.get(name)):
-            edited.append((record, place))
-        elif place is not None:
-            resumed += [record] if is_taken_back(record) else []
+        if place is not None:
             message = thread.messages[place]
-            marks += _marked(record, {_ID: message.id, _SHOWN: digest(message.text)})
+            mark = {_ID: message.id, _SHOWN: digest(message.text)}
+            if _mark(record).get(_SHOWN) not in (mark[_SHOWN], began.get(name)):  # not by the run, which began so
+                edited.append((record, place))
+                continue
+            resumed += [record] if is_taken_back(record) else []
+            marks += _marked(record, mark)
         elif record.id in same:  # what a client sends may have other ids each time
             continue
         elif name in began and began[name] == _mark(record).get(_SHOWN):
@@ -137,11 +139,6 @@ def _missing(known: Sequence[str], places: Mapping[str, int], thread: Thread) ->
         return range(0), range(0)
     first, last = (visible[0], visible[-1]) if visible else (0, -1)
     return range(first, last + 1), range(last + 1, len(known))
-
-
-def _is_edited(record: MemoryRecord, message: Visible, began: str | None) -> bool:
-    """Whether a person has changed a message: not the run, which began with what the record was made of."""
-    return _mark(record).get(_SHOWN) not in (digest(message.text), began)
 
 
 def _marked(record: MemoryRecord, mark: Mapping[str, Json]) -> Iterator[Changed]:
