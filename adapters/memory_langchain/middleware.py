@@ -280,11 +280,17 @@ def _shown(state: Mapping[str, Any]) -> Thread:
         (),
         began=state.get(_BEGAN),
         is_whole=config.get("configurable", {}).get(_CHECKPOINTER) is not None,
+        is_part=bool(_nodes_around()),
         is_fork=bool(config.get("metadata", {}).get("checkpoint_id")),
     )
 
 
 def _is_called_by_a_tool() -> bool:
     """Whether this run is a sub-agent's: a tool started it with its own configuration, in the same conversation."""
-    calling = str(ensure_config().get("configurable", {}).get("checkpoint_ns") or "").split("|")[:-1]
-    return any(node.partition(":")[0] == _TOOL_NODE for node in calling)
+    return _TOOL_NODE in _nodes_around()
+
+
+def _nodes_around() -> list[str]:
+    """The names of the nodes that run this agent, outermost first; nothing if it is no part of a graph."""
+    around = str(ensure_config().get("configurable", {}).get("checkpoint_ns") or "").split("|")[:-1]
+    return [node.partition(":")[0] for node in around]

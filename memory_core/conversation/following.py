@@ -46,6 +46,8 @@ class Thread:
     client sends may lack anything."""
     is_over: bool = False
     """Whether this is the end of the run: what is missing then, the run has left out."""
+    is_part: bool = False
+    """Whether it is what one agent of a graph is shown: what others say in the same run may be missing."""
     is_fork: bool = False
     """Whether the person chose the point from which the conversation goes on."""
 
@@ -135,10 +137,24 @@ def _missing(known: Sequence[str], places: Mapping[str, int], thread: Thread) ->
     trimmed it; and behind the last one, whatever the runs of another branch have trimmed. Threads are trimmed at their
     beginning. If nothing is in common, a person has gone back so far, or it is another thread."""
     visible = [at for at, name in enumerate(known) if name in places]
-    if not thread.is_whole or thread.is_over or not (visible or thread.is_fork):
+    if not thread.is_whole or not (visible or thread.is_fork):
         return range(0), range(0)
+    if thread.is_over:
+        questions = [at for at in visible if thread.messages[places[known[at]]].role == "user"]
+        return _said_meanwhile(questions, len(known), thread)
     first, last = (visible[0], visible[-1]) if visible else (0, -1)
-    return range(first, last + 1), range(last + 1, len(known))
+    end = last + 1 if thread.is_part and not thread.is_fork else len(known)
+    return range(first, last + 1), range(last + 1, end)
+
+
+def _said_meanwhile(questions: Sequence[int], end: int, thread: Thread) -> tuple[range, range]:
+    """`_missing` at the end of a run: what other runs of the thread have said since it began. The thread goes on from
+    the run that ends last. What the run itself has dropped is not meant: it was there when the run began, or, if that
+    is unknown, before its question."""
+    if not questions or thread.is_part:
+        return range(0), range(0)
+    first, last = questions[0], questions[-1]
+    return range(first if thread.began is not None else last, last), range(last + 1, end)
 
 
 def _marked(record: MemoryRecord, mark: Mapping[str, Json]) -> Iterator[Changed]:
