@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,11 @@ class Runs:
         _, complaints = self._running[name].communicate(timeout=60)
         assert (self._running[name].returncode, complaints) == (0, "")
 
+    def close(self) -> None:
+        for running in self._running.values():
+            running.kill()
+            running.communicate()
+
     def shown(self) -> list[str]:
         thread = {"configurable": {"thread_id": "monday"}}
         with sqlite.SqliteSaver.from_conn_string(str(self._folder / "saver.db")) as saver:
@@ -92,12 +98,18 @@ class Runs:
             return [record.text for record in run_sync(memory.bind(user="ann").list, order="oldest").records]
 
 
+@pytest.fixture
+def runs(tmp_path: Path) -> Iterator[Runs]:
+    runs = Runs(tmp_path)
+    yield runs
+    runs.close()
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("order", [("one", "two"), ("two", "one")])
 def test_of_two_answers_to_one_interrupt_the_memory_has_the_one_that_the_thread_shows(
-    tmp_path: Path, order: tuple[str, str]
+    runs: Runs, tmp_path: Path, order: tuple[str, str]
 ) -> None:
-    runs = Runs(tmp_path)
     subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path), "first", "What time is it?"], check=True, timeout=60)
     for name in ("one", "two"):
         runs.begin(name)
@@ -109,9 +121,8 @@ def test_of_two_answers_to_one_interrupt_the_memory_has_the_one_that_the_thread_
 @pytest.mark.process
 @pytest.mark.parametrize("order", [("one", "two"), ("two", "one")])
 def test_of_two_questions_at_once_the_memory_has_the_one_that_the_thread_shows(
-    tmp_path: Path, order: tuple[str, str]
+    runs: Runs, order: tuple[str, str]
 ) -> None:
-    runs = Runs(tmp_path)
     runs.begin("first", "Hello!")
     runs.end("first")
     for name in ("one", "two"):
