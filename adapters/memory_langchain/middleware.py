@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
+from weakref import WeakKeyDictionary, ref
 
 from memory_core import (
     BoundMemory,
@@ -44,7 +45,7 @@ try:
 
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
     from langchain.agents.middleware.types import PrivateStateAttr
-    from langchain_core.messages import BaseMessage, HumanMessage
+    from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
     from langchain_core.runnables import RunnableConfig, ensure_config
     from langchain_core.tools import BaseTool
     from langgraph.channels import UntrackedValue
@@ -122,14 +123,13 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         timeout: float = limits.CALL_SECONDS,
     ) -> None:
         super().__init__()
+        self._scopes = ScopeResolver(memory, user_id=user_id, agent_id=agent_id)
         self._deadline = Deadline(timeout, "an agent")
-        self._access = Access(self._answers)
-        self._asked: BoundMemory | None = None
-        """The memory that was asked last, whose store is asked again after it failed."""
+        self._accesses: WeakKeyDictionary[object, Access] = WeakKeyDictionary()
+        """By memory, since each user may have one."""
         self.state_schema = ThreadState
         if k < 0:
             raise ValueError(f"k is a number of memories and must be 0 or more, not {k}")
-        self._scopes = ScopeResolver(memory, user_id=user_id, agent_id=agent_id)
         self._k = k
         self._captures = capture
         self._recall = recall
@@ -197,11 +197,10 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         shown = to_messages(request.messages, role=HumanMessage)  # other middleware may add dicts and tuples
         thread, question = _of_thread(shown, request.state["messages"])
         stored: Sequence[str] | None = None
-        if asks and thread and isinstance(thread[-1], HumanMessage):
+        if asks and _is_asked(thread):
             stored = await self._keep(scope, thread, _shown(request.state))
-        self._asked = scope.memory
         try:
-            return await self._access.run(
+            return await self._access(scope.memory).run(
                 lambda: recall_for(scope, shown, self._recall, k=self._k, question=question, stored=stored),
                 seconds=self._deadline.seconds,
             )
@@ -233,10 +232,16 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
             logger.error("a turn of conversation %s is not stored: %s", scope.session, reason_for_log(error))  # noqa: TRY400
             return None
 
-    async def _answers(self) -> None:
-        """Search for what nobody has stored, which opens the memory, loads its model and reads the store."""
-        if self._asked is not None:
-            await self._asked.search("Is anybody there?", where=Where(data={"memory_langchain": "test"}), limit=1)
+    def _access(self, handle: BoundMemory) -> Access:
+        """Access to the store of a memory, which is tested with a search for what nobody has stored."""
+        home, scope = ref(handle.memory), handle.scope
+
+        async def answers() -> None:
+            if (memory := home()) is not None:
+                where = Where(data={"memory_langchain": "test"})
+                await BoundMemory(memory, scope).search("Is anybody there?", where=where, limit=1)
+
+        return self._accesses.setdefault(handle.memory, Access(answers))
 
     def _offered(self, request: ModelRequest[Any], scope: CallScope) -> ModelRequest[Any]:
         """The request with tools that offer the spaces of this call, if each call has its own."""
@@ -260,12 +265,18 @@ def _of_thread(
     """The messages of a request that are of the thread, as the request shows them, and the last question among them.
 
     Other middleware adds messages to a request alone, such as the names of files, which nobody said. If it shows
-    another question instead of the last one, the question is `None`.
+    another question instead of the last one, the question is `None`. Agents of deepagents leave out ids.
     """
-    asked = next((message.id for message in reversed(thread) if isinstance(message, HumanMessage)), None)
-    known = {message.id for message in thread}
-    said = [message for message in shown if message.id is not None and message.id in known]
-    return said, next((message for message in said if message.id == asked), None)
+    known, same = {message.id for message in thread} - {None}, {id(message) for message in thread}
+    said = [message for message in shown if message.id in known or id(message) in same]
+    asked = next((message for message in reversed(thread) if isinstance(message, HumanMessage)), None)
+    return said, next((one for one in said if asked and (one is asked or (asked.id and one.id == asked.id))), None)
+
+
+def _is_asked(thread: Sequence[BaseMessage]) -> bool:
+    """Whether a thread ends with a question, behind which other middleware may have added instructions."""
+    last = next((message for message in reversed(thread) if not isinstance(message, SystemMessage)), None)
+    return isinstance(last, HumanMessage)
 
 
 def _digests(thread: Sequence[BaseMessage]) -> dict[str, str]:

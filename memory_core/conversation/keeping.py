@@ -51,7 +51,11 @@ async def keep(handle: BoundMemory, session: str, thread: Thread, new: Collectio
     by_id = _by_id(records, thread)
     # A message with another id is another one in a thread that the framework keeps, although it says the same.
     are_ids_certain = bool(start) or (thread.is_whole and (bool(by_id) or thread.is_fork))
-    known = by_id if are_ids_certain else _aligned(records, thread, by_id, is_complete=is_complete) | by_id
+    known = by_id
+    if not are_ids_certain or any(thread.messages[place].id is None for place in new):
+        aligned = _aligned(records, thread, by_id, is_complete=is_complete)
+        without = {place: record for place, record in aligned.items() if thread.messages[place].id is None}
+        known = (without if are_ids_certain else aligned) | by_id
     await _follow(handle, records, thread, known, drafts)
     answers = _answers_from(thread, by_id)
     due_now = [place for place in sorted(new) if place >= start]
