@@ -33,12 +33,12 @@ from memory_core.adapting import (
     on_core,
     reason_for_log,
 )
+from memory_langchain.agents import filled, spared
 from memory_langchain.history import capture
 from memory_langchain.messages import searchable_text, spoken, to_messages
 from memory_langchain.recall import recall_for
 from memory_langchain.scope import AnyMemory, CallScope, ScopeResolver
 from memory_langchain.tools import DEFAULT_TOOLS, memory_tools
-from memory_langchain.turns import with_memories
 
 try:
     from typing import NotRequired
@@ -145,7 +145,7 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         if scope is None:
             return handler(request)
         recalled = run_sync(self._enter, scope, request, asks=self._asks())
-        return handler(self._filled(self._offered(request, scope), recalled))
+        return handler(filled(self._offered(request, scope), recalled.text))
 
     @override
     async def awrap_model_call(
@@ -156,7 +156,7 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         if scope is None:
             return await handler(request)
         recalled = await on_core(self._enter, scope, request, asks=self._asks())
-        return await handler(self._filled(self._offered(request, scope), recalled))
+        return await handler(filled(self._offered(request, scope), recalled.text))
 
     @override
     def before_agent(self, state: ThreadState, runtime: Runtime[Any]) -> dict[str, Any] | None:
@@ -216,21 +216,12 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
 
     async def _keep(self, scope: CallScope, thread: Sequence[BaseMessage], shown: Thread) -> Sequence[str] | None:
         """Store what is new in a thread; returns the ids of the records that were stored before, unless it fails."""
-        try:
-            return await self._deadline.write(
-                "remembering a conversation",
-                # All of a thread that LangGraph keeps, since earlier runs may have gone without their memory.
-                lambda: capture(scope, spoken(thread, is_whole=shown.is_whole), thread=thread, shown=shown),
-            )
-        except ClosedError:
-            raise
-        except LateError:  # logged, and it goes on
-            return None
-        except Exception as error:  # a store of the application may raise anything, and LangGraph would end the run
-            if isinstance(error, MemoryCoreError) and not isinstance(error, StorageError):
-                raise  # of the application, such as an owner that is not named
-            logger.error("a turn of conversation %s is not stored: %s", scope.session, reason_for_log(error))  # noqa: TRY400
-            return None
+        # All of a thread that LangGraph keeps, since earlier runs may have gone without their memory.
+        said = spoken(thread, is_whole=shown.is_whole)
+        writing = self._deadline.write(
+            "remembering a conversation", lambda: capture(scope, said, thread=thread, shown=shown)
+        )
+        return await spared(writing, f"a turn of conversation {scope.session} is not stored")
 
     def _access(self, handle: BoundMemory) -> Access:
         """Access to the store of a memory, which is tested with a search for what nobody has stored."""
@@ -252,11 +243,6 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
 
     def _tools_of(self, reach: SharedMemory) -> Sequence[BaseTool]:
         return memory_tools(reach, tools=self._tools, timeout=self._deadline.seconds)
-
-    def _filled(self, request: ModelRequest[Any], recalled: Recalled) -> ModelRequest[Any]:
-        if not recalled:
-            return request
-        return request.override(system_message=with_memories(request.system_message, recalled.text))
 
 
 def _of_thread(
