@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from memory_core import AsyncMemoryBank, BoundMemory, ClosedError, Memory, MemoryCoreError, StorageError, run_sync
-from memory_core.adapting import Deadline, limits, reason_for_log
+from memory_core import AsyncMemoryBank, BoundMemory, Memory, run_sync
+from memory_core.adapting import Deadline, limits
+from memory_langchain.agents import filled, spared
 from memory_langchain.scope import ScopeResolver
-from memory_langchain.turns import with_memories
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -26,12 +25,10 @@ if TYPE_CHECKING:
     from langchain.agents.middleware.types import ToolCallRequest
     from langgraph.prebuilt import ToolRuntime
 
-logger = logging.getLogger(__name__)
-T = TypeVar("T")
-
 MAX_BANKS: Final = 1_000
 """Most banks kept in memory; an evicted bank is loaded again when its thread continues."""
 _NOBODY: Final = "bank"
+_WITHOUT: Final = "an agent goes on without its bank"
 
 _Result = ToolMessage | Command[Any]
 
@@ -116,14 +113,14 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Show the model the last steps."""
-        return handler(_filled(request, run_sync(self._block, request.runtime.context)))
+        return handler(filled(request, run_sync(self._block, request.runtime.context)))
 
     @override
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """As `wrap_model_call`."""
-        return await handler(_filled(request, await self._block(request.runtime.context)))
+        return await handler(filled(request, await self._block(request.runtime.context)))
 
     async def _add(self, request: ToolCallRequest, result: str, *, failed: bool) -> None:
         call = request.tool_call
@@ -135,23 +132,11 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         async def add() -> None:
             await bank.add_step(call["name"], command, result, thinking=thinking, failed=failed)
 
-        await self._reached(self._deadline.write("adding a step to a bank", add))
+        await spared(self._deadline.write("adding a step to a bank", add), _WITHOUT)
 
     async def _block(self, context: object) -> str:
         bank = self.bank(context)
-        return await self._reached(self._deadline.read("reading a bank", bank.prompt_block)) or ""
-
-    async def _reached(self, call: Awaitable[T]) -> T | None:
-        """The result of a call of the bank; `None` if it fails, which costs the run its bank."""
-        try:
-            return await call
-        except ClosedError:
-            raise
-        except Exception as error:  # a store of the application may raise anything, and LangGraph would end the run
-            if isinstance(error, MemoryCoreError) and not isinstance(error, StorageError):
-                raise  # of the application, such as an owner that is not named
-            logger.error("an agent goes on without its bank: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
-            return None
+        return await spared(self._deadline.read("reading a bank", bank.prompt_block), _WITHOUT) or ""
 
 
 def _thinking(state: Any) -> str:  # a mapping with messages, or a custom state
@@ -166,7 +151,3 @@ def _text_of(result: _Result) -> str:
 
 def _has_failed(result: _Result) -> bool:
     return isinstance(result, ToolMessage) and result.status == "error"
-
-
-def _filled(request: ModelRequest[Any], block: str) -> ModelRequest[Any]:
-    return request.override(system_message=with_memories(request.system_message, block)) if block else request

@@ -236,9 +236,9 @@ def _is_summary(record: MemoryRecord) -> bool:
 
 async def capture(
     scope: CallScope, messages: Sequence[BaseMessage], *, thread: Sequence[BaseMessage], shown: Thread = SENT
-) -> None:
+) -> list[str]:
     """Append the messages that are neither stored in the conversation nor deleted from it, and follow what a person has
-    changed in the thread.
+    changed in the thread; returns the ids of the records of its messages that were stored before.
 
     Unlike `write`, this is for messages that arrive repeatedly (the thread of an agent).
 
@@ -258,7 +258,7 @@ async def capture(
         given = [thread[place] for place in places]
         return await _drafts(given, lambda message: to_draft(message, scope, source_key=None))
 
-    await keep(scope.memory, scope.session or "", replace(shown, messages=visible), new, drafts)
+    return await keep(scope.memory, scope.session or "", replace(shown, messages=visible), new, drafts)
 
 
 def first_sent_again(records: Sequence[MemoryRecord], messages: Sequence[BaseMessage]) -> int:

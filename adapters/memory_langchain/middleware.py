@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
+from weakref import WeakKeyDictionary, ref
 
 from memory_core import (
     BoundMemory,
@@ -32,19 +33,19 @@ from memory_core.adapting import (
     on_core,
     reason_for_log,
 )
+from memory_langchain.agents import filled, spared
 from memory_langchain.history import capture
 from memory_langchain.messages import searchable_text, spoken, to_messages
 from memory_langchain.recall import recall_for
 from memory_langchain.scope import AnyMemory, CallScope, ScopeResolver
 from memory_langchain.tools import DEFAULT_TOOLS, memory_tools
-from memory_langchain.turns import with_memories
 
 try:
     from typing import NotRequired
 
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
     from langchain.agents.middleware.types import PrivateStateAttr
-    from langchain_core.messages import BaseMessage, HumanMessage
+    from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
     from langchain_core.runnables import RunnableConfig, ensure_config
     from langchain_core.tools import BaseTool
     from langgraph.channels import UntrackedValue
@@ -122,14 +123,13 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         timeout: float = limits.CALL_SECONDS,
     ) -> None:
         super().__init__()
+        self._scopes = ScopeResolver(memory, user_id=user_id, agent_id=agent_id)
         self._deadline = Deadline(timeout, "an agent")
-        self._access = Access(self._answers)
-        self._asked: BoundMemory | None = None
-        """The memory that was asked last, whose store is asked again after it failed."""
+        self._accesses: WeakKeyDictionary[object, Access] = WeakKeyDictionary()
+        """By memory, since each user may have one."""
         self.state_schema = ThreadState
         if k < 0:
             raise ValueError(f"k is a number of memories and must be 0 or more, not {k}")
-        self._scopes = ScopeResolver(memory, user_id=user_id, agent_id=agent_id)
         self._k = k
         self._captures = capture
         self._recall = recall
@@ -145,7 +145,7 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         if scope is None:
             return handler(request)
         recalled = run_sync(self._enter, scope, request, asks=self._asks())
-        return handler(self._filled(self._offered(request, scope), recalled))
+        return handler(filled(self._offered(request, scope), recalled.text))
 
     @override
     async def awrap_model_call(
@@ -156,7 +156,7 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         if scope is None:
             return await handler(request)
         recalled = await on_core(self._enter, scope, request, asks=self._asks())
-        return await handler(self._filled(self._offered(request, scope), recalled))
+        return await handler(filled(self._offered(request, scope), recalled.text))
 
     @override
     def before_agent(self, state: ThreadState, runtime: Runtime[Any]) -> dict[str, Any] | None:
@@ -196,12 +196,12 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
     async def _enter(self, scope: CallScope, request: ModelRequest[Any], *, asks: bool) -> Recalled:
         shown = to_messages(request.messages, role=HumanMessage)  # other middleware may add dicts and tuples
         thread, question = _of_thread(shown, request.state["messages"])
-        if asks and thread and isinstance(thread[-1], HumanMessage):
-            await self._keep(scope, thread, _shown(request.state))
-        self._asked = scope.memory
+        stored: Sequence[str] | None = None
+        if asks and _is_asked(thread):
+            stored = await self._keep(scope, thread, _shown(request.state))
         try:
-            return await self._access.run(
-                lambda: recall_for(scope, shown, self._recall, k=self._k, question=question),
+            return await self._access(scope.memory).run(
+                lambda: recall_for(scope, shown, self._recall, k=self._k, question=question, stored=stored),
                 seconds=self._deadline.seconds,
             )
         except ClosedError:
@@ -214,26 +214,25 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
             logger.error("a run goes on without its memory: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
             return NOTHING
 
-    async def _keep(self, scope: CallScope, thread: Sequence[BaseMessage], shown: Thread) -> None:
-        try:
-            await self._deadline.write(
-                "remembering a conversation",
-                # All of a thread that LangGraph keeps, since earlier runs may have gone without their memory.
-                lambda: capture(scope, spoken(thread, is_whole=shown.is_whole), thread=thread, shown=shown),
-            )
-        except ClosedError:
-            raise
-        except LateError:  # logged, and it goes on
-            return
-        except Exception as error:  # a store of the application may raise anything, and LangGraph would end the run
-            if isinstance(error, MemoryCoreError) and not isinstance(error, StorageError):
-                raise  # of the application, such as an owner that is not named
-            logger.error("a turn of conversation %s is not stored: %s", scope.session, reason_for_log(error))  # noqa: TRY400
+    async def _keep(self, scope: CallScope, thread: Sequence[BaseMessage], shown: Thread) -> Sequence[str] | None:
+        """Store what is new in a thread; returns the ids of the records that were stored before, unless it fails."""
+        # All of a thread that LangGraph keeps, since earlier runs may have gone without their memory.
+        said = spoken(thread, is_whole=shown.is_whole)
+        writing = self._deadline.write(
+            "remembering a conversation", lambda: capture(scope, said, thread=thread, shown=shown)
+        )
+        return await spared(writing, f"a turn of conversation {scope.session} is not stored")
 
-    async def _answers(self) -> None:
-        """Search for what nobody has stored, which opens the memory, loads its model and reads the store."""
-        if self._asked is not None:
-            await self._asked.search("Is anybody there?", where=Where(data={"memory_langchain": "test"}), limit=1)
+    def _access(self, handle: BoundMemory) -> Access:
+        """Access to the store of a memory, which is tested with a search for what nobody has stored."""
+        home, scope = ref(handle.memory), handle.scope
+
+        async def answers() -> None:
+            if (memory := home()) is not None:
+                where = Where(data={"memory_langchain": "test"})
+                await BoundMemory(memory, scope).search("Is anybody there?", where=where, limit=1)
+
+        return self._accesses.setdefault(handle.memory, Access(answers))
 
     def _offered(self, request: ModelRequest[Any], scope: CallScope) -> ModelRequest[Any]:
         """The request with tools that offer the spaces of this call, if each call has its own."""
@@ -245,11 +244,6 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
     def _tools_of(self, reach: SharedMemory) -> Sequence[BaseTool]:
         return memory_tools(reach, tools=self._tools, timeout=self._deadline.seconds)
 
-    def _filled(self, request: ModelRequest[Any], recalled: Recalled) -> ModelRequest[Any]:
-        if not recalled:
-            return request
-        return request.override(system_message=with_memories(request.system_message, recalled.text))
-
 
 def _of_thread(
     shown: Sequence[BaseMessage], thread: Sequence[BaseMessage]
@@ -257,12 +251,18 @@ def _of_thread(
     """The messages of a request that are of the thread, as the request shows them, and the last question among them.
 
     Other middleware adds messages to a request alone, such as the names of files, which nobody said. If it shows
-    another question instead of the last one, the question is `None`.
+    another question instead of the last one, the question is `None`. Agents of deepagents leave out ids.
     """
-    asked = next((message.id for message in reversed(thread) if isinstance(message, HumanMessage)), None)
-    known = {message.id for message in thread}
-    said = [message for message in shown if message.id is not None and message.id in known]
-    return said, next((message for message in said if message.id == asked), None)
+    known, same = {message.id for message in thread} - {None}, {id(message) for message in thread}
+    said = [message for message in shown if message.id in known or id(message) in same]
+    asked = next((message for message in reversed(thread) if isinstance(message, HumanMessage)), None)
+    return said, next((one for one in said if asked and (one is asked or (asked.id and one.id == asked.id))), None)
+
+
+def _is_asked(thread: Sequence[BaseMessage]) -> bool:
+    """Whether a thread ends with a question, behind which other middleware may have added instructions."""
+    last = next((message for message in reversed(thread) if not isinstance(message, SystemMessage)), None)
+    return isinstance(last, HumanMessage)
 
 
 def _digests(thread: Sequence[BaseMessage]) -> dict[str, str]:
@@ -277,11 +277,17 @@ def _shown(state: Mapping[str, Any]) -> Thread:
         (),
         began=state.get(_BEGAN),
         is_whole=config.get("configurable", {}).get(_CHECKPOINTER) is not None,
+        is_part=bool(_nodes_around()),
         is_fork=bool(config.get("metadata", {}).get("checkpoint_id")),
     )
 
 
 def _is_called_by_a_tool() -> bool:
     """Whether this run is a sub-agent's: a tool started it with its own configuration, in the same conversation."""
-    calling = str(ensure_config().get("configurable", {}).get("checkpoint_ns") or "").split("|")[:-1]
-    return any(node.partition(":")[0] == _TOOL_NODE for node in calling)
+    return _TOOL_NODE in _nodes_around()
+
+
+def _nodes_around() -> list[str]:
+    """The names of the nodes that run this agent, outermost first; nothing if it is no part of a graph."""
+    around = str(ensure_config().get("configurable", {}).get("checkpoint_ns") or "").split("|")[:-1]
+    return [node.partition(":")[0] for node in around]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final, cast
 
-from memory_core import ClosedError, Draft, MemoryRecord, Where
+from memory_core import ClosedError, Draft, MemoryRecord
 from memory_core.adapting import (
     TURN,
     Asked,
@@ -17,13 +17,14 @@ from memory_core.adapting import (
     Visible,
     block_of_turn,
     check_count,
+    ids_of_shown,
     keep,
     limits,
     new_id,
     on_core,
     those,
 )
-from memory_xaibo.messages import MAX_MESSAGES, MESSAGE_KIND, role_of, spoken, storable, text_of, with_block
+from memory_xaibo.messages import role_of, spoken, storable, text_of, with_block
 from memory_xaibo.modules import Config, conversation_of, injects, options
 from memory_xaibo.protocols import LLMMessage, LLMOptions, LLMProtocol, LLMResponse, LLMRole, MemoryProtocol
 
@@ -31,8 +32,6 @@ DEFAULT_K: Final = 4
 """Memories; as for LangChain."""
 _MOST_TURNS: Final = 1_000
 """Most turns at the same time of one module."""
-_OTHERS: Final = 20
-"""Messages that others may add to a conversation during a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +138,11 @@ class MemoryLLM(LLMProtocol):
 
     async def _block(self, said: Sequence[Visible], before: Sequence[str]) -> str:
         place, shown = self._conversation, {message.text for message in said}
-        messages = Where(session=place.session, kinds=(MESSAGE_KIND,))
-        page = await place.handle.list(where=messages, limit=min(len(said) + _OTHERS, MAX_MESSAGES))
 
         def shows(record: MemoryRecord) -> bool:
             return record.text in shown
 
-        ids = [record.id for record in reversed(page.records) if shows(record)]
+        ids = await ids_of_shown(place.handle, place.session, len(said), shows)
         asked = Asked(said[-1].text, before, shows, those("id", ids))
         return (await block_of_turn(place.reach, asked, TURN, most=self._k)).text
 

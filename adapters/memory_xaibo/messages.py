@@ -11,8 +11,6 @@ from memory_xaibo.protocols import LLMMessage, LLMRole
 
 MESSAGE_KIND: Final = "message"
 """Kind of the records that are messages."""
-MAX_MESSAGES: Final = 10_000
-"""Most messages that are read at once."""
 _MESSAGE: Final = "xaibo"
 """Key in a record's data: the message, if its role and text are not all of it."""
 _ROLES: Final[Mapping[LLMRole, Role]] = {

@@ -46,6 +46,8 @@ class Thread:
     client sends may lack anything."""
     is_over: bool = False
     """Whether this is the end of the run: what is missing then, the run has left out."""
+    is_part: bool = False
+    """Whether it is what one agent of a graph is shown: what others say in the same run may be missing."""
     is_fork: bool = False
     """Whether the person chose the point from which the conversation goes on."""
 
@@ -103,12 +105,14 @@ def due(stored: Sequence[MemoryRecord], thread: Thread, same: Mapping[str, int])
     marks: list[Changed] = []
     for at, (record, name) in enumerate(known):
         place = places.get(name, same.get(record.id) if thread.is_whole else None)
-        if place is not None and _is_edited(record, thread.messages[place], began.get(name)):
-            edited.append((record, place))
-        elif place is not None:
-            resumed += [record] if is_taken_back(record) else []
+        if place is not None:
             message = thread.messages[place]
-            marks += _marked(record, {_ID: message.id, _SHOWN: digest(message.text)})
+            mark = {_ID: message.id, _SHOWN: digest(message.text)}
+            if _mark(record).get(_SHOWN) not in (mark[_SHOWN], began.get(name)):  # not by the run, which began so
+                edited.append((record, place))
+                continue
+            resumed += [record] if is_taken_back(record) else []
+            marks += _marked(record, mark)
         elif record.id in same:  # what a client sends may have other ids each time
             continue
         elif name in began and began[name] == _mark(record).get(_SHOWN):
@@ -133,15 +137,24 @@ def _missing(known: Sequence[str], places: Mapping[str, int], thread: Thread) ->
     trimmed it; and behind the last one, whatever the runs of another branch have trimmed. Threads are trimmed at their
     beginning. If nothing is in common, a person has gone back so far, or it is another thread."""
     visible = [at for at, name in enumerate(known) if name in places]
-    if not thread.is_whole or thread.is_over or not (visible or thread.is_fork):
+    if not thread.is_whole or not (visible or thread.is_fork):
         return range(0), range(0)
+    if thread.is_over:
+        questions = [at for at in visible if thread.messages[places[known[at]]].role == "user"]
+        return _said_meanwhile(questions, len(known), thread)
     first, last = (visible[0], visible[-1]) if visible else (0, -1)
-    return range(first, last + 1), range(last + 1, len(known))
+    end = last + 1 if thread.is_part and not thread.is_fork else len(known)
+    return range(first, last + 1), range(last + 1, end)
 
 
-def _is_edited(record: MemoryRecord, message: Visible, began: str | None) -> bool:
-    """Whether a person has changed a message: not the run, which began with what the record was made of."""
-    return _mark(record).get(_SHOWN) not in (digest(message.text), began)
+def _said_meanwhile(questions: Sequence[int], end: int, thread: Thread) -> tuple[range, range]:
+    """`_missing` at the end of a run: what other runs of the thread have said since it began. The thread goes on from
+    the run that ends last. What the run itself has dropped is not meant: it was there when the run began, or, if that
+    is unknown, before its question."""
+    if not questions or thread.is_part:
+        return range(0), range(0)
+    first, last = questions[0], questions[-1]
+    return range(first if thread.began is not None else last, last), range(last + 1, end)
 
 
 def _marked(record: MemoryRecord, mark: Mapping[str, Json]) -> Iterator[Changed]:

@@ -11,7 +11,7 @@ from memory_core.capture.known_messages import within
 from memory_core.capture.message_to_draft import Message, message_drafts
 from memory_core.capture.remember import STEP, continuing, stored_of
 from memory_core.capture.taking_back import Changed, apply, bring_back, is_taken_back, take_back, take_back_derived
-from memory_core.conversation.following import Thread, Visible, due, id_in_thread, threaded, to_text
+from memory_core.conversation.following import Thread, Visible, digest, due, id_in_thread, threaded, to_text
 from memory_core.handle import BoundMemory
 from memory_core.models import STATES, Draft, MemoryRecord
 from memory_core.records.kinds import MESSAGE_KIND
@@ -30,8 +30,9 @@ Drafts = Callable[[Sequence[int]], Awaitable[Sequence[Draft]]]
 """Makes the drafts of the messages at some positions of a thread."""
 
 
-async def keep(handle: BoundMemory, session: str, thread: Thread, new: Collection[int], drafts: Drafts) -> None:
-    """Store what is new in a thread, and follow what a person has changed in it.
+async def keep(handle: BoundMemory, session: str, thread: Thread, new: Collection[int], drafts: Drafts) -> list[str]:
+    """Store what is new in a thread, and follow what a person has changed in it; returns the ids of the records of its
+    messages that were stored before.
 
     Messages that any framework changed or deleted stay as they are, unless the person changes them in the thread. If a
     client resends a thread without ids, its messages get new ids each time and are recognised by their position in the
@@ -44,14 +45,22 @@ async def keep(handle: BoundMemory, session: str, thread: Thread, new: Collectio
         new: The positions of the messages that are stored if they are not known.
         drafts: Makes drafts, without source keys.
     """
-    records, is_complete = await _last(handle, session, thread)
+    start = _unchanged(thread)
+    records, is_complete = await _since(handle, session, thread, start), False
+    if not records:
+        start, (records, is_complete) = 0, await _last(handle, session, thread)
     by_id = _by_id(records, thread)
     # A message with another id is another one in a thread that the framework keeps, although it says the same.
-    are_ids_certain = thread.is_whole and (bool(by_id) or thread.is_fork)
-    known = by_id if are_ids_certain else _aligned(records, thread, by_id, is_complete=is_complete) | by_id
+    are_ids_certain = bool(start) or (thread.is_whole and (bool(by_id) or thread.is_fork))
+    known = by_id
+    if not are_ids_certain or any(thread.messages[place].id is None for place in new):
+        aligned = _aligned(records, thread, by_id, is_complete=is_complete)
+        without = {place: record for place, record in aligned.items() if thread.messages[place].id is None}
+        known = (without if are_ids_certain else aligned) | by_id
     await _follow(handle, records, thread, known, drafts)
     answers = _answers_from(thread, by_id)
-    fresh = [place for place in sorted(new) if place not in known or (place >= answers and place not in by_id)]
+    due_now = [place for place in sorted(new) if place >= start]
+    fresh = [place for place in due_now if place not in known or (place >= answers and place not in by_id)]
     if fresh:
         before = [known[place] for place in sorted(known) if place < fresh[0]]
         after = before[-1] if before else next(reversed(records), None)
@@ -59,6 +68,7 @@ async def keep(handle: BoundMemory, session: str, thread: Thread, new: Collectio
         keyed = continuing(handle.scope, made, after=after, others=records if are_ids_certain else ())
         timed = await _in_order(handle, next(reversed(records), None), keyed)
         await handle.add_many(timed, embed=when_embedded(timed))
+    return [record.id for record in known.values()]
 
 
 async def append(handle: BoundMemory, session: str, drafts: Sequence[Draft]) -> None:
@@ -126,6 +136,32 @@ async def _in_order(handle: BoundMemory, last: MemoryRecord | None, drafts: Sequ
         draft if draft.source_key in known else replace(draft, occurred_at=shifted(last.occurred_at, place * STEP))
         for place, draft in enumerate(drafts, 1)
     ]
+
+
+def _unchanged(thread: Thread) -> int:
+    """The position of the question that a run that is over began with, if all before it is as it was then; else 0."""
+    began = list((thread.began or {}).items())
+    start = len(began) - 1
+    if not thread.is_over or not 0 < start < len(thread.messages):
+        return 0
+    question = thread.messages[start]
+    before = [(message.id, digest(message.text)) for message in thread.messages[:start]]
+    return start if question.role == "user" and question.id == began[start][0] and before == began[:start] else 0
+
+
+async def _since(handle: BoundMemory, session: str, thread: Thread, start: int) -> Sequence[MemoryRecord]:
+    """The records from a question on, in order and in every state; nothing if it is not stored.
+
+    A question is stored when everything before it has been followed.
+    """
+    if not start:
+        return ()
+    where = Where(session=session, kinds=(MESSAGE_KIND,), states=STATES)
+    limit = min(2 * (len(thread.messages) - start) + _OTHER_WRITERS, _MOST)
+    page = await handle.list(where=where, order="newest", limit=limit)
+    found = (at for at, record in enumerate(page.records) if id_in_thread(record) == thread.messages[start].id)
+    place = next(found, None)
+    return () if place is None or is_taken_back(page.records[place]) else page.records[place::-1]
 
 
 async def _last(handle: BoundMemory, session: str, thread: Thread) -> tuple[Sequence[MemoryRecord], bool]:

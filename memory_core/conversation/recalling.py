@@ -13,6 +13,7 @@ from memory_core.profile import with_profile
 from memory_core.protocols import Searching
 from memory_core.recall.recalling import recall
 from memory_core.recall.values import PUSHED, Recalled, RecallOptions, shows_nothing_yet
+from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.values.limits import MAX_ALTERNATIVES
 from memory_core.values.query_text import cut_query
 from memory_core.where.conditions import Condition, FieldCondition
@@ -41,6 +42,19 @@ class Asked:
 def those(field: Literal["id", "source_key"], values: Sequence[str]) -> FieldCondition | None:
     """The condition that a record is one of these; of more than a search takes, the last ones."""
     return FieldCondition(field, "in", tuple(values[-MAX_ALTERNATIVES:])) if values else None
+
+
+async def ids_of_shown(
+    own: BoundMemory, session: str, messages: int, shows: Callable[[MemoryRecord], bool]
+) -> list[str]:
+    """The ids of the records that a prompt shows, of a conversation of which it shows so many messages.
+
+    Args:
+        shows: Whether the prompt shows a record of this conversation.
+    """
+    where, limit = Where(session=session, kinds=(MESSAGE_KIND,)), min(2 * messages, MAX_ALTERNATIVES)
+    page = await own.list(where=where, order="newest", limit=limit)
+    return [record.id for record in reversed(page.records) if shows(record)]
 
 
 _BEFORE: Final = 3

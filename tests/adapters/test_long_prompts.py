@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from google.adk.agents import LlmAgent
@@ -13,8 +13,10 @@ from google.adk.apps import App
 from google.adk.events.event import Event
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
+from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
+from langgraph.checkpoint.memory import InMemorySaver
 from xaibo.core.models.llm import LLMMessage
 
 from memory_adk import MemoryPlugin, MemoryService
@@ -23,7 +25,8 @@ from memory_core import BoundMemory, Draft, Hit, Memory, Scope
 from memory_core.adapting import SearchRequest, before_prompt
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.storage.sqlite.store import SqliteStore
-from memory_langchain import MemoryChatMessageHistory, with_memory
+from memory_langchain import MemoryChatMessageHistory, MemoryMiddleware, recall_node, with_memory
+from memory_langchain.testing import ScriptedChatModel
 from memory_xaibo import CoreMemory, MemoryConversation, MemoryLLM
 from tests.adapters.xaibo.talking import Told
 from tests.budget.operations import sentences
@@ -89,13 +92,58 @@ async def xaibo(handle: BoundMemory, said: list[str]) -> Callable[[], Awaitable[
     return turn
 
 
+async def agent(handle: BoundMemory, said: list[str]) -> Callable[[], Awaitable[object]]:
+    """An agent of LangGraph, whose checkpointer keeps the whole thread."""
+    made: Any = create_agent(
+        ScriptedChatModel(script=lambda _: "Noted."),
+        middleware=[MemoryMiddleware(handle, tools=())],
+        checkpointer=InMemorySaver(),
+    )
+    thread: Any = {"configurable": {"thread_id": "monday"}}
+    messages = [(HumanMessage, AIMessage)[n % 2](text) for n, text in enumerate(said)]
+    await made.aupdate_state(thread, {"messages": messages}, as_node="model")
+    await made.ainvoke({"messages": [("user", "Hello!")]}, thread)  # stores all of it
+    return lambda: made.ainvoke({"messages": [("user", QUESTION)]}, thread)
+
+
+async def tool_loop(handle: BoundMemory, said: list[str]) -> Callable[[], Awaitable[object]]:
+    """An agent that is shown a whole thread that it does not store, and calls tools."""
+    messages = [(HumanMessage, AIMessage)[n % 2](text, id=f"{n}") for n, text in enumerate(said)]
+    await MemoryChatMessageHistory(handle, "monday").aadd_messages(messages)
+    calls = iter([AIMessage("", tool_calls=[{"name": "clock", "args": {}, "id": f"{n}"}]) for n in range(2)])
+
+    def clock() -> str:
+        """Tell the time."""
+        return "noon"
+
+    made: Any = create_agent(
+        ScriptedChatModel(script=lambda _: next(calls, "Noted.")),
+        [clock],
+        middleware=[MemoryMiddleware(handle, tools=(), capture=False)],
+    )
+    thread: Any = {"configurable": {"thread_id": "monday"}}
+    return lambda: made.ainvoke({"messages": [*messages, ("user", QUESTION)]}, thread)
+
+
+async def node(handle: BoundMemory, said: list[str]) -> Callable[[], Awaitable[object]]:
+    """A node of a graph, whose state has the whole conversation."""
+    messages = [(HumanMessage, AIMessage)[n % 2](text, id=f"{n}") for n, text in enumerate(said)]
+    await MemoryChatMessageHistory(handle, "monday").aadd_messages(messages)
+    recalling = recall_node(handle)
+    thread: Any = {"configurable": {"thread_id": "monday"}}
+    return lambda: recalling.ainvoke({"messages": [*messages, HumanMessage(QUESTION)]}, thread)
+
+
 async def hook(handle: BoundMemory, said: list[str]) -> Callable[[], Awaitable[object]]:
     """A client of which only the name of the conversation is known."""
     await handle.add_many([Draft(text, role="user", kind="message", session="monday") for text in said])
     return lambda: before_prompt(handle, QUESTION, "monday")
 
 
-@pytest.mark.parametrize("begin", [chain, adk, xaibo, hook], ids=["chain", "adk", "xaibo", "hook"])
+CALLERS: Final = (chain, agent, tool_loop, node, adk, xaibo, hook)
+
+
+@pytest.mark.parametrize("begin", CALLERS, ids=lambda begin: begin.__name__)
 async def test_a_recall_fetches_no_more_in_a_long_conversation(
     begin: Callable[[BoundMemory, list[str]], Awaitable[Callable[[], Awaitable[object]]]], tmp_path: Path
 ) -> None:

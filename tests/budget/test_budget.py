@@ -16,6 +16,7 @@ GROWS = {
     "ADK runner: search in a tool",
     "LangChain history: read",  # returns the whole conversation
     "LangChain chain: invoke",  # shows its model the whole conversation
+    "LangGraph agent: invoke",  # is given the whole thread each time, and a person may have changed any of it
 }
 """Parts of turns whose work grows with the conversation, because that is what they are asked for."""
 SLACK = 0.1

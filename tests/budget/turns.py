@@ -229,6 +229,36 @@ class Window(Chain):
         super().__init__(handle, history_limit=10)
 
 
+class Agent:
+    """An agent of LangGraph, whose checkpointer keeps the whole conversation."""
+
+    def __init__(self, handle: BoundMemory) -> None:
+        from langchain.agents import create_agent
+        from langgraph.checkpoint.memory import InMemorySaver
+
+        from memory_langchain import MemoryMiddleware
+        from memory_langchain.testing import ScriptedChatModel
+
+        self._answer = ""
+        self._thread: Any = {"configurable": {"thread_id": "monday"}}
+        self._agent: Any = create_agent(
+            ScriptedChatModel(script=lambda _: self._answer),
+            middleware=[MemoryMiddleware(handle, tools=())],
+            checkpointer=InMemorySaver(),
+        )
+
+    async def go_on(self, said: Sequence[str]) -> None:
+        """Extend the thread; the next run stores all of it."""
+        from langchain_core.messages import AIMessage, HumanMessage
+
+        messages = [(HumanMessage, AIMessage)[n % 2](text) for n, text in enumerate(said)]
+        await self._agent.aupdate_state(self._thread, {"messages": messages}, as_node="model")
+
+    def turn(self, question: str, answer: str) -> dict[str, Operation]:
+        self._answer = answer
+        return {"invoke": lambda: self._agent.ainvoke({"messages": [("user", question)]}, self._thread)}
+
+
 class Mcp:
     """A client that hands over each turn."""
 
@@ -263,6 +293,7 @@ CLIENTS: Final[Mapping[str, tuple[str, Callable[[BoundMemory], Client]]]] = {
     "LangChain history": ("langchain_core", History),
     "LangChain chain": ("langchain_core", Chain),
     "LangChain chain with a window": ("langchain_core", Window),
+    "LangGraph agent": ("langgraph", Agent),
     "MCP": ("mcp", Mcp),
 }
 """By name the package that has to be installed, and the client."""

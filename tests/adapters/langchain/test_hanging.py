@@ -70,6 +70,26 @@ async def test_a_memory_that_does_not_answer_costs_no_answer_and_has_all_that_wa
         assert sorted(record.text for record in page.records) == sorted(said)
 
 
+async def test_a_memory_that_fails_costs_those_who_have_another_nothing(tmp_path: Path) -> None:
+    stores = {name: Moody(tmp_path / f"{name}.db", embedder=None, clock=lambda: datetime.now(UTC)) for name in "ab"}
+    async with Memory(stores["a"]) as broken, Memory(stores["b"]) as well:
+        handles = {"ann": broken.bind(user="ann"), "bob": well.bind(user="bob")}
+        await handles["bob"].add("Bob drinks jasmine tea")
+        model = ScriptedChatModel(script=lambda prompt: "noted")
+        middleware = MemoryMiddleware(lambda user, _: handles[user], tools=())
+        agent: Any = create_agent(model, middleware=[middleware])
+
+        async def ask(user: str) -> str:
+            config: Any = {"configurable": {"thread_id": user, "user_id": user}}
+            await agent.ainvoke({"messages": [HumanMessage("Which tea does Bob drink?")]}, config)
+            return str(model.prompts[-1][0].text)
+
+        stores["a"].mood = "fails"
+        assert "jasmine" not in await ask("ann")
+        assert "jasmine" in await ask("bob")
+        assert "jasmine" not in await ask("ann")
+
+
 @pytest.mark.parametrize("seconds", [0, -1.0])
 def test_a_timeout_is_above_zero(seconds: float) -> None:
     with pytest.raises(ValueError, match="above 0"):

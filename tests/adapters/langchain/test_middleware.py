@@ -122,6 +122,31 @@ async def test_a_model_failure_keeps_the_question(ann: BoundMemory) -> None:
     assert saved(ann) == ["one", "two"]
 
 
+def test_a_model_failure_keeps_a_question_behind_which_middleware_adds_an_instruction(ann: BoundMemory) -> None:
+    class Dated(AgentMiddleware):
+        def before_model(self, state: Any, runtime: Any) -> dict[str, Any]:
+            return {"messages": [SystemMessage("Today is Monday")]}
+
+    agent = agent_with(ann, ScriptedChatModel(script=[RuntimeError("overloaded")]), middleware=[Dated()])
+    with pytest.raises(RuntimeError):
+        agent.invoke(ask("one"), THREAD)
+    assert saved(ann) == ["one"]
+
+
+def test_messages_to_which_a_graph_gives_no_ids_are_kept_once(ann: BoundMemory) -> None:
+    """deepagents does so for messages that are given as tuples or dicts."""
+    deepagents: Any = pytest.importorskip("deepagents", reason="deepagents is not installed")
+    model = ScriptedChatModel(script=["green", "black", RuntimeError("overloaded")])
+    middleware = [MemoryMiddleware(ann, tools=())]
+    agent = deepagents.create_deep_agent(model, middleware=middleware, checkpointer=InMemorySaver())
+    for question in ("Which tea?", "And at noon?"):
+        state = agent.invoke({"messages": [("user", question)]}, THREAD)
+    assert state["messages"][0].id is None
+    with pytest.raises(RuntimeError):
+        agent.invoke({"messages": [{"role": "user", "content": "And at night?"}]}, THREAD)
+    assert saved(ann) == ["Which tea?", "green", "And at noon?", "black", "And at night?"]
+
+
 def test_an_abandoned_stream_keeps_the_question(ann: BoundMemory) -> None:
     stream = agent_with(ann, echo()).stream(ask("one"), THREAD, stream_mode="messages")
     next(stream)
