@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from memory_core.app.serve.callers import Caller
     from memory_core.app.serve.served import Served, Space
 
+Share = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--share", metavar="LABEL=USER[:write]", help="Show everybody the memories of a user, too; can be repeated."
+    ),
+]
 DEFAULT_PORT: Final = 8765
 INTERRUPTED: Final = 130
 MB: Final = 1024 * 1024
@@ -44,12 +50,7 @@ async def serve(  # noqa: PLR0913  (one parameter per option)
     allow_host: Annotated[
         list[str] | None, typer.Option("--allow-host", help="A host name of this server; can be repeated.")
     ] = None,
-    share: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--share", metavar="LABEL=USER[:write]", help="Show everybody the memories of a user, too; can be repeated."
-        ),
-    ] = None,
+    share: Share = None,
     socket: Annotated[
         Path | None, typer.Option("--socket", metavar="PATH", help="Also listen on a local socket, for you alone.")
     ] = None,
