@@ -19,14 +19,16 @@ except ImportError as error:
 import copy
 import functools
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from slixmpp import JID
+from spade.message import Message
 
-from memory_core import MemoryCoreError, MemoryRecord, RecallOptions
+from memory_core import MemoryCoreError, MemoryRecord
 from memory_core.adapting import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -43,10 +45,13 @@ from memory_core.adapting import (
     ToolContext,
     remembered_block,
 )
-from memory_spade.conversation import session_of
-from memory_spade.memory.home import Grants, Home
+from memory_spade.conversation import invented_thread, session_of
+from memory_spade.memory.home import Grants
 from memory_spade.prompting import with_block
 from memory_spade.recalling import recalled
+
+if TYPE_CHECKING:
+    from memory_spade.mixin import MemoryMixin
 
 if not spade_llm_version.startswith("0.3."):
     # On unsupported Python versions, pip silently installs 0.2, whose agents have a different structure.
@@ -55,33 +60,15 @@ if not spade_llm_version.startswith("0.3."):
         "there: pip install 'memory-core[spade-llm]'"
     )
 
-__all__ = ["LLMAgent", "Remembering", "attach", "equip", "forget_conversation", "offer"]
+__all__ = ["LLMAgent", "Model"]
 
 logger = logging.getLogger(__name__)
 
+MAX_INVENTED: Final = 1_000
+"""Most conversations kept in spade_llm for messages without a thread; older ones are dropped."""
 MAX_NOTES: Final = 20
 """Most notes of a conversation that are added to the prompt, the newest ones."""
 _READING: Final = (SEARCH_MEMORIES, LIST_MEMORIES)
-
-
-class Remembering(Protocol):
-    """The attributes of an agent that this module uses: `MemoryMixin` with an agent class that has a model."""
-
-    home: Home
-    interaction_memory: Any
-    agent_base_memory: Any
-    inject_memories: int
-    recall_options: RecallOptions
-    behaviours: list[Any]
-
-    @property
-    def address(self) -> str:
-        """The agent's bare JID."""
-        ...
-
-    def peer_at(self, jid: JID) -> str | None:
-        """See `MemoryMixin.peer_at`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,30 +89,73 @@ _running: ContextVar[Turn | None] = ContextVar("memory_spade_turn", default=None
 """The turn of the current task. Tools and agents cannot store it, because several tasks use them at the same time."""
 
 
-def equip(agent: Remembering, *, editing: bool) -> None:
-    """Give an agent with a model its memory tools and recall."""
-    llm: Any = agent  # an LLMAgent behind the mixin, which the protocol cannot express without importing it
-    attach(agent, llm.llm_behaviour)
-    if agent.interaction_memory is not None:
-        offer(agent, MemoryTool(agent, REMEMBER_INTERACTION_INFO))
-    if agent.agent_base_memory is not None:
-        changing = (UPDATE_MEMORY, FORGET_MEMORY, MEMORY_PIN) if editing else ()
-        for tool in (STORE_MEMORY, SEARCH_MEMORIES, LIST_MEMORIES, *changing):
-            offer(agent, MemoryTool(agent, tool))
+class Model:
+    """The language model of an agent: its behaviours, its tools and the threads of its conversations."""
 
+    def __init__(self, agent: MemoryMixin) -> None:
+        self._agent = agent
+        self._llm: Any = agent  # an LLMAgent, which a class behind the mixin is
+        self._invented: deque[str] = deque()
 
-def attach(agent: Remembering, behaviour: object) -> None:
-    """Let a behaviour recall before it calls its model, if it has one."""
-    if not isinstance(behaviour, LLMBehaviour):
-        return
-    if not isinstance(behaviour.provider, RecallingProvider):
-        behaviour.provider = RecallingProvider(behaviour.provider, agent)
-    # spade_llm drops messages whose id it has seen, and uses the address of an object as the id: after about 1,500
-    # messages addresses repeat, and the agent ignores more and more messages.
-    if hasattr(behaviour, "_processed_messages"):
-        behaviour._processed_messages = _Forgetful()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    if not isinstance(behaviour.on_conversation_end, _Reviving):
-        behaviour.on_conversation_end = _Reviving(behaviour, behaviour.on_conversation_end)
+    def equip(self, *, editing: bool) -> None:
+        """Give it the tools of the agent's memories, and recall."""
+        self.attach(self._llm.llm_behaviour)
+        if self._agent.interaction_memory is not None:
+            self.offer(MemoryTool(self._agent, REMEMBER_INTERACTION_INFO))
+        if self._agent.agent_base_memory is not None:
+            changing = (UPDATE_MEMORY, FORGET_MEMORY, MEMORY_PIN) if editing else ()
+            for tool in (STORE_MEMORY, SEARCH_MEMORIES, LIST_MEMORIES, *changing):
+                self.offer(MemoryTool(self._agent, tool))
+
+    def attach(self, behaviour: object) -> None:
+        """Let a behaviour recall before it calls its model, if it has one."""
+        if not isinstance(behaviour, LLMBehaviour):
+            return
+        if not isinstance(behaviour.provider, RecallingProvider):
+            behaviour.provider = RecallingProvider(behaviour.provider, self._agent)
+        # spade_llm drops messages whose id it has seen, and uses the address of an object as the id: after about 1,500
+        # messages addresses repeat, and the agent ignores more and more messages.
+        if hasattr(behaviour, "_processed_messages"):
+            behaviour._processed_messages = _Forgetful()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        if not isinstance(behaviour.on_conversation_end, _Reviving):
+            behaviour.on_conversation_end = _Reviving(behaviour, behaviour.on_conversation_end)
+
+    def offer(self, tool: LLMTool) -> None:
+        """Register a tool once with the agent and once with its behaviour; the two may share one list."""
+        if any(known.name == tool.name for known in self._llm.tools):
+            logger.warning("an agent has a tool named %s already; the other one is left out", tool.name)
+            return
+        bind = getattr(tool, "set_agent", None)  # human-in-the-loop tools need their agent
+        if callable(bind):
+            bind(self._agent)
+        self._llm.tools.append(tool)
+        if self._llm.llm_behaviour.tools is not self._llm.tools:
+            self._llm.llm_behaviour.register_tool(tool)
+
+    def in_thread(self, message: Message, peer: str) -> Message:
+        """The message, with an invented thread if it has none and a behaviour with a model receives it."""
+        if (message.thread or "").strip() or not any(each.match(message) for each in self._behaviours()):
+            return message
+        message = copy.copy(message)  # a sender in the same process uses the same object
+        message.thread = invented_thread(peer)
+        self._invented.append(message.thread)
+        if len(self._invented) > MAX_INVENTED:
+            self._forget(self._invented.popleft())
+        return message
+
+    def _behaviours(self) -> list[LLMBehaviour]:
+        return [each for each in self._agent.behaviours if isinstance(each, LLMBehaviour)]
+
+    def _forget(self, conversation_id: str) -> None:
+        """Delete spade_llm's own state of a conversation, which it never does itself. Memories are not affected."""
+        behaviours = self._behaviours()
+        for keeper in (self._llm.context, *behaviours, *(each.context for each in behaviours)):
+            for name in ("_conversations", "_conversation_metadata", "_active_conversations", "_output_schemas"):
+                kept = getattr(keeper, name, None)
+                if isinstance(kept, dict):
+                    kept.pop(conversation_id, None)
+                elif isinstance(kept, set):
+                    kept.discard(conversation_id)
 
 
 class _Reviving:
@@ -145,36 +175,17 @@ class _Reviving:
             self._then(conversation_id, reason)
 
 
-def offer(agent: Remembering, tool: LLMTool) -> None:
-    """Register a tool once with the agent and once with its behaviour; the two may share one list."""
-    llm: Any = agent
-    if any(known.name == tool.name for known in llm.tools):
-        logger.warning("an agent has a tool named %s already; the other one is left out", tool.name)
-        return
-    bind = getattr(tool, "set_agent", None)  # human-in-the-loop tools need their agent
-    if callable(bind):
-        bind(agent)
-    llm.tools.append(tool)
-    if llm.llm_behaviour.tools is not llm.tools:
-        llm.llm_behaviour.register_tool(tool)
+class _Forgetful(set[Any]):
+    """A set that is always empty."""
 
-
-def forget_conversation(agent: Remembering, conversation_id: str) -> None:
-    """Delete spade_llm's own state of a conversation, which it never does itself. Memories are not affected."""
-    llm: Any = agent
-    for keeper in (llm.context, *(each for each in agent.behaviours if isinstance(each, LLMBehaviour))):
-        for name in ("_conversations", "_conversation_metadata", "_active_conversations", "_output_schemas"):
-            kept = getattr(keeper, name, None)
-            if isinstance(kept, dict):
-                kept.pop(conversation_id, None)
-            elif isinstance(kept, set):
-                kept.discard(conversation_id)
+    def add(self, element: object) -> None:
+        """Do nothing."""
 
 
 class MemoryTool(LLMTool):
     """A tool of the core for spade_llm; the running turn determines the owner of the memory."""
 
-    def __init__(self, agent: Remembering, tool: Tool) -> None:
+    def __init__(self, agent: MemoryMixin, tool: Tool) -> None:
         super().__init__(tool.name, tool.description, dict(tool.parameters), self._run)
         self._agent, self._tool = agent, tool
 
@@ -207,7 +218,7 @@ class MemoryTool(LLMTool):
         return (await self._tool(context, arguments)).text
 
 
-async def _offered(agent: Remembering, tools: list[LLMTool] | None, turn: Turn) -> list[LLMTool] | None:
+async def _offered(agent: MemoryMixin, tools: list[LLMTool] | None, turn: Turn) -> list[LLMTool] | None:
     """The tools of one call of the model, with what is shared with the agent at that moment."""
     home = agent.home
     if not tools or not home.grants.spaces:
@@ -225,7 +236,7 @@ class RecallingProvider(BaseLLMProvider):
     A turn begins here, because spade_llm passes the conversation of the current task to the provider.
     """
 
-    def __init__(self, provider: BaseLLMProvider, agent: Remembering) -> None:
+    def __init__(self, provider: BaseLLMProvider, agent: MemoryMixin) -> None:
         self.provider = provider
         self._agent = agent
 
@@ -261,7 +272,7 @@ class RecallingProvider(BaseLLMProvider):
         return response
 
 
-async def begin(agent: Remembering, context: ContextManager, conversation_id: str) -> Turn:
+async def begin(agent: MemoryMixin, context: ContextManager, conversation_id: str) -> Turn:
     """Begin the turn for the last user message.
 
     Errors of the memory do not prevent an answer: they are logged, and nothing is recalled.
@@ -292,10 +303,3 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
     return Turn(
         agent=agent.address, conversation_id=conversation_id, session=session, peer=peer, grants=grants, block=block
     )
-
-
-class _Forgetful(set[Any]):
-    """A set that is always empty."""
-
-    def add(self, element: object) -> None:
-        """Do nothing."""

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from memory_core import Recalled, RecallOptions
+from memory_core import Recalled
 from memory_core.adapting import NOTHING, AgentMemory, Asked, block_of_turn
-from memory_spade.memory.home import Home
 
-
-class Recalling(Protocol):
-    """What an agent recalls by."""
-
-    home: Home
-    recall_options: RecallOptions
+if TYPE_CHECKING:
+    from memory_spade.mixin import MemoryMixin
 
 
 async def recalled(
     memory: Callable[[], Awaitable[AgentMemory]],
     asked: Asked,
-    agent: Recalling,
+    agent: MemoryMixin,
     peer: str | None,
     *,
     most: int | None = None,
