@@ -16,6 +16,7 @@ except ImportError as error:
         "pip install 'memory-core[spade-llm]'"
     ) from error
 
+import asyncio
 import copy
 import functools
 import logging
@@ -83,6 +84,8 @@ class Turn:
     """What was shared with the agent when the block was recalled."""
     block: str
     """The recalled block, added to the prompt of every model call for this answer."""
+    task: asyncio.Task[Any] | None
+    """The task of the answer; others that it starts have their own turns."""
 
 
 _running: ContextVar[Turn | None] = ContextVar("memory_spade_turn", default=None)
@@ -259,6 +262,7 @@ class RecallingProvider(BaseLLMProvider):
             return await self.provider.get_llm_response(context, tools, conversation_id, output_schema)
         if (
             turn is None
+            or turn.task is not asyncio.current_task()
             or (turn.agent, turn.conversation_id) != (self._agent.address, conversation_id)
             or turn.grants is not self._agent.home.grants
         ):
@@ -301,5 +305,11 @@ async def begin(agent: MemoryMixin, context: ContextManager, conversation_id: st
         memories = (await recalled(reached, asked, agent, peer, most=agent.inject_memories)).text
     block = "\n".join(filter(None, (remembered_block(noted, []), memories)))
     return Turn(
-        agent=agent.address, conversation_id=conversation_id, session=session, peer=peer, grants=grants, block=block
+        agent=agent.address,
+        conversation_id=conversation_id,
+        session=session,
+        peer=peer,
+        grants=grants,
+        block=block,
+        task=asyncio.current_task(),
     )

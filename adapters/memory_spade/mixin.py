@@ -167,8 +167,10 @@ class MemoryMixin(Agent):
     def _nicks(self) -> dict[str, str]:
         """The agent's nick in every room that it has joined."""
         rooms: Any = None if self.client is None else self.client.plugin.get("xep_0045", None)
-        joined = () if rooms is None else rooms.our_nicks.values()
-        return {str(JID(room).bare): str(nick) for by_room in joined for room, nick in by_room.items()}
+        joined = {} if rooms is None else rooms.our_nicks
+        # slixmpp keeps what a join asked for by address, and what has changed since under None.
+        by_room = [*(nicks for address, nicks in joined.items() if address is not None), joined.get(None, {})]
+        return {str(JID(room).bare): str(nick) for nicks in by_room for room, nick in nicks.items()}
 
     def _message_received(self, msg: Any) -> list[Task[None]]:  # SPADE's callback for stanzas
         """Deliver a stanza with what SPADE's own callback leaves out."""

@@ -15,10 +15,12 @@ from slixmpp import Message as StanzaMessage
 from spade.agent import Agent
 from spade.behaviour import CyclicBehaviour, FSMBehaviour, State
 from spade.message import Message
+from spade.xmpp_client import XMPPClient
 
 from memory_core import BoundMemory, DataCondition, Draft, Memory, Where, utc_now
 from memory_spade import MemoryBehaviour, MemoryMixin
 from memory_spade.memory.messages import keep
+from memory_spade.stanzas import received
 from memory_spade.testing.peer import Peer
 from tests.adapters.spade.saying import message, say
 
@@ -289,6 +291,23 @@ async def test_a_private_message_in_a_room_belongs_to_its_nick(start: Start, jid
     roles = {record.text: record.role for record in (await memory.bind(user=room.lower()).list()).records}
     assert roles == {"Hello all": "user", "Hello": "assistant"}
     assert not any("/" in peer for peer in users)  # anybody may choose a nick
+
+
+async def test_an_agent_that_has_taken_another_nick_is_no_longer_who_has_the_old_one(
+    container: None, memory: Memory
+) -> None:
+    bot, room = Plain("bot@localhost", "pw", memory=memory), "team@rooms.localhost"
+    client: Any = XMPPClient(bot.jid, "pw", verify_security=False, auto_register=True)
+    client.register_plugin("xep_0045")
+    bot.client = client
+    nicks = client["xep_0045"].our_nicks  # as slixmpp has them after a join that names `pfrom` and another presence
+    nicks[None][room], nicks[JID("bot@localhost/desk")][room] = "robert", "bob"
+    own = {}
+    for nick in ("bob", "robert"):
+        stanza: Any = StanzaMessage()  # type: ignore[no-untyped-call]
+        stanza["type"], stanza["from"], stanza["body"] = "groupchat", f"{room}/{nick}", "Hello"
+        own[nick] = bot.is_own_nick(received(stanza))
+    assert own == {"bob": False, "robert": True}
 
 
 class Forwarding(MemoryBehaviour):

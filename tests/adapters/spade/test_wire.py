@@ -18,6 +18,7 @@ from spade.message import Message
 from spade.template import Template
 from spade_llm.agent import ChatAgent, LLMAgent
 from spade_llm.behaviour import LLMBehaviour
+from spade_llm.tools import LLMTool
 
 from memory_core import Memory, Patch, RecordNotFoundError, UnsupportedError, Where
 from memory_core.storage.sqlite import connection
@@ -243,6 +244,27 @@ async def test_an_agent_that_others_ask_for_their_peers_keeps_the_notes_of_each_
     assert "euros" not in await told(bob, desk, "What do you know?")
     asking = jid("eve")
     assert "euros" not in await told(eve, bot, "What do you know?", invented_thread(jid("ann")))
+
+
+async def test_a_behaviour_that_a_tool_starts_does_not_answer_from_the_memory_of_whom_the_tool_ran_for(
+    start: Start, jid: Jid, memory: Memory, provider: ScriptedProvider
+) -> None:
+    async def hand_over() -> str:
+        bot.add_behaviour(LLMBehaviour(provider), Template(metadata={"ontology": "second"}))
+        return "done"
+
+    tool = LLMTool("hand_over", "starts a behaviour", {"type": "object", "properties": {}}, hand_over)
+    handing = ScriptedProvider(lambda asked: "done" if asked.results else ToolCall("hand_over"))
+    bot = MemoryLLMAgent(jid("bot"), "pw", handing, tools=[tool], memory=memory, owner="peer")
+    ann, eve = Peer(jid("ann")), Peer(jid("eve"))
+    for agent in (bot, ann, eve):
+        await start(agent)
+    await memory.bind(user=jid("ann")).add("The code of Ann is 4711")
+    await told(ann, bot, "What is the code?", "shared")
+    second = {"ontology": "second"}
+    for peer, knows in ((eve, False), (ann, True)):
+        answer = await peer.ask(jid("bot"), "What is the code?", thread="shared", metadata=second)
+        assert ("4711" in str(answer.body)) is knows
 
 
 async def test_owner_peer_gives_everybody_a_memory_of_their_own(
