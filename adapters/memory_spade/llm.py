@@ -24,7 +24,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from slixmpp import JID
 from spade.message import Message
@@ -49,10 +49,7 @@ from memory_core.adapting import (
 from memory_spade.conversation import invented_thread, session_of
 from memory_spade.memory.home import Grants
 from memory_spade.prompting import with_block
-from memory_spade.recalling import recalled
-
-if TYPE_CHECKING:
-    from memory_spade.mixin import MemoryMixin
+from memory_spade.recalling import Remembering, recalled
 
 if not spade_llm_version.startswith("0.3."):
     # On unsupported Python versions, pip silently installs 0.2, whose agents have a different structure.
@@ -95,7 +92,7 @@ _running: ContextVar[Turn | None] = ContextVar("memory_spade_turn", default=None
 class Model:
     """The language model of an agent: its behaviours, its tools and the threads of its conversations."""
 
-    def __init__(self, agent: MemoryMixin) -> None:
+    def __init__(self, agent: Remembering) -> None:
         self._agent = agent
         self._llm: Any = agent  # an LLMAgent, which a class behind the mixin is
         self._invented: deque[str] = deque()
@@ -188,7 +185,7 @@ class _Forgetful(set[Any]):
 class MemoryTool(LLMTool):
     """A tool of the core for spade_llm; the running turn determines the owner of the memory."""
 
-    def __init__(self, agent: MemoryMixin, tool: Tool) -> None:
+    def __init__(self, agent: Remembering, tool: Tool) -> None:
         super().__init__(tool.name, tool.description, dict(tool.parameters), self._run)
         self._agent, self._tool = agent, tool
 
@@ -221,7 +218,7 @@ class MemoryTool(LLMTool):
         return (await self._tool(context, arguments)).text
 
 
-async def _offered(agent: MemoryMixin, tools: list[LLMTool] | None, turn: Turn) -> list[LLMTool] | None:
+async def _offered(agent: Remembering, tools: list[LLMTool] | None, turn: Turn) -> list[LLMTool] | None:
     """The tools of one call of the model, with what is shared with the agent at that moment."""
     home = agent.home
     if not tools or not home.grants.spaces:
@@ -239,7 +236,7 @@ class RecallingProvider(BaseLLMProvider):
     A turn begins here, because spade_llm passes the conversation of the current task to the provider.
     """
 
-    def __init__(self, provider: BaseLLMProvider, agent: MemoryMixin) -> None:
+    def __init__(self, provider: BaseLLMProvider, agent: Remembering) -> None:
         self.provider = provider
         self._agent = agent
 
@@ -276,7 +273,7 @@ class RecallingProvider(BaseLLMProvider):
         return response
 
 
-async def begin(agent: MemoryMixin, context: ContextManager, conversation_id: str) -> Turn:
+async def begin(agent: Remembering, context: ContextManager, conversation_id: str) -> Turn:
     """Begin the turn for the last user message.
 
     Errors of the memory do not prevent an answer: they are logged, and nothing is recalled.
