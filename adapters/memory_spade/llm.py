@@ -48,7 +48,7 @@ from memory_core.adapting import (
 )
 from memory_spade.conversation import invented_thread, session_of
 from memory_spade.memory.home import Grants
-from memory_spade.prompting import with_block
+from memory_spade.prompting import WrappingProvider, with_block
 from memory_spade.recalling import Remembering, recalled
 
 if not spade_llm_version.startswith("0.3."):
@@ -230,20 +230,15 @@ async def _offered(agent: Remembering, tools: list[LLMTool] | None, turn: Turn) 
     return [tool.offered_for(memory) if isinstance(tool, MemoryTool) else tool for tool in tools]
 
 
-class RecallingProvider(BaseLLMProvider):
+class RecallingProvider(WrappingProvider):
     """A provider that adds the agent's memories to the prompt and otherwise delegates to the wrapped provider.
 
     A turn begins here, because spade_llm passes the conversation of the current task to the provider.
     """
 
     def __init__(self, provider: BaseLLMProvider, agent: Remembering) -> None:
-        self.provider = provider
+        super().__init__(provider)
         self._agent = agent
-
-    def __getattr__(self, name: str) -> object:
-        if name == "provider":  # requested on a copy that is not initialised yet
-            raise AttributeError(name)
-        return getattr(self.provider, name)
 
     async def get_llm_response(
         self,
