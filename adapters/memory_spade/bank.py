@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from memory_core import AsyncMemoryBank, BoundMemory, Memory
 from memory_core.adapting import Deadline, check_seconds, limits
-from memory_spade.prompting import with_block
+from memory_spade.prompting import WrappingProvider, with_block
 
 MAX_BANKS: Final = 1_000
 """Most conversations whose banks are kept in memory."""
@@ -25,7 +25,7 @@ _FAILED: Final = "{'error': "
 _Known = tuple[str, str, int]
 
 
-class BankProvider(BaseLLMProvider):
+class BankProvider(WrappingProvider):
     """A provider that keeps a `MemoryBank` per conversation and otherwise delegates to the wrapped provider.
 
     Every tool call of a behaviour becomes a step before the next model request, and that request gets the last
@@ -53,17 +53,12 @@ class BankProvider(BaseLLMProvider):
         compression_threshold: int = 6,
         memory_timeout: float = limits.CALL_SECONDS,
     ) -> None:
-        self.provider = provider
+        super().__init__(provider)
         self._memory = Memory(":memory:", embedder=None).bind(user="bank") if memory is None else memory
         self._limits = (max_entries, compression_threshold)
         self._deadline = Deadline(check_seconds("memory_timeout", memory_timeout), "a bank")
         self._tasks: OrderedDict[str, tuple[AsyncMemoryBank, set[_Known]]] = OrderedDict()
         """The bank of each conversation, and the calls that it contains."""
-
-    def __getattr__(self, name: str) -> object:
-        if name == "provider":  # requested on a copy that is not initialised yet
-            raise AttributeError(name)
-        return getattr(self.provider, name)
 
     def bank(self, conversation_id: str) -> AsyncMemoryBank:
         """Return the bank of a conversation."""

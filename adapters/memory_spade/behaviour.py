@@ -14,17 +14,11 @@ from typing import Any, Final
 
 from memory_core import BoundMemory, Draft, Recalled, SharedMemory, utc_now
 from memory_core.adapting import MAX_TEXT_CHARS, Asked
-from memory_spade.conversation import (
-    MESSAGE_ID,
-    Received,
-    author_of,
-    identified,
-    is_of_room,
-    session_of_message,
-)
+from memory_spade.conversation import author_of, session_of_message
 from memory_spade.memory.messages import keep
 from memory_spade.mixin import MemoryMixin
 from memory_spade.recalling import recalled
+from memory_spade.stanzas import MESSAGE_ID, arrival_of, identified, is_of_room
 
 CONVERSATION_ID: Final = "conversation-id"
 """FIPA's metadata key for the conversation of a message."""
@@ -120,8 +114,8 @@ class MemoryBehaviour(CyclicBehaviour):
         return self.agent
 
     async def _remember(self, message: Message, *, peer: str | None, author: str | None) -> None:
-        self._peer, agent = peer, self._owner()
-        if not (message.body or "").strip() or (isinstance(message, Received) and message.is_error):
+        self._peer, agent, arrival = peer, self._owner(), arrival_of(message)
+        if not (message.body or "").strip() or (arrival is not None and arrival.is_error):
             return
         is_sent = author == agent.address and not is_of_room(message)
         receiver = peer if is_sent and peer else agent.address
@@ -144,6 +138,7 @@ class MemoryBehaviour(CyclicBehaviour):
 def _draft(message: Message, *, agent: str, peer: str | None, author: str | None, is_own: bool) -> Draft:
     metadata: dict[str, str] = dict(message._metadata)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  (only single keys are public)
     metadata.pop(MESSAGE_ID, None)
+    arrival = arrival_of(message)
     return Draft(
         str(message.body)[:MAX_TEXT_CHARS],  # so that no message is too long to be remembered
         role="assistant" if is_own else "user",
@@ -151,7 +146,7 @@ def _draft(message: Message, *, agent: str, peer: str | None, author: str | None
         author=author,
         agent=agent,
         session=session_of_message(message, message.thread or metadata.get(CONVERSATION_ID), peer),
-        occurred_at=(message.said_at if isinstance(message, Received) else None) or utc_now(),
+        occurred_at=(arrival and arrival.said_at) or utc_now(),
         data={"metadata": metadata} if metadata else {},
     )
 

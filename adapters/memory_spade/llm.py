@@ -16,17 +16,20 @@ except ImportError as error:
         "pip install 'memory-core[spade-llm]'"
     ) from error
 
+import asyncio
 import copy
 import functools
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from slixmpp import JID
+from spade.message import Message
 
-from memory_core import MemoryCoreError, MemoryRecord, RecallOptions
+from memory_core import MemoryCoreError, MemoryRecord
 from memory_core.adapting import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -43,10 +46,10 @@ from memory_core.adapting import (
     ToolContext,
     remembered_block,
 )
-from memory_spade.conversation import session_of
-from memory_spade.memory.home import Grants, Home
-from memory_spade.prompting import with_block
-from memory_spade.recalling import recalled
+from memory_spade.conversation import invented_thread, session_of
+from memory_spade.memory.home import Grants
+from memory_spade.prompting import WrappingProvider, with_block
+from memory_spade.recalling import Remembering, recalled
 
 if not spade_llm_version.startswith("0.3."):
     # On unsupported Python versions, pip silently installs 0.2, whose agents have a different structure.
@@ -55,33 +58,15 @@ if not spade_llm_version.startswith("0.3."):
         "there: pip install 'memory-core[spade-llm]'"
     )
 
-__all__ = ["LLMAgent", "Remembering", "attach", "equip", "forget_conversation", "offer"]
+__all__ = ["LLMAgent", "Model"]
 
 logger = logging.getLogger(__name__)
 
+MAX_INVENTED: Final = 1_000
+"""Most conversations kept in spade_llm for messages without a thread; older ones are dropped."""
 MAX_NOTES: Final = 20
 """Most notes of a conversation that are added to the prompt, the newest ones."""
 _READING: Final = (SEARCH_MEMORIES, LIST_MEMORIES)
-
-
-class Remembering(Protocol):
-    """The attributes of an agent that this module uses: `MemoryMixin` with an agent class that has a model."""
-
-    home: Home
-    interaction_memory: Any
-    agent_base_memory: Any
-    inject_memories: int
-    recall_options: RecallOptions
-    behaviours: list[Any]
-
-    @property
-    def address(self) -> str:
-        """The agent's bare JID."""
-        ...
-
-    def peer_at(self, jid: JID) -> str | None:
-        """See `MemoryMixin.peer_at`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,36 +81,81 @@ class Turn:
     """What was shared with the agent when the block was recalled."""
     block: str
     """The recalled block, added to the prompt of every model call for this answer."""
+    task: asyncio.Task[Any] | None
+    """The task of the answer; others that it starts have their own turns."""
 
 
 _running: ContextVar[Turn | None] = ContextVar("memory_spade_turn", default=None)
 """The turn of the current task. Tools and agents cannot store it, because several tasks use them at the same time."""
 
 
-def equip(agent: Remembering, *, editing: bool) -> None:
-    """Give an agent with a model its memory tools and recall."""
-    llm: Any = agent  # an LLMAgent behind the mixin, which the protocol cannot express without importing it
-    attach(agent, llm.llm_behaviour)
-    if agent.interaction_memory is not None:
-        offer(agent, MemoryTool(agent, REMEMBER_INTERACTION_INFO))
-    if agent.agent_base_memory is not None:
-        changing = (UPDATE_MEMORY, FORGET_MEMORY, MEMORY_PIN) if editing else ()
-        for tool in (STORE_MEMORY, SEARCH_MEMORIES, LIST_MEMORIES, *changing):
-            offer(agent, MemoryTool(agent, tool))
+class Model:
+    """The language model of an agent: its behaviours, its tools and the threads of its conversations."""
 
+    def __init__(self, agent: Remembering) -> None:
+        self._agent = agent
+        self._llm: Any = agent  # an LLMAgent, which a class behind the mixin is
+        self._invented: deque[str] = deque()
 
-def attach(agent: Remembering, behaviour: object) -> None:
-    """Let a behaviour recall before it calls its model, if it has one."""
-    if not isinstance(behaviour, LLMBehaviour):
-        return
-    if not isinstance(behaviour.provider, RecallingProvider):
-        behaviour.provider = RecallingProvider(behaviour.provider, agent)
-    # spade_llm drops messages whose id it has seen, and uses the address of an object as the id: after about 1,500
-    # messages addresses repeat, and the agent ignores more and more messages.
-    if hasattr(behaviour, "_processed_messages"):
-        behaviour._processed_messages = _Forgetful()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    if not isinstance(behaviour.on_conversation_end, _Reviving):
-        behaviour.on_conversation_end = _Reviving(behaviour, behaviour.on_conversation_end)
+    def equip(self, *, editing: bool) -> None:
+        """Give it the tools of the agent's memories, and recall."""
+        self.attach(self._llm.llm_behaviour)
+        if self._agent.interaction_memory is not None:
+            self.offer(MemoryTool(self._agent, REMEMBER_INTERACTION_INFO))
+        if self._agent.agent_base_memory is not None:
+            changing = (UPDATE_MEMORY, FORGET_MEMORY, MEMORY_PIN) if editing else ()
+            for tool in (STORE_MEMORY, SEARCH_MEMORIES, LIST_MEMORIES, *changing):
+                self.offer(MemoryTool(self._agent, tool))
+
+    def attach(self, behaviour: object) -> None:
+        """Let a behaviour recall before it calls its model, if it has one."""
+        if not isinstance(behaviour, LLMBehaviour):
+            return
+        if not isinstance(behaviour.provider, RecallingProvider):
+            behaviour.provider = RecallingProvider(behaviour.provider, self._agent)
+        # spade_llm drops messages whose id it has seen, and uses the address of an object as the id: after about 1,500
+        # messages addresses repeat, and the agent ignores more and more messages.
+        if hasattr(behaviour, "_processed_messages"):
+            behaviour._processed_messages = _Forgetful()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        if not isinstance(behaviour.on_conversation_end, _Reviving):
+            behaviour.on_conversation_end = _Reviving(behaviour, behaviour.on_conversation_end)
+
+    def offer(self, tool: LLMTool) -> None:
+        """Register a tool once with the agent and once with its behaviour; the two may share one list."""
+        if any(known.name == tool.name for known in self._llm.tools):
+            logger.warning("an agent has a tool named %s already; the other one is left out", tool.name)
+            return
+        bind = getattr(tool, "set_agent", None)  # human-in-the-loop tools need their agent
+        if callable(bind):
+            bind(self._agent)
+        self._llm.tools.append(tool)
+        if self._llm.llm_behaviour.tools is not self._llm.tools:
+            self._llm.llm_behaviour.register_tool(tool)
+
+    def in_thread(self, message: Message, peer: str) -> Message:
+        """The message, with an invented thread if it has none and a behaviour with a model receives it."""
+        if (message.thread or "").strip() or not any(each.match(message) for each in self._behaviours()):
+            return message
+        message = copy.copy(message)  # a sender in the same process uses the same object
+        message.thread = invented_thread(peer)
+        self._invented.append(message.thread)
+        if len(self._invented) > MAX_INVENTED:
+            self._forget(self._invented.popleft())
+        return message
+
+    def _behaviours(self) -> list[LLMBehaviour]:
+        return [each for each in self._agent.behaviours if isinstance(each, LLMBehaviour)]
+
+    def _forget(self, conversation_id: str) -> None:
+        """Delete spade_llm's own state of a conversation, which it never does itself. Memories are not affected."""
+        behaviours = self._behaviours()
+        for keeper in (self._llm.context, *behaviours, *(each.context for each in behaviours)):
+            for name in ("_conversations", "_conversation_metadata", "_active_conversations", "_output_schemas"):
+                kept = getattr(keeper, name, None)
+                if isinstance(kept, dict):
+                    kept.pop(conversation_id, None)
+                elif isinstance(kept, set):
+                    kept.discard(conversation_id)
 
 
 class _Reviving:
@@ -145,30 +175,11 @@ class _Reviving:
             self._then(conversation_id, reason)
 
 
-def offer(agent: Remembering, tool: LLMTool) -> None:
-    """Register a tool once with the agent and once with its behaviour; the two may share one list."""
-    llm: Any = agent
-    if any(known.name == tool.name for known in llm.tools):
-        logger.warning("an agent has a tool named %s already; the other one is left out", tool.name)
-        return
-    bind = getattr(tool, "set_agent", None)  # human-in-the-loop tools need their agent
-    if callable(bind):
-        bind(agent)
-    llm.tools.append(tool)
-    if llm.llm_behaviour.tools is not llm.tools:
-        llm.llm_behaviour.register_tool(tool)
+class _Forgetful(set[Any]):
+    """A set that is always empty."""
 
-
-def forget_conversation(agent: Remembering, conversation_id: str) -> None:
-    """Delete spade_llm's own state of a conversation, which it never does itself. Memories are not affected."""
-    llm: Any = agent
-    for keeper in (llm.context, *(each for each in agent.behaviours if isinstance(each, LLMBehaviour))):
-        for name in ("_conversations", "_conversation_metadata", "_active_conversations", "_output_schemas"):
-            kept = getattr(keeper, name, None)
-            if isinstance(kept, dict):
-                kept.pop(conversation_id, None)
-            elif isinstance(kept, set):
-                kept.discard(conversation_id)
+    def add(self, element: object) -> None:
+        """Do nothing."""
 
 
 class MemoryTool(LLMTool):
@@ -219,20 +230,15 @@ async def _offered(agent: Remembering, tools: list[LLMTool] | None, turn: Turn) 
     return [tool.offered_for(memory) if isinstance(tool, MemoryTool) else tool for tool in tools]
 
 
-class RecallingProvider(BaseLLMProvider):
+class RecallingProvider(WrappingProvider):
     """A provider that adds the agent's memories to the prompt and otherwise delegates to the wrapped provider.
 
     A turn begins here, because spade_llm passes the conversation of the current task to the provider.
     """
 
     def __init__(self, provider: BaseLLMProvider, agent: Remembering) -> None:
-        self.provider = provider
+        super().__init__(provider)
         self._agent = agent
-
-    def __getattr__(self, name: str) -> object:
-        if name == "provider":  # requested on a copy that is not initialised yet
-            raise AttributeError(name)
-        return getattr(self.provider, name)
 
     async def get_llm_response(
         self,
@@ -248,6 +254,7 @@ class RecallingProvider(BaseLLMProvider):
             return await self.provider.get_llm_response(context, tools, conversation_id, output_schema)
         if (
             turn is None
+            or turn.task is not asyncio.current_task()
             or (turn.agent, turn.conversation_id) != (self._agent.address, conversation_id)
             or turn.grants is not self._agent.home.grants
         ):
@@ -290,12 +297,11 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
         memories = (await recalled(reached, asked, agent, peer, most=agent.inject_memories)).text
     block = "\n".join(filter(None, (remembered_block(noted, []), memories)))
     return Turn(
-        agent=agent.address, conversation_id=conversation_id, session=session, peer=peer, grants=grants, block=block
+        agent=agent.address,
+        conversation_id=conversation_id,
+        session=session,
+        peer=peer,
+        grants=grants,
+        block=block,
+        task=asyncio.current_task(),
     )
-
-
-class _Forgetful(set[Any]):
-    """A set that is always empty."""
-
-    def add(self, element: object) -> None:
-        """Do nothing."""

@@ -10,9 +10,7 @@ try:
 except ImportError as error:
     raise ImportError("`memory_spade` needs SPADE: pip install 'memory-core[spade]'") from error
 
-import copy
 from asyncio import Task
-from collections import deque
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -22,27 +20,19 @@ from slixmpp import JID
 from memory_core import BoundMemory, Memory, RecallOptions, SharedMemory
 from memory_core.adapting import TURN, core_loop, limits
 from memory_spade.arguments import check_arguments
-from memory_spade.conversation import (
-    MESSAGE_ID,
-    Received,
-    identified,
-    invented_thread,
-    is_identified,
-    is_of_room,
-    received,
-    sender_of,
-)
+from memory_spade.conversation import sender_of
 from memory_spade.memory import MemoryBackend
 from memory_spade.memory.flags import Flag, StrPath, read_flags
 from memory_spade.memory.home import Home, Owner
+from memory_spade.stanzas import arrival_of, identified, is_identified, is_of_room, received
 
 if TYPE_CHECKING:
     from spade_llm.tools import LLMTool
 
+    from memory_spade.llm import Model
+
 NOTHING: Final[Mapping[str, BoundMemory]] = MappingProxyType({})
 """Default of `shared`."""
-MAX_INVENTED: Final = 1_000
-"""Most conversations kept in spade_llm for messages without a thread; older ones are dropped."""
 
 
 class MemoryMixin(Agent):
@@ -76,6 +66,8 @@ class MemoryMixin(Agent):
             class are in the wrong order.
         InvalidInputError: `memory_timeout` is not a number above 0.
     """
+
+    _equipped: Model | None = None
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -123,12 +115,9 @@ class MemoryMixin(Agent):
         self.agent_base_memory: Any = self.home.base_door
         self.inject_memories = inject_memories
         self.recall_options = recall
-        self._invented: deque[str] = deque()
         core_loop()  # starts a thread, which should not happen inside a coroutine
-        if self._has_model():
-            from memory_spade.llm import equip  # noqa: PLC0415  (plain agents must not load spade_llm)
-
-            equip(self, editing=memory_editing)
+        if (model := self._model) is not None:
+            model.equip(editing=memory_editing)
 
     @property
     def address(self) -> str:
@@ -178,44 +167,35 @@ class MemoryMixin(Agent):
     def _nicks(self) -> dict[str, str]:
         """The agent's nick in every room that it has joined."""
         rooms: Any = None if self.client is None else self.client.plugin.get("xep_0045", None)
-        joined = () if rooms is None else rooms.our_nicks.values()
-        return {str(JID(room).bare): str(nick) for by_room in joined for room, nick in by_room.items()}
+        joined = {} if rooms is None else rooms.our_nicks
+        # slixmpp keeps what a join asked for by address, and what has changed since under None.
+        by_room = [*(nicks for address, nicks in joined.items() if address is not None), joined.get(None, {})]
+        return {str(JID(room).bare): str(nick) for nicks in by_room for room, nick in nicks.items()}
 
     def _message_received(self, msg: Any) -> list[Task[None]]:  # SPADE's callback for stanzas
-        """Deliver a stanza with its id, its time and whether it is of a room, which SPADE's own callback leaves out."""
+        """Deliver a stanza with what SPADE's own callback leaves out."""
         return self.dispatch(received(msg))
 
     def dispatch(self, msg: Message) -> list[Task[None]]:
         """Deliver a message like `Agent.dispatch`; a message for the model gets a thread if it has none."""
         peer = self.peer_of(msg)
-        if not (is_identified(msg) or (isinstance(msg, Received) and msg.get_metadata(MESSAGE_ID))):
+        if arrival_of(msg) is None and not is_identified(msg):
             msg = identified(msg, peer)  # so that two behaviours that receive it store it once
-        blank = not (msg.thread or "").strip()
-        if peer and blank and self._has_model() and msg.get_metadata("message_type") == "llm":
-            from memory_spade.llm import forget_conversation  # noqa: PLC0415
-
-            msg = copy.copy(msg)  # a sender in the same process uses the same object
-            msg.thread = invented_thread(peer)
-            self._invented.append(msg.thread)
-            if len(self._invented) > MAX_INVENTED:
-                forget_conversation(self, self._invented.popleft())
+        if peer is not None and (model := self._model) is not None:
+            msg = model.in_thread(msg, peer)
         return super().dispatch(msg)
 
     def add_behaviour(self, behaviour: CyclicBehaviour, template: Template | None = None) -> None:
         """See `Agent.add_behaviour`; behaviours that call a model recall memories first."""
-        if self._has_model():
-            from memory_spade.llm import attach  # noqa: PLC0415
-
-            attach(self, behaviour)
+        if (model := self._model) is not None:
+            model.attach(behaviour)
         super().add_behaviour(behaviour, template)
 
     def add_tool(self, tool: LLMTool) -> None:
         """Offer a tool to the model; a tool whose name is already in use is left out."""
-        if not self._has_model():
+        if (model := self._model) is None:
             raise TypeError(f"{type(self).__name__} has no model that could use the tool {tool.name!r}")
-        from memory_spade.llm import offer  # noqa: PLC0415
-
-        offer(self, tool)
+        model.offer(tool)
 
     register_tool = add_tool
 
@@ -243,5 +223,11 @@ class MemoryMixin(Agent):
         finally:
             await self.home.end()
 
-    def _has_model(self) -> bool:
-        return "llm_behaviour" in vars(self)
+    @property
+    def _model(self) -> Model | None:
+        """The language model of the class behind the mixin, if it has one."""
+        if self._equipped is None and "llm_behaviour" in vars(self):
+            from memory_spade.llm import Model  # noqa: PLC0415  (plain agents must not load spade_llm)
+
+            self._equipped = Model(self)
+        return self._equipped

@@ -1,4 +1,4 @@
-"""A block in the prompt of one call of the model."""
+"""A block in the prompt of one call of the model, which a provider in front of the application's own adds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,19 @@ import copy
 from typing import Any
 
 from spade_llm.context import ContextManager
+from spade_llm.providers.base_provider import BaseLLMProvider
+
+
+class WrappingProvider(BaseLLMProvider):
+    """A provider that has every attribute of the wrapped one."""
+
+    def __init__(self, provider: BaseLLMProvider) -> None:
+        self.provider = provider
+
+    def __getattr__(self, name: str) -> object:
+        if name == "provider":  # requested on a copy that is not initialised yet
+            raise AttributeError(name)
+        return getattr(self.provider, name)
 
 
 def with_block(context: ContextManager, block: str, conversation_id: str | None) -> ContextManager:

@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Any, Protocol
+
+from slixmpp import JID
 
 from memory_core import Recalled, RecallOptions
 from memory_core.adapting import NOTHING, AgentMemory, Asked, block_of_turn
 from memory_spade.memory.home import Home
 
 
-class Recalling(Protocol):
-    """What an agent recalls by."""
+class Remembering(Protocol):
+    """What the modules that the mixin uses need of an agent with it."""
 
     home: Home
+    interaction_memory: Any
+    agent_base_memory: Any
+    inject_memories: int
     recall_options: RecallOptions
+    behaviours: list[Any]
+
+    @property
+    def address(self) -> str:
+        """The agent's bare JID."""
+        ...
+
+    def peer_at(self, jid: JID) -> str | None:
+        """See `MemoryMixin.peer_at`."""
+        ...
 
 
 async def recalled(
     memory: Callable[[], Awaitable[AgentMemory]],
     asked: Asked,
-    agent: Recalling,
+    agent: Remembering,
     peer: str | None,
     *,
     most: int | None = None,

@@ -54,7 +54,7 @@ class Spade:
     def turn(self, question: str, answer: str) -> dict[str, Operation]:
         from spade.message import Message
 
-        from memory_spade.conversation import MESSAGE_ID
+        from memory_spade.stanzas import MESSAGE_ID
 
         self._number += 1
         message = Message(to=self._bot, sender=f"{self._person}/phone", body=question, thread="monday")

@@ -91,6 +91,9 @@ class XmppServer:
         if agent in self._agents:
             self._agents.remove(agent)
         await agent.stop()
+        stream: Any = agent.client
+        if stream is not None and stream._run_out_filters is not None:  # noqa: SLF001
+            stream._run_out_filters.cancel()  # noqa: SLF001  (slixmpp waits for stanzas to send for ever)
         behaviours = [behaviour for behaviour in agent.behaviours if behaviour.is_running]
         for behaviour in behaviours:
             behaviour.queue.put_nowait(None)  # the result of `receive` after its timeout

@@ -13,7 +13,7 @@ from spade.message import Message
 
 from memory_core import BoundMemory
 from memory_spade import MemoryBehaviour, MemoryMixin
-from memory_spade.conversation import MESSAGE_ID
+from memory_spade.stanzas import MESSAGE_ID
 
 BOT, PERSON = "bot@localhost", "ann@localhost"
 

@@ -39,7 +39,7 @@ from memory_langchain import (
 from memory_langchain.testing import ScriptedChatModel
 from memory_mcp import StaticTokens, memory_server
 from memory_mcp.owners import access_of
-from memory_spade.conversation import MESSAGE_ID
+from memory_spade.stanzas import MESSAGE_ID
 from memory_xaibo import CoreMemory, MemoryConversation, MemoryLLM
 from tests.adapters.adk.agents import runner_of, said_event, session_with
 from tests.adapters.chats.spade import BOT, Hearing, Plain

@@ -122,9 +122,7 @@ async def start(server: XmppServer, container: None) -> AsyncIterator[Start]:
     yield start_one
     for agent in started:
         await server.stop(agent)
-    # slixmpp leaves one task of each stream waiting for stanzas that will not come.
-    left = {task for task in asyncio.all_tasks() if "XMLStream." not in repr(task.get_coro())}
-    left.discard(asyncio.current_task())
+    left = asyncio.all_tasks() - {asyncio.current_task()}
     if left:
         await asyncio.wait(left, timeout=TASKS_END_SECONDS)
     assert not [task for task in left if not task.done()]

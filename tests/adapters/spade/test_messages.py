@@ -15,10 +15,12 @@ from slixmpp import Message as StanzaMessage
 from spade.agent import Agent
 from spade.behaviour import CyclicBehaviour, FSMBehaviour, State
 from spade.message import Message
+from spade.xmpp_client import XMPPClient
 
 from memory_core import BoundMemory, DataCondition, Draft, Memory, Where, utc_now
 from memory_spade import MemoryBehaviour, MemoryMixin
 from memory_spade.memory.messages import keep
+from memory_spade.stanzas import received
 from memory_spade.testing.peer import Peer
 from tests.adapters.spade.saying import message, say
 
@@ -289,6 +291,61 @@ async def test_a_private_message_in_a_room_belongs_to_its_nick(start: Start, jid
     roles = {record.text: record.role for record in (await memory.bind(user=room.lower()).list()).records}
     assert roles == {"Hello all": "user", "Hello": "assistant"}
     assert not any("/" in peer for peer in users)  # anybody may choose a nick
+
+
+async def test_an_agent_that_has_taken_another_nick_is_no_longer_who_has_the_old_one(
+    container: None, memory: Memory
+) -> None:
+    bot, room = Plain("bot@localhost", "pw", memory=memory), "team@rooms.localhost"
+    client: Any = XMPPClient(bot.jid, "pw", verify_security=False, auto_register=True)
+    client.register_plugin("xep_0045")
+    bot.client = client
+    nicks = client["xep_0045"].our_nicks  # as slixmpp has them after a join that names `pfrom` and another presence
+    nicks[None][room], nicks[JID("bot@localhost/desk")][room] = "robert", "bob"
+    own = {}
+    for nick in ("bob", "robert"):
+        stanza: Any = StanzaMessage()  # type: ignore[no-untyped-call]
+        stanza["type"], stanza["from"], stanza["body"] = "groupchat", f"{room}/{nick}", "Hello"
+        own[nick] = bot.is_own_nick(received(stanza))
+    assert own == {"bob": False, "robert": True}
+
+
+class Forwarding(MemoryBehaviour):
+    async def run(self) -> None:
+        heard: Any = await self.receive(timeout=10)
+        if heard is not None:
+            heard.to, heard.sender = self.to, self.agent.jid
+            await self.send(heard)
+
+    def __init__(self, to: str) -> None:
+        super().__init__()
+        self.to = to
+
+
+@pytest.mark.parametrize("server", ["prosody"], indirect=True)
+@pytest.mark.parametrize("way", ["in the process", "over the wire"])
+async def test_a_message_of_a_room_that_is_passed_on_is_said_by_who_passes_it_on_and_in_no_room(
+    start: Start, jid: Jid, memory: Memory, way: str
+) -> None:
+    room, address = f"{jid('team').partition('@')[0]}@rooms.localhost", jid("boss")
+    bot, boss, ann = (
+        Plain(jid("bot"), "pw", memory=memory),
+        Listener(address, "pw", memory=memory),
+        Agent(jid("ann"), "pw"),
+    )
+    bot.add_behaviour(Forwarding(address))
+    await start(boss)
+    if way == "in the process":
+        container: Any = bot.container
+        container.register(boss)
+    await joined(start, bot, room, "bot")
+    client = await joined(start, ann, room, "ann")
+    client.send_message(mto=room, mbody="The budget is 300", mtype="groupchat")
+    await until(boss.memory, lambda found: len(found) == 1)
+    said = [(r.author, r.role, r.session) for r in (await bot.memory.list(order="oldest")).records]
+    assert said == [("ann", "user", f"room:{room}"), (jid("bot"), "assistant", f"peer:{address}")]
+    (told,) = (await boss.memory.list()).records
+    assert (told.author, told.role, told.session) == (jid("bot"), "user", f"peer:{jid('bot')}")
 
 
 async def test_an_undelivered_message_that_comes_back_is_not_said_by_its_receiver(

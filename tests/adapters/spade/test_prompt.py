@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 from spade.message import Message
@@ -63,10 +63,21 @@ def test_the_newest_notes_and_the_best_memories_stay() -> None:
 def test_no_thread_leads_to_the_notes_of_another_peer(thread: str, peer: str, other: str) -> None:
     notes = session_of(invented_thread(peer), peer)
     assert notes == session_of(None, peer) == f"peer:{peer}"
-    if other != peer and not thread.startswith(f"peer:{other}:"):
+    if other != peer:
         assert session_of(thread, other) != notes
     assert session_of(f"peer:{peer}", None) != notes
     assert session_of(invented_thread(peer), None) != notes
+
+
+@given(*[st.text(min_size=1)] * 4)
+def test_the_notes_of_who_passes_messages_on_are_kept_by_both_and_never_those_of_another_two(
+    desk: str, peer: str, other_desk: str, other: str
+) -> None:
+    assume(desk != peer and other_desk != other)
+    notes = session_of(invented_thread(peer), desk)
+    assert notes == session_of(invented_thread(peer), desk)
+    assert notes not in {session_of(notes, desk), session_of(None, desk), session_of(None, peer)}
+    assert (notes == session_of(invented_thread(other), other_desk)) == ((desk, peer) == (other_desk, other))
 
 
 def test_a_thread_of_any_length_is_a_conversation_of_its_own_and_a_blank_one_none() -> None:

@@ -15,14 +15,18 @@ from typing import Any
 import pytest
 from spade.agent import Agent
 from spade.message import Message
+from spade.template import Template
 from spade_llm.agent import ChatAgent, LLMAgent
 from spade_llm.behaviour import LLMBehaviour
+from spade_llm.tools import LLMTool
 
 from memory_core import Memory, Patch, RecordNotFoundError, UnsupportedError, Where
 from memory_core.storage.sqlite import connection
 from memory_spade import MemoryLLMAgent, MemoryMixin
+from memory_spade import llm as spade_llm_memory
+from memory_spade.conversation import invented_thread
 from memory_spade.files import notes as spade_notes
-from memory_spade.mixin import MAX_INVENTED
+from memory_spade.llm import MAX_INVENTED
 from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
@@ -200,6 +204,67 @@ async def test_an_answer_in_an_invented_thread_still_belongs_to_its_peer(
 
     page = await memory.bind(user=jid("bot")).list()
     assert {record.session for record in page.records} == {f"peer:{jid('ann')}"}
+
+
+async def test_every_behaviour_with_a_model_keeps_its_peers_notes_and_no_more_conversations_than_the_first(
+    start: Start, jid: Jid, memory: Memory, provider: ScriptedProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spade_llm_memory, "MAX_INVENTED", 3)
+    bot, ann = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory), Peer(jid("ann"))
+    planner = LLMBehaviour(provider, tools=bot.tools)
+    bot.add_behaviour(planner, Template(metadata={"ontology": "planning"}))
+    await start(bot)
+    await start(ann)
+
+    async def planned(text: str) -> str:
+        return str((await ann.ask(jid("bot"), text, metadata={"ontology": "planning"})).body)
+
+    await planned("REMEMBER Ann pays in euros")
+    assert "Ann pays in euros" in await planned("What do you know?")
+    assert "Ann pays in euros" in await told(ann, bot, "What do you know?")
+    for _ in range(5):
+        await planned("And now?")
+    context: Any = planner.context
+    assert len(context._conversations) == 3
+
+
+async def test_an_agent_that_others_ask_for_their_peers_keeps_the_notes_of_each_peer_apart(
+    start: Start, jid: Jid, memory: Memory, provider: ScriptedProvider
+) -> None:
+    """spade_llm answers a message without a thread in a thread, which `reply_to` and routing pass on."""
+    asking = jid("ann")
+    desk = MemoryLLMAgent(jid("desk"), "pw", ScriptedProvider(lambda asked: asked.said), reply_to=jid("bot"))
+    bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory, routing_function=lambda *answer: asking)
+    ann, bob, eve = (Peer(jid(name)) for name in ("ann", "bob", "eve"))
+    for agent in (desk, bot, ann, bob, eve):
+        await start(agent)
+    await told(ann, desk, "REMEMBER Ann pays in euros")
+    assert "Ann pays in euros" in await told(ann, desk, "What do you know?")
+    asking = jid("bob")
+    assert "euros" not in await told(bob, desk, "What do you know?")
+    asking = jid("eve")
+    assert "euros" not in await told(eve, bot, "What do you know?", invented_thread(jid("ann")))
+
+
+async def test_a_behaviour_that_a_tool_starts_does_not_answer_from_the_memory_of_whom_the_tool_ran_for(
+    start: Start, jid: Jid, memory: Memory, provider: ScriptedProvider
+) -> None:
+    async def hand_over() -> str:
+        bot.add_behaviour(LLMBehaviour(provider), Template(metadata={"ontology": "second"}))
+        return "done"
+
+    tool = LLMTool("hand_over", "starts a behaviour", {"type": "object", "properties": {}}, hand_over)
+    handing = ScriptedProvider(lambda asked: "done" if asked.results else ToolCall("hand_over"))
+    bot = MemoryLLMAgent(jid("bot"), "pw", handing, tools=[tool], memory=memory, owner="peer")
+    ann, eve = Peer(jid("ann")), Peer(jid("eve"))
+    for agent in (bot, ann, eve):
+        await start(agent)
+    await memory.bind(user=jid("ann")).add("The code of Ann is 4711")
+    await told(ann, bot, "What is the code?", "shared")
+    second = {"ontology": "second"}
+    for peer, knows in ((eve, False), (ann, True)):
+        answer = await peer.ask(jid("bot"), "What is the code?", thread="shared", metadata=second)
+        assert ("4711" in str(answer.body)) is knows
 
 
 async def test_owner_peer_gives_everybody_a_memory_of_their_own(

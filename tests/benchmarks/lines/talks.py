@@ -102,7 +102,7 @@ async def spade(handle: BoundMemory | None) -> AsyncIterator[Turn]:
     from spade.agent import Agent
     from spade.message import Message
 
-    from memory_spade.conversation import MESSAGE_ID
+    from memory_spade.stanzas import MESSAGE_ID
     from tests.adapters.chats.spade import BOT, PERSON, Hearing, Plain, Silent
 
     class Deaf(Silent):
