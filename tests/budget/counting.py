@@ -48,7 +48,7 @@ NOWHERE: Final = -2
 """Before the first instruction."""
 BY_CHANCE: Final = frozenset(
     {
-        ("threads.py", "yield_now"),  # long work yields after some milliseconds
+        ("threads.py", "give_way"),  # long work yields after some milliseconds
         ("group_commit.py", "_serve"),  # the next write has arrived before the commit has quite ended
         ("thread.py", "_adjust_thread_count"),  # no thread of the executor is idle yet
     }
