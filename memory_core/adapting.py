@@ -13,7 +13,7 @@ from memory_core.capture.alignment import known_messages, said
 from memory_core.capture.message_to_draft import read_messages
 from memory_core.capture.remember import SAID, remember_drafts
 from memory_core.capture.sent_files import SentFile, clean_name, name_in_uri, with_files, without_files
-from memory_core.capture.taking_back import bring_back, is_taken_back, take_back, take_back_where
+from memory_core.capture.taking_back import TAKEN_BACK, bring_back, is_taken_back, take_back, take_back_where
 from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import turn_drafts
 from memory_core.concurrency.loop import core_loop, on_core
@@ -22,7 +22,7 @@ from memory_core.conversation import limits
 from memory_core.conversation.access import Access
 from memory_core.conversation.before_prompt import before_prompt
 from memory_core.conversation.deadline import Deadline, LateError
-from memory_core.conversation.following import Thread, Visible, digest, id_in_thread, threaded
+from memory_core.conversation.following import THREAD, Thread, Visible, digest, id_in_thread, threaded
 from memory_core.conversation.keeping import append, follow_branch, keep
 from memory_core.conversation.recalling import NOTHING, TURN, Asked, block_for, block_of_turn, ids_of_shown, those
 from memory_core.conversation.writes import Writes
@@ -119,6 +119,8 @@ __all__ = [
     "SEARCH_MEMORIES",
     "STATES",
     "STORE_MEMORY",
+    "TAKEN_BACK",
+    "THREAD",
     "TURN",
     "UPDATE_MEMORY",
     "USER_QUERY",
