@@ -59,11 +59,13 @@ from memory_core.transfer.foreign_files import database, file_at, json_of, lines
 from memory_core.transfer.foreign_values import fields_of, items_of, time_of, word
 from memory_core.transfer.formats import Exporter, Found, Refused
 from memory_core.values.checks import check_count, check_key, check_seconds, check_unit
+from memory_core.values.hosts import is_loopback
 from memory_core.values.ids import new_id
 from memory_core.values.json_checks import fits_data
 from memory_core.values.json_text import cut_to_bytes, json_bytes
 from memory_core.values.limits import MAX_DATA_BYTES, MAX_TEXT_CHARS
 from memory_core.values.query_text import cut_query
+from memory_core.values.storable import storable
 from memory_core.values.tokens import digest_of, names_by_token, tokens_in_file
 from memory_core.where.meaning import satisfies
 
@@ -179,6 +181,7 @@ __all__ = [
     "foreign_points",
     "id_in_thread",
     "ids_of_shown",
+    "is_loopback",
     "is_taken_back",
     "items_of",
     "json_bytes",
@@ -208,6 +211,7 @@ __all__ = [
     "satisfies",
     "scrubbed",
     "settled",
+    "storable",
     "suffix_for",
     "tags_of_pin",
     "take_back",

@@ -22,9 +22,10 @@ from memory_core.adapting import (
     limits,
     new_id,
     on_core,
+    storable,
     those,
 )
-from memory_xaibo.messages import role_of, spoken, storable, text_of, with_block
+from memory_xaibo.messages import role_of, spoken, text_of, with_block
 from memory_xaibo.modules import Config, conversation_of, injects, options
 from memory_xaibo.protocols import LLMMessage, LLMOptions, LLMProtocol, LLMResponse, LLMRole, MemoryProtocol
 
