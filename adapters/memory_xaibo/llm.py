@@ -133,7 +133,7 @@ class MemoryLLM(LLMProtocol):
         if not self._k:
             return ""
         before = [message.text for message in said[:-1] if message.role == "user"]
-        with self._deadline.spared("an agent answers without its memory", Exception, but=ClosedError):
+        with self._deadline.spared("an agent answers without its memory", Exception, but=(ClosedError,)):
             return await self._deadline.read("recalling memories", lambda: on_core(self._block, said, before))
         return ""
 
@@ -156,7 +156,7 @@ class MemoryLLM(LLMProtocol):
             chosen = (said[at] for at in places)
             return [spoken(message.role or "user", message.text, place.session) for message in chosen]
 
-        with self._deadline.spared("a turn is not remembered", Exception, but=ClosedError):
+        with self._deadline.spared("a turn is not remembered", Exception, but=(ClosedError,)):
             await self._deadline.write(
                 "remembering a turn",
                 lambda: on_core(keep, place.handle, place.session, Thread(said), new, drafts),
