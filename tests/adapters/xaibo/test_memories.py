@@ -404,7 +404,7 @@ async def test_a_memory_reads_what_its_configuration_shares_and_nothing_else(tmp
 
 
 async def test_an_attribute_does_not_pose_as_the_label_of_a_space(ann: BoundMemory) -> None:
-    team = ann.memory.bind(user="team")
+    team = ann.memory.bind(user="team")  # type: ignore[attr-defined]  # a `Memory`
     alone, sharing = CoreMemory(memory=ann), CoreMemory(memory=SharedMemory(ann, {"us": team}))
     mine = await alone.store_memory("ann has a kettle", {"space": "us", "colour": "red"})
     theirs = await CoreMemory(memory=team).store_memory("the team has a kettle", {"space": "nobody"})
