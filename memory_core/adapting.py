@@ -13,7 +13,7 @@ from memory_core.capture.alignment import known_messages, said
 from memory_core.capture.message_to_draft import read_messages
 from memory_core.capture.remember import SAID, remember_drafts
 from memory_core.capture.sent_files import SentFile, clean_name, name_in_uri, with_files, without_files
-from memory_core.capture.taking_back import bring_back, is_taken_back, take_back, take_back_where
+from memory_core.capture.taking_back import TAKEN_BACK, bring_back, is_taken_back, take_back, take_back_where
 from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import turn_drafts
 from memory_core.concurrency.loop import core_loop, on_core
@@ -22,7 +22,7 @@ from memory_core.conversation import limits
 from memory_core.conversation.access import Access
 from memory_core.conversation.before_prompt import before_prompt
 from memory_core.conversation.deadline import Deadline, LateError
-from memory_core.conversation.following import Thread, Visible, digest, id_in_thread, threaded
+from memory_core.conversation.following import THREAD, Thread, Visible, digest, id_in_thread, threaded
 from memory_core.conversation.keeping import append, follow_branch, keep
 from memory_core.conversation.recalling import NOTHING, TURN, Asked, block_for, block_of_turn, ids_of_shown, those
 from memory_core.conversation.writes import Writes
@@ -59,11 +59,13 @@ from memory_core.transfer.foreign_files import database, file_at, json_of, lines
 from memory_core.transfer.foreign_values import fields_of, items_of, time_of, word
 from memory_core.transfer.formats import Exporter, Found, Refused
 from memory_core.values.checks import check_count, check_key, check_seconds, check_unit
+from memory_core.values.hosts import is_loopback
 from memory_core.values.ids import new_id
 from memory_core.values.json_checks import fits_data
 from memory_core.values.json_text import cut_to_bytes, json_bytes
 from memory_core.values.limits import MAX_DATA_BYTES, MAX_TEXT_CHARS
 from memory_core.values.query_text import cut_query
+from memory_core.values.storable import storable
 from memory_core.values.tokens import digest_of, names_by_token, tokens_in_file
 from memory_core.where.meaning import satisfies
 
@@ -119,6 +121,8 @@ __all__ = [
     "SEARCH_MEMORIES",
     "STATES",
     "STORE_MEMORY",
+    "TAKEN_BACK",
+    "THREAD",
     "TURN",
     "UPDATE_MEMORY",
     "USER_QUERY",
@@ -177,6 +181,7 @@ __all__ = [
     "foreign_points",
     "id_in_thread",
     "ids_of_shown",
+    "is_loopback",
     "is_taken_back",
     "items_of",
     "json_bytes",
@@ -206,6 +211,7 @@ __all__ = [
     "satisfies",
     "scrubbed",
     "settled",
+    "storable",
     "suffix_for",
     "tags_of_pin",
     "take_back",

@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from memory_adk.uploads import artifact_in, files_in
 from memory_core import Draft, Hit, InvalidInputError, MemoryRecord, Role
-from memory_core.adapting import MAX_TEXT_CHARS, SAID, with_files
+from memory_core.adapting import MAX_TEXT_CHARS, SAID, TAKEN_BACK, THREAD, with_files
 
 MAX_LABEL_CHARS: Final = 500
 """Longest metadata value (as JSON) that is returned with a memory, because memories go into prompts."""
@@ -68,6 +68,8 @@ _NOT_METADATA: Final = frozenset(
 )
 """Keys of ADK's `custom_metadata` that are instructions to the service and do not describe a memory."""
 
+_MARKS: Final = frozenset({EVENT_ID, INVOCATION_ID, SAID, TAKEN_BACK})
+"""Keys of a record's data that only this adapter and the core set: rewinds find the records of their events by them."""
 _MOST_KEYS: Final = 10_000
 """Most keys of events that are remembered: a turn needs those of its whole session."""
 _ROLE_OF_CONTENT: Final[Mapping[str, Role]] = {"user": "user", "model": "assistant"}
@@ -239,10 +241,8 @@ def description(metadata: Mapping[str, object]) -> dict[str, Any]:  # JSON
     plain = {name: value for name, value in metadata.items() if name not in _NOT_METADATA}
     if isinstance(nested, Mapping):
         plain |= nested
-    for name in (EVENT_ID, INVOCATION_ID, SAID):  # only events have them, and rewinds find their events by them
-        plain.pop(name, None)
     try:
-        return _jsonable(plain)
+        return _jsonable(_without_marks(plain))
     except (PydanticSerializationError, ValueError) as error:
         raise InvalidInputError(f"custom_metadata must be JSON: {error}") from error
 
@@ -254,7 +254,18 @@ def labels(metadata: Mapping[str, object]) -> dict[str, Any]:  # JSON
     for name, value in metadata.items():
         with contextlib.suppress(PydanticSerializationError, ValueError):  # non-JSON values must not lose the turn
             plain |= _jsonable({name: value}, unknown_as_text=True)
-    return {name: value for name, value in _small(plain).items() if ":" not in name and not name.startswith("_")}
+    public = {name: value for name, value in _small(plain).items() if ":" not in name and not name.startswith("_")}
+    return _without_marks(public)
+
+
+def _without_marks(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata without anything that poses as a mark. The mark of a thread is an object; other values under its key
+    are labels."""
+    return {
+        name: value
+        for name, value in metadata.items()
+        if name not in _MARKS and not (name == THREAD and isinstance(value, Mapping))
+    }
 
 
 def _jsonable(values: Mapping[str, object], *, unknown_as_text: bool = False) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Final
 
 from memory_adk.convert import shortened
 from memory_adk.matching import LEAST_SCORE, Alone, alone
-from memory_adk.shown import NOTHING, Shown
+from memory_adk.shown import SHOWS_NOTHING, Shown
 from memory_core import BoundMemory, Hit, RecallOptions, SharedMemory
 from memory_core.adapting import AgentMemory, Asked, block_for
 
@@ -30,7 +30,7 @@ def in_context(handle: AgentMemory, options: RecallOptions) -> AgentMemory | Alo
 
 
 async def find(
-    handle: AgentMemory, query: str, options: RecallOptions, shown: Shown = NOTHING
+    handle: AgentMemory, query: str, options: RecallOptions, shown: Shown = SHOWS_NOTHING
 ) -> list[tuple[Hit, str]]:
     """Search memories about `query` and return them with the text to show, best first.
 

@@ -50,9 +50,11 @@ def _first_moment(events: Iterable[Event], invocation_id: str) -> datetime | Non
 
 async def follow_rewinds(handle: BoundMemory, events: Sequence[Event], session_id: str | None) -> Sequence[Event]:
     """Take back what the rewinds of a session have undone, and bring back what was undone by rewinds that are undone
-    themselves. Returns the events that are live."""
+    themselves. Returns the events that no rewind has undone."""
     live, rewinds = resolve_rewinds(events)
-    if rewinds and session_id:
+    if not session_id:
+        return live
+    if rewinds:
         await _take_back_undone(handle, rewinds, events, live, session_id)
     if len(rewinds) < sum(1 for event in events if event.actions.rewind_before_invocation_id):
         ids = {event.id for event in live}

@@ -28,6 +28,7 @@ class Shown:
     invocation_id: str = ""
     """Whose turn it is."""
     session: str = ""
+    """Its id, which is part of the source keys of its events."""
     find: Callable[[], Iterable[Event]] = tuple
     """Reads prompt and session, of which only the tools of the memory ask anything."""
 
@@ -45,8 +46,8 @@ class Shown:
         return those("source_key", [event_key(event, self.session) for event in self.events.values()])
 
 
-NOTHING: Final = Shown()
-in_conversation: Final[ContextVar[Shown]] = ContextVar("memory_adk_in_conversation", default=NOTHING)
+SHOWS_NOTHING: Final = Shown()
+in_conversation: Final[ContextVar[Shown]] = ContextVar("memory_adk_in_conversation", default=SHOWS_NOTHING)
 """What the conversation of the agent whose tool is running shows."""
 
 

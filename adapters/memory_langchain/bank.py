@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from memory_core import AsyncMemoryBank, BoundMemory, Memory, run_sync
 from memory_core.adapting import Deadline, limits
-from memory_langchain.agents import filled, spared
+from memory_langchain.agents import OF_THE_APPLICATION, filled
 from memory_langchain.scope import ScopeResolver
 
 try:
@@ -132,11 +132,14 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         async def add() -> None:
             await bank.add_step(call["name"], command, result, thinking=thinking, failed=failed)
 
-        await spared(self._deadline.write("adding a step to a bank", add), _WITHOUT)
+        with self._deadline.spared(_WITHOUT, Exception, but=OF_THE_APPLICATION):
+            await self._deadline.write("adding a step to a bank", add)
 
     async def _block(self, context: object) -> str:
         bank = self.bank(context)
-        return await spared(self._deadline.read("reading a bank", bank.prompt_block), _WITHOUT) or ""
+        with self._deadline.spared(_WITHOUT, Exception, but=OF_THE_APPLICATION):
+            return await self._deadline.read("reading a bank", bank.prompt_block)
+        return ""
 
 
 def _thinking(state: Any) -> str:  # a mapping with messages, or a custom state

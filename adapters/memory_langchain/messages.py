@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from memory_core import Draft, InvalidInputError, MemoryRecord, Role
-from memory_core.adapting import with_files, without_files
+from memory_core.adapting import storable, with_files, without_files
 from memory_langchain.oversize import fitting, is_placeholder
 from memory_langchain.sent_files import files_in
 
@@ -162,7 +162,7 @@ def spoken_text(message: BaseMessage) -> str:
     if isinstance(message.content, list) and any(map(is_placeholder, message.content)):
         said = [block for block in message.content if not is_placeholder(block)]
         message = message.model_copy(update={"content": said})
-    return _storable(message.text, MAX_SEARCHABLE_CHARS)
+    return storable(message.text, MAX_SEARCHABLE_CHARS)
 
 
 def to_messages(value: object, *, role: type[HumanMessage | AIMessage]) -> list[BaseMessage]:
@@ -219,11 +219,7 @@ def _author(message: BaseMessage, scope: CallScope) -> str | None:
 
 
 def _as_author(name: str) -> str | None:
-    return _storable(name.replace("\0", ""), MAX_AUTHOR_CHARS).strip() or None
-
-
-def _storable(text: str, limit: int) -> str:
-    return text[:limit].encode(errors="replace").decode()
+    return storable(name.replace("\0", ""), MAX_AUTHOR_CHARS).strip() or None
 
 
 def _stored(record: MemoryRecord) -> BaseMessage | None:

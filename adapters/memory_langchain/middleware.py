@@ -33,7 +33,7 @@ from memory_core.adapting import (
     on_core,
     reason_for_log,
 )
-from memory_langchain.agents import filled, spared
+from memory_langchain.agents import OF_THE_APPLICATION, filled
 from memory_langchain.history import capture
 from memory_langchain.messages import searchable_text, spoken, to_messages
 from memory_langchain.recall import recall_for
@@ -218,10 +218,12 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         """Store what is new in a thread; returns the ids of the records that were stored before, unless it fails."""
         # All of a thread that LangGraph keeps, since earlier runs may have gone without their memory.
         said = spoken(thread, is_whole=shown.is_whole)
-        writing = self._deadline.write(
-            "remembering a conversation", lambda: capture(scope, said, thread=thread, shown=shown)
-        )
-        return await spared(writing, f"a turn of conversation {scope.session} is not stored")
+        lack = f"a turn of conversation {scope.session} is not stored"
+        with self._deadline.spared(lack, Exception, but=OF_THE_APPLICATION):
+            return await self._deadline.write(
+                "remembering a conversation", lambda: capture(scope, said, thread=thread, shown=shown)
+            )
+        return None
 
     def _access(self, handle: BoundMemory) -> Access:
         """Access to the store of a memory, which is tested with a search for what nobody has stored."""

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _ESCAPE: Final = re.compile(
-    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.?)", re.DOTALL
 )
-"""A whole character in two halves, or half of one, or any other escape."""
+"""A whole character in two halves, or half of one, or any other escape; or only its backslash, at the end of a part."""
 _QUESTION_MARK: Final = rb"\u003f"
 """As long as what it replaces."""
 _LONGEST: Final = 12

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from functools import partial
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, NoReturn
 
 from memory_core import BoundMemory, InvalidInputError, Memory, MemoryCoreError, SharedMemory
-from memory_core.adapting import limits
+from memory_core.adapting import is_loopback, limits
 from memory_mcp.event import object_in, prompt_of
 from memory_mcp.hook import Turn, is_remembered_by, remember_turn, run_hook, turn_of
 from memory_mcp.local_server import LocalServer
@@ -78,7 +77,7 @@ async def serve(given: argparse.Namespace) -> None:
     tokens = None if given.tokens is None else StaticTokens.from_file(given.tokens)
     if tokens is not None and given.http is None:
         raise InvalidInputError("--tokens works only with --http; over stdio, name the user with --user")
-    if given.http is not None and tokens is None and not _is_loopback(given.http[0]):
+    if given.http is not None and tokens is None and not is_loopback(given.http[0]):
         raise InvalidInputError(f"--http {given.http[0]} is open to other machines; name its users with --tokens")
     async with Memory(given.db, cache_bytes=given.cache_mb * 1024 * 1024) as memory:
         if tokens is None or not given.share:
@@ -108,13 +107,6 @@ def _reached(
         return handle
     spaces = {label: memory.bind(app=given.app, user=owner) for label, owner, _ in given.share}
     return SharedMemory(handle, spaces, writable=[label for label, _, is_writable in given.share if is_writable])
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _end(reason: str, status: int) -> NoReturn:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from memory_core import InvalidInputError, Message, Role
-from memory_core.adapting import MAX_TEXT_CHARS, check_key
+from memory_core.adapting import check_key, storable
 from memory_mcp.event import object_in
 
 logger = logging.getLogger(__name__)
@@ -62,9 +62,9 @@ def read_transcript(transcript: Path) -> Transcript:
 def _branches(entries: Sequence[Entry]) -> Transcript:
     """Tell the visible branch from those that the user has left.
 
-    Each entry names the one before it. Entries aside of the last one's ancestors are not all left: tools that run
-    beside each other are aside, too. So what is aside counts as left only where the visible branch goes on with a
-    prompt.
+    Each entry names the one before it. Entries that are no ancestors of the last one have not all been left: the calls
+    of tools that run at the same time branch off, too. So a branch counts as left only where the visible one goes on
+    with a prompt.
     """
     said = [message for entry in entries if (message := _message(entry)) is not None]
     parents = {name: _name(entry, "parentUuid") for entry in entries if (name := _linked_name(entry)) is not None}
@@ -80,15 +80,14 @@ def _branches(entries: Sequence[Entry]) -> Transcript:
         if name in roles:
             following = roles[name]
 
-    begins_anew = bool(line) and line[-1] in beginnings  # not with a summary of what the client has compacted
-
+    starts_over = bool(line) and line[-1] in beginnings  # not with a summary of what the client has compacted
     forks = _forks([message.id for message in said if message.id is not None], parents, after)
 
     def is_left(message: Message) -> bool:
         if message.id is None or message.id in after:
             return False
         fork = forks[message.id]
-        return after[fork] == "user" if fork in after else begins_anew and fork in beginnings
+        return after[fork] == "user" if fork in after else starts_over and fork in beginnings
 
     left = {message.id for message in said if is_left(message)} - {None}
     return Transcript(
@@ -154,7 +153,7 @@ def _message(entry: Entry) -> Message | None:
     role = _ROLES.get(str(entry.get("type")))
     if role is None or not isinstance(message, Mapping) or any(entry.get(mark) for mark in _NOT_SAID):
         return None
-    text = _storable(_text(cast("Entry", message).get("content")))
+    text = storable(_text(cast("Entry", message).get("content")))
     if not text or text.startswith(_OUTPUTS):
         return None
     return Message(text, role=role, id=_id(entry), occurred_at=_moment(entry))
@@ -167,11 +166,6 @@ def _text(content: object) -> str:
     blocks = cast("list[object]", content) if isinstance(content, list) else []
     parts = [cast("Entry", block) for block in blocks if isinstance(block, Mapping)]
     return "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text").strip()
-
-
-def _storable(text: str) -> str:
-    """The text without halves of characters, and its beginning if it is longer than a record can be."""
-    return text[:MAX_TEXT_CHARS].encode(errors="replace").decode()
 
 
 def _id(entry: Entry) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -27,7 +28,7 @@ class Arrival:
     is_error: bool
     """Whether it quotes a message that was not delivered."""
     said_at: datetime | None
-    """When it was said, if it was delayed."""
+    """When it was said, if the room or the agent's own server says that it was delayed."""
 
 
 class _Received(Message):
@@ -37,15 +38,16 @@ class _Received(Message):
 def received(stanza: Any) -> Message:  # slixmpp's stanzas have no useful types
     """Convert a stanza as SPADE does; the message has an id and an arrival."""
     message: Any = _Received.from_node(stanza)
-    delay = stanza.xml.find(_DELAY)
+    is_of_room = stanza["type"] == "groupchat"
+    deliverer = str(message.sender.bare if is_of_room else stanza["to"].domain)
     message.arrival = Arrival(
         sender=message.sender,
-        is_of_room=stanza["type"] == "groupchat",
+        is_of_room=is_of_room,
         is_error=stanza["type"] == "error",
-        said_at=None if delay is None else _moment(delay.get("stamp")),
+        said_at=_moment(_said_by(deliverer, stanza.xml.findall(_DELAY), "from", "stamp")),
     )
-    by_room = stanza.xml.find(_STANZA_ID) if message.arrival.is_of_room else None
-    stanza_id = stanza["id"] or ("" if by_room is None else by_room.get("id", ""))
+    by_room = _said_by(deliverer, stanza.xml.findall(_STANZA_ID), "by", "id") if is_of_room else None
+    stanza_id = stanza["id"] or by_room
     if not is_identified(message):
         message.set_metadata(MESSAGE_ID, stanza_id or _new_id(message.sender.bare))
     return message  # type: ignore[no-any-return]
@@ -80,6 +82,13 @@ def is_identified(message: Message) -> bool:
 
 def _new_id(sender: str | None) -> str:
     return f"{sender}#{uuid.uuid4().hex}"
+
+
+def _said_by(deliverer: str, elements: Sequence[Any], name: str, value: str) -> str | None:
+    """What the server or the room that has delivered a message says in an element that has its name; such an element
+    with another name, or without any, may be the sender's own."""
+    said = [element.get(value) for element in elements if element.get(name) == deliverer]
+    return said[-1] if said else None
 
 
 def _moment(stamp: str | None) -> datetime | None:

@@ -22,9 +22,10 @@ from memory_core.adapting import (
     limits,
     new_id,
     on_core,
+    storable,
     those,
 )
-from memory_xaibo.messages import role_of, spoken, storable, text_of, with_block
+from memory_xaibo.messages import role_of, spoken, text_of, with_block
 from memory_xaibo.modules import Config, conversation_of, injects, options
 from memory_xaibo.protocols import LLMMessage, LLMOptions, LLMProtocol, LLMResponse, LLMRole, MemoryProtocol
 
@@ -132,7 +133,7 @@ class MemoryLLM(LLMProtocol):
         if not self._k:
             return ""
         before = [message.text for message in said[:-1] if message.role == "user"]
-        with self._deadline.spared("an agent answers without its memory", Exception, but=ClosedError):
+        with self._deadline.spared("an agent answers without its memory", Exception, but=(ClosedError,)):
             return await self._deadline.read("recalling memories", lambda: on_core(self._block, said, before))
         return ""
 
@@ -155,7 +156,7 @@ class MemoryLLM(LLMProtocol):
             chosen = (said[at] for at in places)
             return [spoken(message.role or "user", message.text, place.session) for message in chosen]
 
-        with self._deadline.spared("a turn is not remembered", Exception, but=ClosedError):
+        with self._deadline.spared("a turn is not remembered", Exception, but=(ClosedError,)):
             await self._deadline.write(
                 "remembering a turn",
                 lambda: on_core(keep, place.handle, place.session, Thread(said), new, drafts),

@@ -36,6 +36,8 @@ Attributes = dict[str, Any]
 
 PAGE: Final = 1_000
 """Memories that are read at a time."""
+_SPACE: Final = "space"
+"""The attribute of the memories of a space that names it."""
 
 
 class MemoryList(list[dict[str, Any]]):
@@ -125,8 +127,11 @@ class CoreMemory(MemoryProtocol):
 
     def _shown(self, record: MemoryRecord) -> dict[str, Any]:
         memory = shown(record)
-        label = self._reach.label_of(record) if isinstance(self._reach, SharedMemory) else None
-        return memory if label is None else {**memory, "attributes": {**memory["attributes"], "space": label}}
+        if isinstance(self._reach, SharedMemory):  # its writer may have stored a label of a space
+            memory["attributes"].pop(_SPACE, None)
+            if (label := self._reach.label_of(record)) is not None:
+                memory["attributes"][_SPACE] = label
+        return memory
 
     async def list_memories(self, *, limit: int | None = None, cursor: str | None = None) -> MemoryList:
         """Return all memories, oldest first, or a page of them.

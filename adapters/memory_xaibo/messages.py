@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from memory_core import Draft, MemoryRecord, Role
-from memory_core.adapting import MAX_TEXT_CHARS
+from memory_core.adapting import storable
 from memory_xaibo.protocols import LLMMessage, LLMRole
 
 MESSAGE_KIND: Final = "message"
@@ -29,11 +29,6 @@ def role_of(message: LLMMessage) -> Role:
 def text_of(message: LLMMessage) -> str:
     """What a message says: its texts, one per line."""
     return "\n".join(part.text for part in message.content if part.text)
-
-
-def storable(text: str) -> str:
-    """The text without halves of characters, and its beginning if it is longer than a record can be."""
-    return text[:MAX_TEXT_CHARS].encode(errors="replace").decode()
 
 
 def spoken(role: Role, text: str, session: str) -> Draft:

@@ -6,7 +6,6 @@ import secrets
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -17,6 +16,7 @@ from memory_core.app.settings import DEFAULT_NAME
 from memory_core.errors import InvalidInputError
 from memory_core.models import STATES, Scope
 from memory_core.transfer.migrate import is_server
+from memory_core.values.hosts import is_loopback
 from memory_core.values.limits import CACHE_BYTES
 from memory_core.where.where import Where
 
@@ -137,7 +137,7 @@ def _callers(host: str, tokens: Path | None) -> tuple[Mapping[bytes, Caller], st
 
     if tokens is not None:
         return tokens_in(tokens.expanduser()), None
-    if not _is_loopback(host):
+    if not is_loopback(host):
         raise InvalidInputError(f"--host {host} is open to other machines; name its users with --tokens")
     key = secrets.token_urlsafe(32)
     return tokens_of({OPERATOR: key}), key
@@ -163,13 +163,6 @@ def _spaces(given: Sequence[str]) -> dict[str, Space]:
             raise InvalidInputError(f"--share {text!r} repeats a label or a user; share each once")
         spaces[label] = space
     return spaces
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 COMMANDS: Final = {"serve": serve}

@@ -69,7 +69,7 @@ class Deadline:
 
     @contextmanager
     def spared(
-        self, lack: str, errors: type[Exception] = MemoryCoreError, *, but: type[Exception] | tuple[()] = ()
+        self, lack: str, errors: type[Exception] = MemoryCoreError, *, but: tuple[type[Exception], ...] = ()
     ) -> Generator[None]:
         """Go on if the memory fails, which is logged: a message is answered with or without a memory.
 

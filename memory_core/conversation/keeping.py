@@ -45,7 +45,7 @@ async def keep(handle: BoundMemory, session: str, thread: Thread, new: Collectio
         new: The positions of the messages that are stored if they are not known.
         drafts: Makes drafts, without source keys.
     """
-    start = _unchanged(thread)
+    start = _start_of_run(thread)
     records, is_complete = await _since(handle, session, thread, start), False
     if not records:
         start, (records, is_complete) = 0, await _last(handle, session, thread)
@@ -66,7 +66,7 @@ async def keep(handle: BoundMemory, session: str, thread: Thread, new: Collectio
         after = before[-1] if before else next(reversed(records), None)
         made = await _threaded(thread, fresh, drafts)
         keyed = continuing(handle.scope, made, after=after, others=records if are_ids_certain else ())
-        timed = await _in_order(handle, next(reversed(records), None), keyed)
+        timed = await _after_last(handle, next(reversed(records), None), keyed)
         await handle.add_many(timed, embed=when_embedded(timed))
     return [record.id for record in known.values()]
 
@@ -95,7 +95,7 @@ async def append(handle: BoundMemory, session: str, drafts: Sequence[Draft]) -> 
         else draft
         for draft in drafts
     ]
-    timed = await _in_order(handle, next(iter(page.records), None), keyed)
+    timed = await _after_last(handle, next(iter(page.records), None), keyed)
     await handle.add_many(timed, embed=when_embedded(timed))
 
 
@@ -127,8 +127,8 @@ def when_embedded(drafts: Sequence[Draft]) -> Literal["now", "later"]:
     return "later" if sum(len(draft.text) for draft in drafts) > _LONG_CHARS else "now"
 
 
-async def _in_order(handle: BoundMemory, last: MemoryRecord | None, drafts: Sequence[Draft]) -> Sequence[Draft]:
-    """The drafts, with times after the last message for those that are new if the clock has been set back since."""
+async def _after_last(handle: BoundMemory, last: MemoryRecord | None, drafts: Sequence[Draft]) -> Sequence[Draft]:
+    """The drafts; if the clock has been set back since the last message, the new ones with times after it."""
     if last is None or last.occurred_at <= handle.memory.clock():
         return drafts
     known = await stored_of(handle, [draft.source_key for draft in drafts if draft.source_key is not None])
@@ -138,7 +138,7 @@ async def _in_order(handle: BoundMemory, last: MemoryRecord | None, drafts: Sequ
     ]
 
 
-def _unchanged(thread: Thread) -> int:
+def _start_of_run(thread: Thread) -> int:
     """The position of the question that a run that is over began with, if all before it is as it was then; else 0."""
     began = list((thread.began or {}).items())
     start = len(began) - 1

@@ -23,6 +23,8 @@ TURN: Final = replace(PUSHED, limit=None)
 """Options of the block of a turn, for adapters with a setting of their own for the number of memories."""
 NOTHING: Final = Recalled("", (), ())
 """The result if nothing is to be recalled."""
+_BEFORE: Final = 3
+"""Messages before a question that may say what it is about; the question itself may be among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +49,17 @@ def those(field: Literal["id", "source_key"], values: Sequence[str]) -> FieldCon
 async def ids_of_shown(
     own: BoundMemory, session: str, messages: int, shows: Callable[[MemoryRecord], bool]
 ) -> list[str]:
-    """The ids of the records that a prompt shows, of a conversation of which it shows so many messages.
+    """The ids of the records that a prompt shows, oldest first; they are looked for among the last of a conversation.
 
     Args:
+        own: The handle of the owner in whose memory the conversation is.
+        session: The conversation.
+        messages: How many messages the prompt shows.
         shows: Whether the prompt shows a record of this conversation.
     """
     where, limit = Where(session=session, kinds=(MESSAGE_KIND,)), min(2 * messages, MAX_ALTERNATIVES)
     page = await own.list(where=where, order="newest", limit=limit)
     return [record.id for record in reversed(page.records) if shows(record)]
-
-
-_BEFORE: Final = 3
-"""Messages before a question that may say what it is about; the question itself may be among them."""
 
 
 async def block_in_session(

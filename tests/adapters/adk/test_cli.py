@@ -190,7 +190,8 @@ def test_a_process_that_has_just_started_recalls_although_the_machine_is_busy(st
     folder.mkdir()
     uri = f"memorycore://{folder}/m.db?app_name=shared"
     with Memory(folder / "m.db") as memory:
-        run_sync(memory.bind(app="shared", user="test_user").add, Draft("My favourite tea is jasmine", author="user"))
+        said = Draft("My favourite tea is jasmine", role="user", author="user")
+        run_sync(memory.bind(app="shared", user="test_user").add, said)
     context = multiprocessing.get_context("spawn")
     load = [context.Process(target=busy, args=(60.0 * starts,), daemon=True) for _ in range(2 * (os.cpu_count() or 1))]
     for process in load:

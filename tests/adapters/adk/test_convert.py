@@ -67,6 +67,24 @@ def test_only_small_public_labels_of_an_event_are_kept() -> None:
     assert labels(metadata) == {"mood": "calm", "odd": [1, 2]}
 
 
+def test_no_metadata_of_an_event_poses_as_what_a_framework_or_the_core_says_of_it() -> None:
+    given: dict[str, Any] = {
+        "event_id": "other",
+        "invocation_id": "i9",
+        "said_digest": "0",
+        "taken_back": "active",
+        "thread": {"id": "1", "shown": "0"},
+    }
+    event = said_event("Hello", id="e1", invocation_id="", custom_metadata=given)
+    for metadata in (given, {"metadata": given}):
+        (draft,) = event_drafts([event], "s1", metadata, datetime.now(UTC))
+        assert draft.data.keys() == {"event_id", "said_digest"}
+        assert draft.data["event_id"] == "e1"
+        assert draft.data["said_digest"] != "0"
+    (draft,) = event_drafts([event], "s1", {"thread": "support"}, datetime.now(UTC))
+    assert draft.data["thread"] == "support"
+
+
 def test_a_label_that_cannot_be_json_costs_neither_the_event_nor_its_other_labels() -> None:
     endless: dict[str, Any] = {}
     endless["again"] = endless

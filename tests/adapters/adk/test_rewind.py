@@ -111,6 +111,16 @@ async def test_a_rewind_leaves_other_sessions_alone(service: MemoryService) -> N
     assert await texts(service, "xyzzy") == ["xyzzy"]
 
 
+async def test_a_rewind_that_is_undone_without_a_session_leaves_every_session_alone(service: MemoryService) -> None:
+    other = [said_event("xyzzy", id="1", at=1, invocation_id="i1"), rewind("i1", at=3)]
+    await service.add_session_to_memory(session_with(other[0], session_id="other"))
+    await service.add_session_to_memory(session_with(*other, session_id="other"))
+    same_id = said_event("plugh", id="1", at=1, invocation_id="i1")
+    events = [same_id, rewind("i2", invocation_id="i2"), rewind("i2", invocation_id="i3")]
+    await service.add_events_to_memory(app_name=APP, user_id=ANN, events=events)
+    assert await texts(service, "xyzzy") == []
+
+
 _TURNS = st.lists(st.tuples(st.sampled_from("abcd"), st.booleans()), max_size=12)
 
 

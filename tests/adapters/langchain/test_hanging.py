@@ -11,16 +11,23 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from memory_core import Hit, Memory, MemoryRecord, Scope, StoreUnavailableError
+from memory_core import Hit, Memory, MemoryRecord, Quota, Scope, StoreUnavailableError
 from memory_core.protocols import SearchRequest
 from memory_core.storage.sqlite.store import SqliteStore
-from memory_langchain import MemoryMiddleware
+from memory_langchain import BankMiddleware, MemoryMiddleware
 from memory_langchain.testing import ScriptedChatModel
 
 THREAD: Any = {"configurable": {"thread_id": "monday"}}
+
+
+@tool
+def look() -> str:
+    """Look into the tin."""
+    return "It is empty"
 
 
 class Moody(SqliteStore):
@@ -88,6 +95,22 @@ async def test_a_memory_that_fails_costs_those_who_have_another_nothing(tmp_path
         assert "jasmine" not in await ask("ann")
         assert "jasmine" in await ask("bob")
         assert "jasmine" not in await ask("ann")
+
+
+async def test_an_owner_whose_quota_is_full_still_gets_answers_from_what_is_known(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Memory(tmp_path / "memory.db", embedder=None, quota=Quota(records=1)) as memory:
+        await memory.bind(user="ann").add("Ann's tea is jasmine tea")
+        call = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "call"}])
+        model = ScriptedChatModel(script=[call, "Jasmine."])
+        middleware: Any = [MemoryMiddleware(memory, user_id="ann"), BankMiddleware(memory, user_id="ann")]
+        agent: Any = create_agent(model, [look], middleware=middleware)
+        answer = await agent.ainvoke({"messages": [HumanMessage("Which tea is Ann's tea?")]}, THREAD)
+        assert answer["messages"][-1].text == "Jasmine."
+        assert "jasmine tea" in model.prompts[0][0].text
+    assert "a turn of conversation monday is not stored: QuotaExceededError" in caplog.text
+    assert "an agent goes on without its bank: QuotaExceededError" in caplog.text
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0])

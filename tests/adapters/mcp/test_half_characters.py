@@ -27,3 +27,9 @@ def test_halves_of_characters_are_question_marks_and_nothing_else_changes(text: 
     assert len(after) == len(whole)
     pairs_joined = json.loads(whole)
     assert json.loads(after) == "".join("?" if "\ud800" <= one <= "\udfff" else one for one in pairs_joined)
+
+
+def test_a_text_that_comes_in_two_parts_is_mended_wherever_it_is_cut() -> None:
+    whole = rb'"x\ud83d y\ud83d\ude00 \\ud83d \n"'
+    for cut in range(1, len(whole)):
+        assert mended(whole, [cut]) == whole.replace(rb"x\ud83d", rb"x\u003f")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -20,7 +21,7 @@ from spade.xmpp_client import XMPPClient
 from memory_core import BoundMemory, DataCondition, Draft, Memory, Where, utc_now
 from memory_spade import MemoryBehaviour, MemoryMixin
 from memory_spade.memory.messages import keep
-from memory_spade.stanzas import received
+from memory_spade.stanzas import arrival_of, received
 from memory_spade.testing.peer import Peer
 from tests.adapters.spade.saying import message, say
 
@@ -371,9 +372,36 @@ async def test_a_room_message_without_an_id_of_its_own_has_the_rooms(container: 
         stanza: Any = StanzaMessage()  # type: ignore[no-untyped-call]  # slixmpp's have no annotations
         stanza["type"], stanza["from"], stanza["body"] = "groupchat", "room@rooms.localhost/ann", "Hello"
         del stanza["id"]
+        stanza.append(ET.fromstring("<stanza-id xmlns='urn:xmpp:sid:0' id='of-ann' by='ann@localhost'/>"))
         stanza.append(ET.fromstring("<stanza-id xmlns='urn:xmpp:sid:0' id='s7' by='room@rooms.localhost'/>"))
         bot._message_received(stanza)
     assert [message.get_metadata("memory-message-id") for message in heard] == ["s7", "s7"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "written_by", "is_believed"),
+    [
+        ("chat", ["localhost"], True),
+        ("chat", ["ann@localhost"], False),
+        ("chat", [None], False),
+        ("groupchat", ["room@rooms.localhost"], True),
+        ("groupchat", ["localhost"], False),
+        ("groupchat", ["room@rooms.localhost/ann"], False),
+        ("groupchat", ["room@rooms.localhost", "ann@localhost"], True),
+    ],
+)
+def test_only_the_server_or_the_room_says_when_a_delayed_message_was_said(
+    kind: str, written_by: list[str | None], *, is_believed: bool
+) -> None:
+    stanza: Any = StanzaMessage()  # type: ignore[no-untyped-call]  # slixmpp's have no annotations
+    stanza["type"], stanza["to"], stanza["body"] = kind, "bot@localhost/desk", "Hello"
+    stanza["from"] = "room@rooms.localhost/ann" if kind == "groupchat" else "ann@localhost/desk"
+    for name in written_by:
+        named = "" if name is None else f"from='{name}'"
+        stanza.append(ET.fromstring(f"<delay xmlns='urn:xmpp:delay' {named} stamp='2001-02-03T04:05:06Z'/>"))
+    arrival = arrival_of(received(stanza))
+    assert arrival is not None
+    assert arrival.said_at == (datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC) if is_believed else None)
 
 
 async def test_a_behaviour_that_gets_a_memory_keeps_its_run(start: Start, jid: Jid, memory: Memory) -> None:

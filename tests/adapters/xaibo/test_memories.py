@@ -401,3 +401,15 @@ async def test_a_memory_reads_what_its_configuration_shares_and_nothing_else(tmp
             CoreMemory({"path": path, "user": "ann", **wrong})
     for memory in (*owners.values(), ann):
         await memory.close()
+
+
+async def test_an_attribute_does_not_pose_as_the_label_of_a_space(ann: BoundMemory) -> None:
+    team = ann.memory.bind(user="team")  # type: ignore[attr-defined]  # a `Memory`
+    alone, sharing = CoreMemory(memory=ann), CoreMemory(memory=SharedMemory(ann, {"us": team}))
+    mine = await alone.store_memory("ann has a kettle", {"space": "us", "colour": "red"})
+    theirs = await CoreMemory(memory=team).store_memory("the team has a kettle", {"space": "nobody"})
+    found = {one.memory_id: one.attributes for one in await sharing.search_memory("kettle")}
+    assert found == {mine: {"colour": "red"}, theirs: {"space": "us"}}
+    assert [memory["attributes"] for memory in await sharing.list_memories()] == [found[mine], found[theirs]]
+    assert (await sharing.get_memory(mine) or {})["attributes"] == found[mine]
+    assert (await alone.get_memory(mine) or {})["attributes"] == {"space": "us", "colour": "red"}
