@@ -144,7 +144,8 @@ def test_what_another_process_wrote_with_the_old_embedder_is_found_by_meaning_on
 def test_a_server_that_fails_after_the_embedder_has_changed_does_not_undo_the_change(
     connect: Open, loopback: Loopback
 ) -> None:
-    ann = connect().bind(user="ann")
+    memory = connect()
+    ann = memory.bind(user="ann")
     run_sync(ann.add, "Ann drinks jasmine tea")
     has_switched = threading.Event()
 
@@ -154,7 +155,7 @@ def test_a_server_that_fails_after_the_embedder_has_changed_does_not_undo_the_ch
         return Fault.UNAVAILABLE if has_switched.is_set() and call.name == "scroll" else None
 
     loopback.fail(decide)
-    assert run_sync(ann.memory.reembed, NEW) == 1
+    assert run_sync(memory.reembed, NEW) == 1
     assert has_switched.is_set()
     loopback.fail()
     run_sync(ann.add, "Bob drinks coffee", embed="later")
