@@ -179,13 +179,14 @@ class Memory:
     async def reembed(self, embedder: Embedder | Default, *, progress: ProgressCallback | None = None) -> int:
         """Recompute the vectors of all owners with another embedder, and switch to that embedder.
 
-        Searches and writes continue meanwhile: they use the old vectors until all new ones are computed, then one
-        transaction replaces them. If the call is interrupted, by an error or by the end of the process, nothing has
-        changed, and the next call with an embedder of the same fingerprint continues where it stopped. If the old
-        embedder is no longer available, open the file with `embedder=None` first.
+        Searches and writes continue meanwhile: they use the old vectors until all new ones are computed, then a single
+        write switches to the new ones. If the call is interrupted before that, by an error or by the end of the
+        process, nothing has changed, and the next call with an embedder of the same fingerprint continues where it
+        stopped. If the old embedder is no longer available, open the store with `embedder=None` first.
 
-        Other processes that have the file open keep what they write; their next search that would need the old
-        vectors raises `FingerprintError`, until they open it with the new embedder.
+        Other processes that have the store open keep what they write, and must open it with the new embedder. Until
+        then, on a file, their searches that would need the old vectors raise `FingerprintError`; on Qdrant, what they
+        write is found by its words, and by its meaning once the store is opened again.
 
         Args:
             embedder: Owned by the memory once this has returned; until then the caller has to close it.
@@ -196,7 +197,7 @@ class Memory:
 
         Raises:
             EmbeddingError: The new embedder failed. The memory keeps using the old one.
-            FingerprintError: Another process started re-embedding the file with a third embedder.
+            FingerprintError: Another process is re-embedding the store, or did so meanwhile, with a third embedder.
             InvalidInputError: The store does not support it; a SQLite file and Qdrant do.
         """
         return await on_core(self._reembed, embedder, progress)
@@ -365,8 +366,8 @@ class Memory:
 
     async def touched(self) -> None:
         """Return when every read so far is counted or could not be; for those who look at what was read."""
-        if touching := [asyncio.wrap_future(each) for each in list(self._touching)]:
-            await asyncio.wait(touching)
+        counted = (asyncio.wrap_future(each) for each in list(self._touching))
+        await asyncio.shield(asyncio.gather(*counted, return_exceptions=True))  # a caller that gives up stops no count
 
     async def _list(self, scope: Scope, request: ListRequest) -> Page:
         if request.order == "accessed":
@@ -447,7 +448,9 @@ async def _close_quietly(store: Store) -> None:
 
 
 def _forget_parent() -> None:
-    """Drop what the parent process has open: a child must not close it."""
+    """Drop what the parent process has open: a child must neither close it nor wait for what the parent does."""
+    for memory in _open_memories:
+        memory._touching.clear()  # noqa: SLF001
     _open_memories.clear()
     _closing.clear()
 

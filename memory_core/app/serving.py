@@ -14,11 +14,11 @@ import typer
 from memory_core.app.command import Answer, Invocation
 from memory_core.app.settings import DEFAULT_NAME
 from memory_core.errors import InvalidInputError
-from memory_core.models import STATES, Scope
+from memory_core.models import Scope
 from memory_core.transfer.migrate import is_server
 from memory_core.values.hosts import is_loopback
 from memory_core.values.limits import CACHE_BYTES
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE
 
 if TYPE_CHECKING:
     from memory_core.app.serve.callers import Caller
@@ -85,11 +85,10 @@ async def serve(  # noqa: PLR0913  (one parameter per option)
 
 async def _empty_spaces(served: Served) -> list[str]:
     """A line for each space that has no memories: its user may be misspelt."""
-    handles = {label: served.memory.bind(app=served.owner.app, user=it.owner) for label, it in served.spaces.items()}
     return [
-        f"the space {label!r} is empty: the user {served.spaces[label].owner!r} has no memories"
-        for label, handle in handles.items()
-        if not (await handle.list(where=Where(states=STATES), limit=1)).records
+        f"the space {label!r} is empty: the user {space.owner!r} has no memories"
+        for label, space in served.spaces.items()
+        if not await served.memory.bind(app=served.owner.app, user=space.owner).list(where=ANY_STATE, limit=1)
     ]
 
 

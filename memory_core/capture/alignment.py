@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import accumulate
 from typing import Final
 
 from memory_core.capture.sent_files import without_files
@@ -63,6 +64,26 @@ class _Fit:
     what is passed before a new turn tells where the conversation goes on."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """What no alignment from a given message on exceeds: people may say the same again and again, and trying every
+    place would take long. Each given message that is stored nowhere, or follows such a one in its turn, costs one."""
+
+    equal: int
+    """The number of the other given messages."""
+    on_the_way: int
+    """The best score after any of the given messages."""
+    at_the_end: int
+    """The best score after all of them."""
+    beginning: int
+    """See `_Fit.beginning`."""
+
+    def of(self, rest: int) -> tuple[int, int]:
+        """The beginning and the score if `rest` stored messages are left: these or the given ones come to an end."""
+        ends_before = min(self.on_the_way, 2 * self.equal - rest)  # what is not equal of them costs one each
+        return min(self.beginning, rest), min(rest, max(self.at_the_end, ends_before))
+
+
 def said(role: str | None, text: str, at: datetime | None = None) -> Said:
     """The identity of a message without an id: what was said, whether or not the files sent with it are named."""
     words = " ".join((without_files(text) if role == "user" else text).split())
@@ -88,15 +109,13 @@ def known_messages(given: Sequence[Said], stored: Sequence[Said], *, is_complete
     new, old = _Talk(given), _Talk(stored)
     best = _Fit({}, 0)
     for start in range(min(_STARTS, len(given))):
+        limit = _limit(new, old, start)
         for place, message in enumerate(stored):
-            most = min(len(given) - start, len(stored) - place)
-            if (0 if start else most, most) <= (best.beginning, best.score):
-                break  # no alignment from here on is better: people may say the same again and again
-            if message == given[start]:
+            if message == given[start] and limit.of(len(stored) - place) > (best.beginning, best.score):
                 found = _weighed(_fit(new, old, start, place), new, old)
                 if found.score > 0 and (found.beginning, found.score) > (best.beginning, best.score):
                     best = found
-    if not best.known and is_complete and given[:1] == stored[:1]:
+    if not best.known and is_complete and given and given[:1] == stored[:1]:
         again = _fit(new, old, 0, 0, give_up=False)  # the whole conversation, edited or with deleted messages
         if 0 in new.whole(again.known) or (len(again.known) == len(stored) and new.turns[-1] > 0):
             return again.known
@@ -146,6 +165,16 @@ def _turns(messages: Sequence[Said]) -> list[int]:
         begins = place > 0 and not is_answer and (answers[place - 1] or not any(answers))
         turns.append((turns[-1] if turns else 0) + begins)
     return turns
+
+
+def _limit(new: _Talk, old: _Talk, start: int) -> _Limit:
+    worth: list[int] = []
+    for at in range(start, len(new.messages)):
+        follows_a_new_one = at > start and worth[-1] < 0 and new.turns[at - 1] == new.turns[at]
+        worth.append(-1 if follows_a_new_one or new.messages[at] not in old.all else 1)
+    scores = list(accumulate(worth, initial=-start))
+    beginning = 0 if start else next((at for at, one in enumerate(worth) if one < 0), len(worth))
+    return _Limit(worth.count(1), max(scores), scores[-1], beginning)
 
 
 def _fit(new: _Talk, old: _Talk, start: int, place: int, *, give_up: bool = True) -> _Fit:

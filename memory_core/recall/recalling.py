@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, Protocol, TypeGuard
 
 from memory_core.capture.message_to_draft import Message
-from memory_core.models import STATES, Hit, MemoryRecord, Scope
+from memory_core.models import Hit, MemoryRecord, Scope
 from memory_core.protocols import Home, Searching
 from memory_core.recall.block import longest_text
 from memory_core.recall.fitness import unfit
@@ -27,7 +27,7 @@ from memory_core.values.limits import MAX_LIMIT
 from memory_core.values.times import utc_now
 from memory_core.where.checks import check_where
 from memory_core.where.meaning import satisfies
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE, Where
 
 if TYPE_CHECKING:
     from memory_core.recall.asking import Found, InContext
@@ -231,7 +231,7 @@ async def _considered(
     """The outcome of every hit, and the hits found only without the floor or without the conditions."""
     considered = [Considered(hit, rank, *outcomes[key_of(hit.record)]) for rank, hit in enumerate(hits, 1)]
     limit = max(len(hits), _FEWEST_HITS)
-    wider: tuple[tuple[Reason, Where], ...] = (("floor", options.conditions()), ("filter", Where(states=STATES)))
+    wider: tuple[tuple[Reason, Where], ...] = (("floor", options.conditions()), ("filter", ANY_STATE))
     for reason, where in wider:
         known = {key_of(each.hit.record) for each in considered}
         more = await handle.search(query, limit=limit, where=where, mode=options.mode, floor=False, explain=True)

@@ -20,7 +20,6 @@ from memory_core.retrieval.floor import FEWEST, Evidence
 from memory_core.retrieval.owner_index import OwnerIndex
 from memory_core.retrieval.small_talk import telling
 
-Floats = NDArray[np.float32]
 Rows = NDArray[np.integer[Any]]
 
 SPREADS: Final = 1.25

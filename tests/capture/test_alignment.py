@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from itertools import groupby
+from typing import ClassVar
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core import BoundMemory, Memory, run_sync
+from memory_core.capture.alignment import known_messages
 
 Turn = list[tuple[str, str]]
 
@@ -99,3 +102,32 @@ def test_what_was_deleted_stays_deleted_when_the_whole_conversation_is_passed_ag
         for passed in (said, said + goes_on, said + goes_on):
             run_sync(ann.remember, passed)
         assert stored(ann) == [message for place, message in enumerate(said) if place not in deleted] + goes_on
+
+
+def test_of_an_empty_conversation_nothing_is_known() -> None:
+    assert known_messages([], [], is_complete=True) == {}
+
+
+class Compared(str):
+    """Counts how often such a text was compared with another one."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+    times: ClassVar[int] = 0
+
+    def __eq__(self, other: object) -> bool:
+        Compared.times += 1
+        return str.__eq__(self, other)
+
+
+@pytest.mark.parametrize("place", [1, 150, 299])
+@pytest.mark.parametrize("answers", [[], ["Hello!"]])
+def test_one_new_message_among_many_equal_ones_is_not_looked_for_everywhere(place: int, answers: list[str]) -> None:
+    turn = [("user", "hi"), *(("assistant", each) for each in answers)]
+    given = [(role, Compared(text)) for role, text in turn * 300]
+    stored = [(role, Compared(text)) for role, text in turn * 600]
+    given[place * len(turn)] = ("user", Compared("turn on the light"))
+    Compared.times = 0
+    known = known_messages(given, stored, is_complete=False)
+    assert len(known) == len(given) - len(turn)
+    assert Compared.times < 30 * (len(given) + len(stored))

@@ -294,6 +294,35 @@ def test_a_memory_that_was_never_opened_works_in_every_forked_worker(tmp_path: P
     assert python(FORKING, tmp_path / "memory.db", tmp_path / "opened.db") == "[] []\n32\n"
 
 
+FORKED_WHILE_COUNTING = """
+import os, signal, sqlite3, sys
+from memory_core import ClosedError, Memory, run_sync
+
+with Memory(sys.argv[1], embedder=None) as memory:
+    ann = memory.bind(user="ann")
+    run_sync(ann.add, "Ann drinks tea")
+    other = sqlite3.connect(sys.argv[1], isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")  # the read is not counted yet when the process forks
+    run_sync(ann.recall, "tea")
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        try:
+            run_sync(ann.list, order="accessed")
+        except ClosedError:
+            os._exit(0)
+        os._exit(1)
+    print(os.waitpid(child, 0)[1])
+    other.execute("COMMIT")
+    print(*(record.access_count for record in run_sync(ann.list, order="accessed").records))
+"""
+
+
+@needs_fork
+def test_a_child_does_not_wait_for_what_its_parent_counts(tmp_path: Path) -> None:
+    assert python(FORKED_WHILE_COUNTING, tmp_path / "memory.db") == "0\n1\n"
+
+
 BUSY_FORKING = """
 import os, sys, threading, time
 from memory_core import Memory, run_sync

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sqlite3
+import threading
 from collections.abc import AsyncIterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -263,6 +265,46 @@ async def test_a_read_that_cannot_be_counted_is_logged(tmp_path: Path, caplog: p
         assert await ann.recall("jasmine tea")
         assert await read_counts(ann) == {"Ann drinks jasmine tea": 0}
     assert "reads are not counted: OSError" in caplog.text
+
+
+async def test_a_read_that_fails_while_somebody_waits_for_its_count_is_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    may_fail = threading.Event()
+
+    class Unwritable(SqliteStore):
+        async def list(self, scope: Scope, request: ListRequest) -> Page:
+            if request.touch:
+                await asyncio.to_thread(may_fail.wait)
+                raise OSError("full")
+            return await super().list(scope, request)
+
+    async with Memory(Unwritable(":memory:", embedder=None, clock=lambda: NOW)) as memory:
+        ann = memory.bind(user="ann")
+        await ann.add("Ann drinks jasmine tea")
+        assert await ann.recall("jasmine tea")
+        waiting = asyncio.create_task(memory.touched())
+        await asyncio.sleep(0)
+        may_fail.set()
+        await waiting
+    del waiting
+    gc.collect()
+    assert [record.name for record in caplog.records if record.levelname != "INFO"] == ["memory_core.recall.reads"]
+
+
+async def test_a_caller_that_stops_waiting_for_a_count_does_not_stop_it(tmp_path: Path) -> None:
+    async with Memory(tmp_path / "m.db", embedder=None, clock=lambda: NOW) as memory:
+        ann = memory.bind(user="ann")
+        await ann.add("Ann drinks jasmine tea")
+        with closing(sqlite3.connect(tmp_path / "m.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")  # nobody else writes
+            assert await ann.recall("jasmine tea")
+            waiting = asyncio.create_task(memory.touched())
+            await asyncio.sleep(0)
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            other.execute("COMMIT")
+        assert await read_counts(ann) == {"Ann drinks jasmine tea": 1}
 
 
 async def test_of_a_block_only_the_best_lines_count(ann: BoundMemory) -> None:

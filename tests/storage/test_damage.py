@@ -29,8 +29,10 @@ from memory_core import (
     Where,
     run_sync,
 )
+from memory_core.chunking import SentenceChunker
 from memory_core.models import STATES
 from memory_core.storage.shared.transfer import Carried
+from memory_core.storage.sqlite.checking import repair
 from memory_core.storage.sqlite.store import SqliteStore
 from tests.storage.embedders import WordEmbedder
 
@@ -251,3 +253,18 @@ def test_a_damaged_record_stays_known_as_damaged_when_others_change(whole: Path,
         assert any("not as it was written" in line for line in run_sync(memory.operator().check))
         run_sync(ann.delete_where, Where(tags_any=("n9",)))  # what is damaged can be deleted
         assert [line for line in run_sync(memory.operator().check) if "counted wrongly" not in line] == []
+
+
+@pytest.mark.parametrize("damage", ["UPDATE lexical SET words = words + 1", "UPDATE chunk SET vector = zeroblob(9)"])
+def test_a_repair_leaves_texts_in_the_pieces_of_the_chunker_they_were_written_with(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "memory.db"
+    with Memory(path, embedder=WordEmbedder(), chunker=SentenceChunker(100)) as memory:
+        run_sync(memory.bind(user="ann").add, "A long walk by the river. " * 40)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        pieces = db.execute("SELECT start, stop FROM chunk ORDER BY n").fetchall()
+        db.execute(damage)
+        assert len(pieces) > 10
+        assert repair(path) == 1
+        assert db.execute("SELECT start, stop FROM chunk ORDER BY n").fetchall() == pieces
+    with Memory(path, embedder=WordEmbedder(), chunker=SentenceChunker(100)) as memory:
+        assert run_sync(memory.operator().check) == []

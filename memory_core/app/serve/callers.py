@@ -47,7 +47,7 @@ def tokens_of(given: Mapping[str, object]) -> Mapping[bytes, Caller]:
     """The caller for the hash of each token.
 
     Raises:
-        InvalidInputError: A token is not a string or too short, or two callers share one.
+        InvalidInputError: There are no tokens, one is not a string or too short, or two callers share one.
     """
     return {
         token: THE_OPERATOR if name == OPERATOR else Caller(check_key("user", name))

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.concurrency.loop import off_loop
-from memory_core.errors import EmbeddingError
+from memory_core.errors import EmbeddingError, StorageError, reason_for_log
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.records.draft_to_record import insist_on_version, is_long_patch, patched
@@ -259,14 +259,18 @@ class QdrantStore:
         count = await background.change_embedder(self._access, embedder, progress)
         self._access.fingerprint = embedder.fingerprint
         old, self._embedder = self._embedder, embedder
+        if self._background is not None:
+            self._background.wake(embedder)
         if old is None:
             self._to_close.push_async_callback(self._close_embedder)
         elif old is not embedder:
             await old.close()
         await self._access.finished()  # the writes that may still store vectors of the old embedder
-        await background.mark_lacking(self._access)
-        if self._background is not None:
-            self._background.wake(embedder)
+        try:
+            await background.mark_lacking(self._access)
+        except StorageError as error:  # too late to go back
+            logger.warning("some records may lack vectors until the store is opened again: %s", reason_for_log(error))
+        self._wake()
         return count
 
     async def stats(self, scope: Scope) -> Stats:

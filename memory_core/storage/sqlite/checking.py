@@ -12,12 +12,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from memory_core.chunking import DEFAULT_CHUNKER
+from memory_core.chunking import Span
 from memory_core.errors import MemoryCoreError
 from memory_core.models import MemoryRecord
 from memory_core.retrieval.analysis import ANALYSIS
 from memory_core.retrieval.features import features
-from memory_core.storage.shared.prepared import prepare
+from memory_core.storage.shared.prepared import Prepared, prepare
 from memory_core.storage.sqlite import meta, revisions
 from memory_core.storage.sqlite.codec import COLUMNS, is_whole, to_record
 from memory_core.storage.sqlite.connection import BUSY_MS
@@ -210,16 +210,17 @@ def repair(path: Path) -> int:
         for statement in _WITHOUT_RECORD:
             db.execute(statement)
         faulty = list(_faulty(db))
-        for owner, key, record in faulty:
+        for owner, key, made in faulty:
             underive(db, [key])
-            derive(db, [key], [prepare(record, DEFAULT_CHUNKER)])
+            derive(db, [key], [made])
             note_changes(db, owner, [key])
         db.execute(_COUNT_AGAIN)
     return len(faulty)
 
 
-def _faulty(db: sqlite3.Connection) -> Iterator[tuple[int, int, Any]]:
-    """Whole records with something wrong in what is derived from them."""
+def _faulty(db: sqlite3.Connection) -> Iterator[tuple[int, int, Prepared]]:
+    """Whole records with something wrong in what is derived from them, derived again. A text stays in the pieces that
+    it was written in; if they are not known, it is split as by default."""
     for *row, owner, key in db.execute(f"SELECT {COLUMNS}, owner, key FROM record ORDER BY key").fetchall():
         app, user = owner_names(db, owner)
         if not is_whole(tuple(row), app, user):
@@ -227,17 +228,23 @@ def _faulty(db: sqlite3.Connection) -> Iterator[tuple[int, int, Any]]:
         record = to_record(tuple(row), app, user)
         wanted = features(record)
         terms = db.execute("SELECT terms, flags, words FROM lexical WHERE key = ?", (key,)).fetchone()
-        if terms != (wanted.packed, wanted.flags, wanted.words) or not _has_whole_chunks(db, key, record.text):
-            yield owner, key, record
+        chunks = _whole_chunks(db, key, record.text)
+        if chunks is None:
+            yield owner, key, prepare(record)
+        elif terms != (wanted.packed, wanted.flags, wanted.words) or not _has_whole_vectors(db, key):
+            yield owner, key, prepare(record)._replace(chunks=chunks)
 
 
-def _has_whole_chunks(db: sqlite3.Connection, key: int, text: str) -> bool:
-    rows = db.execute(
-        "SELECT n, start, stop, digest, vector, vector_digest FROM chunk WHERE record = ? ORDER BY n", (key,)
-    ).fetchall()
+def _whole_chunks(db: sqlite3.Connection, key: int, text: str) -> list[Span] | None:
+    rows = db.execute("SELECT n, start, stop, digest FROM chunk WHERE record = ? ORDER BY n", (key,)).fetchall()
     if [n for n, *_ in rows] != list(range(len(rows))) or bool(text) != bool(rows):
-        return False
+        return None
+    is_written = all(piece_digest(key, n, start, stop) == digest for n, start, stop, digest in rows)
+    return [(start, stop) for _, start, stop, _ in rows] if is_written else None
+
+
+def _has_whole_vectors(db: sqlite3.Connection, key: int) -> bool:
     return all(
-        piece_digest(key, n, start, stop) == digest and has_whole_vector(vector, vector_digest)
-        for n, start, stop, digest, vector, vector_digest in rows
+        has_whole_vector(vector, digest)
+        for vector, digest in db.execute("SELECT vector, vector_digest FROM chunk WHERE record = ?", (key,))
     )

@@ -139,3 +139,26 @@ def test_what_another_process_wrote_with_the_old_embedder_is_found_by_meaning_on
     run_sync(here.close)
     ann = connect(embedder=NEW).bind(user="ann")
     wait_for(lambda: texts(run_sync(ann.search, "jasmine tea", mode="vector")) == ["Ann drinks jasmine tea"])
+
+
+def test_a_server_that_fails_after_the_embedder_has_changed_does_not_undo_the_change(
+    connect: Open, loopback: Loopback
+) -> None:
+    memory = connect()
+    ann = memory.bind(user="ann")
+    run_sync(ann.add, "Ann drinks jasmine tea")
+    has_switched = threading.Event()
+
+    def decide(call: Call) -> Fault | None:
+        if call.is_write and call.collection.endswith("-meta"):
+            has_switched.set()
+        return Fault.UNAVAILABLE if has_switched.is_set() and call.name == "scroll" else None
+
+    loopback.fail(decide)
+    assert run_sync(memory.reembed, NEW) == 1
+    assert has_switched.is_set()
+    loopback.fail()
+    run_sync(ann.add, "Bob drinks coffee", embed="later")
+    settle(loopback)
+    assert texts(run_sync(ann.search, "jasmine tea", mode="vector", limit=1)) == ["Ann drinks jasmine tea"]
+    assert texts(run_sync(ann.search, "coffee", mode="vector", limit=1)) == ["Bob drinks coffee"]
