@@ -311,9 +311,11 @@ def test_a_hook_beside_it_opens_the_file(db: Path, answer: str) -> None:
 def test_a_server_that_is_stopped_and_goes_on_later_stores_nothing_twice(db: Path) -> None:
     with serving(db, "--write") as server:
         server.process.send_signal(signal.SIGSTOP)
-        hook(db, said("I row", "I swim"))
-        assert "Mrs Okafor" in hook(db, KEY)[0]
-        server.process.send_signal(signal.SIGCONT)
+        try:
+            hook(db, said("I row", "I swim"))
+            assert "Mrs Okafor" in hook(db, KEY)[0]
+        finally:
+            server.process.send_signal(signal.SIGCONT)
         assert asked(db) is not None
     assert [text for text in texts(db) if text.startswith("I ")] == ["I row", "I swim"]
 
