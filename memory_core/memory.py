@@ -22,6 +22,7 @@ import sys
 import time
 import weakref
 from collections.abc import Awaitable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -64,6 +65,9 @@ from memory_core.values.progress import ProgressCallback
 from memory_core.values.times import utc_now
 
 logger = logging.getLogger(__name__)
+
+_COUNTING_SECONDS: Final = 4.0
+"""How long `close` waits until reads are counted, as long as adapters wait for their writes."""
 
 EXIT_SECONDS: Final = 1.0
 """How long interpreter shutdown waits for unclosed memories; acknowledged writes are safe in any case."""
@@ -369,6 +373,10 @@ class Memory:
         counted = (asyncio.wrap_future(each) for each in list(self._touching))
         await asyncio.shield(asyncio.gather(*counted, return_exceptions=True))  # a caller that gives up stops no count
 
+    def forget_parent(self) -> None:
+        """Drop what the parent process is counting, in a forked child."""
+        self._touching.clear()
+
     async def _list(self, scope: Scope, request: ListRequest) -> Page:
         if request.order == "accessed":
             await self.touched()
@@ -378,7 +386,8 @@ class Memory:
         if self._core is not core_loop():
             self._settle_here()
         await asyncio.gather(*(each.settle() for each in list(self._background)))
-        await self.touched()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.touched(), _COUNTING_SECONDS)
         async with self._opening:
             self._closed = True
             store, self._store = self._store, None
@@ -450,7 +459,7 @@ async def _close_quietly(store: Store) -> None:
 def _forget_parent() -> None:
     """Drop what the parent process has open: a child must neither close it nor wait for what the parent does."""
     for memory in _open_memories:
-        memory._touching.clear()  # noqa: SLF001
+        memory.forget_parent()
     _open_memories.clear()
     _closing.clear()
 

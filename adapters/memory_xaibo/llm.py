@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final, cast
+from weakref import ReferenceType, ref
 
 from memory_core import ClosedError, Draft, MemoryRecord
 from memory_core.adapting import (
@@ -39,8 +40,8 @@ _MOST_TURNS: Final = 1_000
 class Turn:
     """What an agent is answering."""
 
-    question: LLMMessage
-    """Held, so that no other message has its identity meanwhile."""
+    question: ReferenceType[LLMMessage]
+    """With it the turn is forgotten, before another message can have its identity."""
     said: Sequence[Visible]
     """What the two have said, up to the question, which is the last and has an id."""
     block: str
@@ -121,11 +122,11 @@ class MemoryLLM(LLMProtocol):
         question = messages[at]
         if (turn := self._turns.get(id(question))) is not None:
             return turn
-        said = _said(messages[: at + 1])
-        turn = Turn(question, said, await self._recalled(said))
-        self._turns[id(question)] = turn
-        if len(self._turns) > _MOST_TURNS:
-            del self._turns[next(iter(self._turns))]
+        said, turns, key = _said(messages[: at + 1]), self._turns, id(question)
+        turn = Turn(ref(question, lambda _: turns.pop(key, None)), said, await self._recalled(said))
+        turns[key] = turn
+        if len(turns) > _MOST_TURNS:
+            del turns[next(iter(turns))]
         await self._remember(said)
         return turn
 

@@ -46,9 +46,10 @@ def names_by_token(given: Mapping[str, object]) -> dict[bytes, str]:
     """
     names: dict[bytes, str] = {}
     for name, token in given.items():
-        if not isinstance(token, str) or len(token) < MIN_TOKEN_CHARS:
+        if not isinstance(token, str) or len(token) < MIN_TOKEN_CHARS or token != token.strip():
             raise InvalidInputError(
-                f"the token of {shown(name)} must be a string of at least {MIN_TOKEN_CHARS} characters; create one "
+                f"the token of {shown(name)} must be a string of at least {MIN_TOKEN_CHARS} characters, without white "
+                "space before or after them, which a request does not have; create one "
                 "with `python -c 'import secrets; print(secrets.token_urlsafe())'`"
             )
         other = names.setdefault(digest_of(token), name)

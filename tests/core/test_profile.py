@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from memory_core import BoundMemory, Draft, InvalidInputError, Memory, Patch, SharedMemory, Where
+from memory_core import BoundMemory, ClosedError, Draft, InvalidInputError, Memory, Patch, SharedMemory, Where
 from memory_core.adapting import MEMORY_PIN, STORE_MEMORY, ToolContext, ToolResult, with_profile
 from memory_core.lifecycle import MaintainPolicy, maintain
 from memory_core.models import Page, Scope
@@ -305,6 +305,23 @@ async def test_a_caller_that_stops_waiting_for_a_count_does_not_stop_it(tmp_path
             await asyncio.gather(waiting, return_exceptions=True)
             other.execute("COMMIT")
         assert await read_counts(ann) == {"Ann drinks jasmine tea": 1}
+
+
+async def test_a_memory_is_closed_although_a_count_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory_core.memory._COUNTING_SECONDS", 0.05)
+
+    class Hanging(SqliteStore):
+        async def list(self, scope: Scope, request: ListRequest) -> Page:
+            if request.touch:
+                await asyncio.Event().wait()
+            return await super().list(scope, request)
+
+    async with Memory(Hanging(":memory:", embedder=None, clock=lambda: NOW)) as memory:
+        ann = memory.bind(user="ann")
+        await ann.add("Ann drinks jasmine tea")
+        assert await ann.recall("jasmine tea")
+    with pytest.raises(ClosedError):
+        await ann.list()
 
 
 async def test_of_a_block_only_the_best_lines_count(ann: BoundMemory) -> None:

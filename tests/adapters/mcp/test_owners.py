@@ -120,6 +120,7 @@ async def test_a_token_that_names_no_user_reaches_nothing(memory: Memory) -> Non
         ("{}", "no tokens are given"),
         ('{"ann": 5}', "must be a string"),
         ('{"ann": "short"}', "of at least 20 characters"),
+        ('{"ann": "a-token-that-nobody-can-guess "}', "without white space"),
         ('{"ann": "the-same-token-for-two", "bob": "the-same-token-for-two"}', "have the same token"),
     ],
 )

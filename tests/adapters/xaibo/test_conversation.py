@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import itertools
 import runpy
@@ -9,6 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
+from weakref import ref
 
 import httpx
 import pytest
@@ -155,6 +157,18 @@ async def test_two_turns_at_once_are_two_turns(ann: BoundMemory) -> None:
         ("user", "one"),
         ("user", "two"),
     ]
+
+
+async def test_a_turn_is_forgotten_with_its_question(ann: BoundMemory) -> None:
+    model = Told(lambda _: "Noted.")
+    remembering, question = MemoryLLM(model, monday(ann)), LLMMessage.user("one")
+    await remembering.generate([question])
+    watched = ref(question)
+    model.prompts.clear()
+    del question
+    gc.collect()
+    assert watched() is None
+    assert await messages(ann) == [("user", "one"), ("assistant", "Noted.")]
 
 
 class OverloadedError(Exception):
