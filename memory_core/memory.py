@@ -373,10 +373,6 @@ class Memory:
         counted = (asyncio.wrap_future(each) for each in list(self._touching))
         await asyncio.shield(asyncio.gather(*counted, return_exceptions=True))  # a caller that gives up stops no count
 
-    def forget_parent(self) -> None:
-        """Drop what the parent process is counting, in a forked child."""
-        self._touching.clear()
-
     async def _list(self, scope: Scope, request: ListRequest) -> Page:
         if request.order == "accessed":
             await self.touched()
@@ -459,7 +455,7 @@ async def _close_quietly(store: Store) -> None:
 def _forget_parent() -> None:
     """Drop what the parent process has open: a child must neither close it nor wait for what the parent does."""
     for memory in _open_memories:
-        memory.forget_parent()
+        memory._touching.clear()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     _open_memories.clear()
     _closing.clear()
 
