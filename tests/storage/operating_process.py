@@ -232,22 +232,33 @@ def live(path: str, owner: str, seed: int, *, works: bool) -> None:
     """Compare, then write until somebody kills this process; without `works` only compare."""
     logging.disable()  # another process may turn the file to the other embedder
     rng, log = random.Random(seed), Log(Path(f"{path}.{owner}.log"))
-    with opened(path) as memory:
-        ann = memory.bind(app="crash", user=owner)
-        there = found(ann)
-        if there != log.after():
-            assert there == log.known, f"{owner}: {log.under_way} left {set(there.items()) ^ set(log.known.items())}"
-            log.end(is_there=False)
-        elif log.under_way is not None:
+    while True:
+        try:
+            with opened(path) as memory:
+                write(memory.bind(app="crash", user=owner), log, rng, works=works)
+        except FingerprintError:  # it has done so between this opening and the first write; nothing is written
+            continue
+        else:
+            return
+
+
+def write(ann: BoundMemory, log: Log, rng: random.Random, *, works: bool) -> None:
+    """See `live`."""
+    there = found(ann)
+    if there != log.after():
+        owner = ann.scope.user
+        assert there == log.known, f"{owner}: {log.under_way} left {set(there.items()) ^ set(log.known.items())}"
+        log.end(is_there=False)
+    elif log.under_way is not None:
+        log.end(is_there=True)
+    while works:
+        names = ["erase"] if len(log.known) > MOST_RECORDS else [n for n in OPERATIONS if n not in RARE]
+        name = rng.choice(sorted(RARE)) if rng.random() < 0.1 else rng.choice(names)
+        argument = OPERATIONS[name].draw(rng, log.known, log.number)
+        if argument is not None:
+            log.begin(name, argument)
+            OPERATIONS[name].perform(ann, argument)
             log.end(is_there=True)
-        while works:
-            names = ["erase"] if len(log.known) > MOST_RECORDS else [n for n in OPERATIONS if n not in RARE]
-            name = rng.choice(sorted(RARE)) if rng.random() < 0.1 else rng.choice(names)
-            argument = OPERATIONS[name].draw(rng, log.known, log.number)
-            if argument is not None:
-                log.begin(name, argument)
-                OPERATIONS[name].perform(ann, argument)
-                log.end(is_there=True)
 
 
 def start(path: str, owner: str, seed: int, *, works: bool = True) -> int:
