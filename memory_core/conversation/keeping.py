@@ -139,10 +139,14 @@ async def _after_last(handle: BoundMemory, last: MemoryRecord | None, drafts: Se
 
 
 def _start_of_run(thread: Thread) -> int:
-    """The position of the question that a run that is over began with, if all before it is as it was then; else 0."""
+    """The position of the question that a run that is over began with, if all before it is as it was then; else 0.
+
+    Only in a thread that the framework keeps: elsewhere ids are new each time, and another process may have stored the
+    same answer under the id that it has there.
+    """
     began = list((thread.began or {}).items())
     start = len(began) - 1
-    if not thread.is_over or not 0 < start < len(thread.messages):
+    if not (thread.is_whole and thread.is_over) or not 0 < start < len(thread.messages):
         return 0
     question = thread.messages[start]
     before = [(message.id, digest(message.text)) for message in thread.messages[:start]]
