@@ -47,7 +47,7 @@ async def record_of(owner: BoundMemory, given: str) -> MemoryRecord:
     """The owner's memory of `whole_id`.
 
     Raises:
-        RecordNotFoundError: There is none.
+        RecordNotFoundError: No memory has this id.
         InvalidInputError: As for `whole_id`.
     """
     record = await owner.get(await whole_id(owner, given))
