@@ -40,6 +40,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_page_is_on_the_site(site: Path) -> None:
     pages = {path.relative_to(ROOT / "docs").with_suffix("") for path in (ROOT / "docs").rglob("*.md")}
+    pages = {each for each in pages if each.parts[0] != "changes"}  # lines of the next changelog
     built = {path.relative_to(site).with_suffix("") for path in site.rglob("*.html")}
     assert {str(each).replace("README", "index") for each in pages} <= {str(each) for each in built}
 
