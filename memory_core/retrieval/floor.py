@@ -33,7 +33,7 @@ FEWEST: Final = 10
 """Fewer records than this are judged as if they were this many."""
 SLACK: Final = 2.0
 """How far the best record may stay below what chance gives, in spreads. At this value at most one answerable question
-in two hundred finds nothing, on every corpus; the curve is in `docs/quality.md`."""
+in two hundred finds nothing, on every corpus; the curve is in `docs/measured.md`."""
 UNKNOWN_NAME: Final = 1.5
 """Additional evidence needed for each name that is in no record, in spreads."""
 MAX_UNKNOWN: Final = 2

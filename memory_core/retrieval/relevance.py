@@ -24,7 +24,7 @@ Rows = NDArray[np.integer[Any]]
 
 SPREADS: Final = 1.25
 """How far below the best of as many unrelated texts an answer may stand, in spreads. At this value at least 98 % of the
-questions of the development corpora are pushed an answer (`docs/quality.md`)."""
+questions of the development corpora are pushed an answer (`docs/measured.md`)."""
 LEAST: Final = 0.5
 """Less evidence counts as no evidence, in any language."""
 

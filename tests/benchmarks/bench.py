@@ -24,7 +24,7 @@ from lines.rendering import compared, rendered
 from lines.result import Result, dumped, from_json, loaded
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
-KEPT, PAGE, PLOTS = DOCS / "benchmarks.json", DOCS / "benchmarks.md", DOCS / "plots"
+KEPT, PAGE, PLOTS = DOCS / "benchmarks.json", DOCS / "measured.md", DOCS / "plots"
 
 
 def run(name: str, *options: str) -> Result:

@@ -6,7 +6,7 @@ Each number is set to 0 while all others stay. A question's recall is the mean o
 many points of it are lost, averaged over the corpora, and `+-` the standard error of that average over the corpora.
 Behind it stand the corpora where the number is worth most and least, with the standard errors over their questions.
 
-The output is the table of `docs/quality.md`. The ranking was not developed on the corpora of `tests/corpora`.
+The output is the table of `docs/measured.md`. The ranking was not developed on the corpora of `tests/corpora`.
 
 --files   also files in LoCoMo's format; see `recall.py`
 """

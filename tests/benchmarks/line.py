@@ -1,4 +1,4 @@
-"""Measure one line of the table of docs/benchmarks.md, and print one JSON object.
+"""Measure one line of the table of docs/measured.md, and print one JSON object.
 
     python tests/benchmarks/line.py NAME [--short]
 

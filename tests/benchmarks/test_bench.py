@@ -151,7 +151,7 @@ def test_stores_have_a_row_each_and_a_picture_for_each_measure() -> None:
 
 
 def test_the_page_has_a_place_for_every_line_and_shows_the_kept_results() -> None:
-    page, kept = (DOCS / "benchmarks.md").read_text("utf-8"), loaded((DOCS / "benchmarks.json").read_text("utf-8"))
+    page, kept = (DOCS / "measured.md").read_text("utf-8"), loaded((DOCS / "benchmarks.json").read_text("utf-8"))
     assert kept
     assert set(kept) <= set(LINES)
     assert rendered(page, kept) == page, "write it: python tests/benchmarks/bench.py LINE"

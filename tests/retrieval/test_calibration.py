@@ -21,7 +21,7 @@ SILENT = {
     "changing": 0.04,
     "agent_logs": 0.08,
 }
-"""Least share of the unanswerable questions that find nothing; `docs/quality.md` has the whole curves."""
+"""Least share of the unanswerable questions that find nothing; `docs/measured.md` has the whole curves."""
 STRICTER = SLACK - 1
 
 pytestmark = pytest.mark.slow
