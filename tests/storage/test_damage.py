@@ -218,7 +218,7 @@ def test_whoever_reads_a_damaged_record_hears_which_one_it_is(whole: Path, tmp_p
             lambda: run_sync(handle.update, known, Patch(importance=1.0)),
             lambda: run_sync(carried, memory, [known], handle.scope),
         ):
-            with pytest.raises(StorageError, match=f"{known}|not as it was written"):
+            with pytest.raises(StorageError, match=f"{known}|cannot be read; `Operator.check`"):
                 read()
         with pytest.raises(DamagedStoreError, match=f"record '{known}' is not as it was written; `Operator.check`"):
             run_sync(handle.get, known)
@@ -237,7 +237,7 @@ def test_what_is_left_of_a_lost_record_refuses_a_new_one_in_words(tmp_path: Path
         db.execute(f"INSERT INTO {left.format(key=owner << 32 | following)}")
     with (
         Memory(path, embedder=None) as memory,
-        pytest.raises(DamagedStoreError, match="what was derived from a record"),
+        pytest.raises(StorageError, match="what was derived from a record cannot be read"),
     ):
         run_sync(memory.bind(user="ann").add, "cake")
 

@@ -2,6 +2,10 @@
 
 SQLite detects damage to its own structure, but returns a value with a flipped byte as if it were correct. So every row
 that an export or a search returns carries a CRC-32, which detects any change of up to 32 neighbouring bits.
+
+**Only a checksum, `SQLITE_CORRUPT` or `SQLITE_NOTADB` proves damage.** Nothing else is called damage or advises a
+backup: a value without a checksum that cannot be used, or rows that contradict each other, may as well be a defect of
+this library, and `Operator.check` tells the two apart.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from functools import cache
 from typing import Final
 from zlib import crc32
 
-from memory_core.errors import DamagedStoreError
+from memory_core.errors import DamagedStoreError, StorageError
 
 ADVICE: Final = "`Operator.check` lists all damage; restore the file from a backup"
 
@@ -41,7 +45,7 @@ def has_whole_vector(vector: object, vector_digest: object) -> bool:
 
 
 def damaged(what: str) -> DamagedStoreError:
-    """The error for a damaged part, in one sentence."""
+    """The error for a part whose checksum does not fit, in one sentence."""
     return DamagedStoreError(f"{what} is not as it was written; {ADVICE}")
 
 
@@ -50,13 +54,18 @@ def damaged_record(id: object) -> DamagedStoreError:  # noqa: A002  (the record'
     return damaged(f"the record {id!a:.200}")
 
 
+def unreadable(what: str) -> StorageError:
+    """The error for values without a checksum that cannot be used, in one sentence."""
+    return StorageError(f"{what} cannot be read; `Operator.check` says whether the file is damaged")
+
+
 @contextmanager
 def explaining(what: str) -> Generator[None]:
-    """Turn errors from values without a digest into errors about damage.
+    """Turn errors from values without a checksum into an error that names them.
 
     SQLite returns each value with the type stored in the row, so a damaged value may have any type.
     """
     try:
         yield
     except (TypeError, ValueError, LookupError, OverflowError, AttributeError) as error:
-        raise damaged(what) from error
+        raise unreadable(what) from error

@@ -29,11 +29,13 @@ from memory_core.retrieval.unit_vectors import Floats, from_halves
 from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.matching_rows import Lookup, MatchingRows, Rows
 from memory_core.storage.sqlite.meta import check_fingerprint
+from memory_core.storage.sqlite.one_value import longest_value
 from memory_core.storage.sqlite.owners import Owner, Reached, find_all
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import has_few_values, needs_python, owner_range
+from memory_core.values.limits import MAX_KEY_CHARS
 from memory_core.where.where import EVERYTHING, Where
 
 READY_ROWS: Final = 2_048
@@ -56,8 +58,10 @@ _ENTRIES: Final = (
     "FROM record CROSS JOIN lexical ON lexical.key = record.key WHERE record.key BETWEEN ? AND ?"
 )
 """The columns of `Entries` for a range of keys, in key order and as one row: 10,000 rows would take twice as long."""
-_ENTRIES_AT_ONCE: Final = 1 << 18
-"""Keys per row, so that no value exceeds SQLite's limit of 1 GB."""
+_NAME_BYTES: Final = 6 * MAX_KEY_CHARS + 3
+"""Most bytes of a session or an author in a JSON array."""
+_TERM_SIZES: Final = "SELECT key AS record, length(terms) AS size FROM lexical WHERE key BETWEEN ? AND ?"
+_VECTOR_SIZES: Final = "SELECT record, length(vector) AS size FROM chunk WHERE record BETWEEN ? AND ?"
 _VECTORS: Final = (
     "SELECT group_concat(record), CAST(group_concat(vector, '') AS BLOB) "
     "FROM chunk WHERE record BETWEEN ? AND ? AND vector IS NOT NULL"
@@ -80,6 +84,10 @@ class _Followed:
     def changes(self, owner: Owner) -> int:
         """The number of records and changes since then."""
         return owner.next - self.owner.next + owner.version - self.owner.version
+
+
+class StaleIndexError(Exception):
+    """An index and the rows of its owner in the file do not have the same records."""
 
 
 class OwnerIndexes:
@@ -211,6 +219,11 @@ class OwnerIndexes:
         if gone is not None:
             self._bytes -= gone.counted
 
+    def drop(self, db: sqlite3.Connection, scopes: Sequence[Scope]) -> None:
+        """Remove the indexes of these owners from the cache."""
+        for owner, _ in find_all(db, scopes):
+            self.forget(owner.id)
+
     def _replace(self, owner: Owner, owner_index: OwnerIndex) -> None:
         self.forget(owner.id)
         self._followed[owner.id] = _Followed(owner_index, MatchingRows(owner_index), owner)
@@ -254,13 +267,22 @@ class OwnerIndexes:
             self._append(db, owner_index, first, last)
 
     def _append(self, db: sqlite3.Connection, owner_index: OwnerIndex, first: int, last: int) -> None:
-        parts = [db.execute(_ENTRIES, part).fetchone() for part in _parts(first, last, _ENTRIES_AT_ONCE)]
+        longest = longest_value(db)
+        parts = (
+            db.execute(_ENTRIES, part).fetchone()
+            for some in _parts(first, last, max(1, longest // _NAME_BYTES))
+            for part in _parts_by_size(db, _TERM_SIZES, some, longest)
+        )
         entries = _entries([part for part in parts if part[0] is not None])
         if entries is None:
             return
         vectors: Iterable[tuple[list[int], Floats]] = ()
         if (size := self._dimensions) is not None:
-            found = (db.execute(_VECTORS, part).fetchone() for part in _parts(first, last, AT_ONCE))
+            found = (
+                db.execute(_VECTORS, part).fetchone()
+                for some in _parts(first, last, AT_ONCE)
+                for part in _parts_by_size(db, _VECTOR_SIZES, some, longest)
+            )
             vectors = ((_numbers(keys).tolist(), from_halves(blob, size)) for keys, blob in found if keys is not None)
         owner_index.extend_by_columns(entries, vectors)
 
@@ -292,7 +314,9 @@ def _importances(db: sqlite3.Connection, owner_index: OwnerIndex, owner: int) ->
     rows = db.execute("SELECT key, importance FROM record WHERE key BETWEEN ? AND ?", owner_range(owner))
     with explaining("the importance of a record"):
         for key, importance in rows:
-            found[owner_index.row_of[key]] = importance
+            if (row := owner_index.row_of.get(key)) is None:
+                raise StaleIndexError
+            found[row] = importance
     return found
 
 
@@ -308,6 +332,21 @@ async def _look_up(wanted: Sequence[tuple[MatchingRows, Lookup]], readers: Reade
 
 def _parts(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
     return ((start, min(start + size - 1, last)) for start in range(first, last + 1, size))
+
+
+def _parts_by_size(
+    db: sqlite3.Connection, sizes: str, keys: tuple[int, int], longest: int
+) -> Iterator[tuple[int, int]]:
+    """The range of keys in parts whose values have at most `longest` bytes together; a single record may have more."""
+    start, last = keys
+    if start < last and db.execute(f"SELECT total(size) FROM ({sizes})", keys).fetchone()[0] > longest:
+        together = 0
+        for key, size in db.execute(f"SELECT record, total(size) FROM ({sizes}) GROUP BY record ORDER BY record", keys):
+            if together and together + size > longest:
+                yield start, key - 1
+                start, together = key, 0
+            together += size
+    yield start, last
 
 
 def _numbers(listed: str) -> NDArray[np.int64]:

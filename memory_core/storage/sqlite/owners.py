@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 from memory_core.errors import QuotaExceededError
 from memory_core.models import MemoryRecord, Quota, Scope
 from memory_core.storage.shared.stored_forms import link_keys
-from memory_core.storage.sqlite.damage import damaged, explaining
+from memory_core.storage.sqlite.damage import explaining, unreadable
 from memory_core.values.json_text import encode_json
 
 T = TypeVar("T")
@@ -139,7 +139,7 @@ def owner_names(db: sqlite3.Connection, owner: int) -> tuple[str, str]:
 def _owner(row: Sequence[object]) -> Owner:
     id, following, version = row  # noqa: A001
     if not (isinstance(id, int) and isinstance(following, int) and isinstance(version, int)):
-        raise damaged("the row of an owner")
+        raise unreadable("the row of an owner")
     return Owner(id, following, version)
 
 
@@ -203,10 +203,20 @@ def note_changes(db: sqlite3.Connection, owner: int, keys: list[int], grown: Usa
 
 
 def _forget_oldest_changes(db: sqlite3.Connection) -> None:
-    """Trim the outbox to `OUTBOX_KEPT` rows when it has twice as many."""
+    """Trim the outbox to about `OUTBOX_KEPT` rows when it has twice as many.
+
+    The outbox has all rows of a version or none, which is what its followers rely on. The rows of a version are
+    neighbours, since one transaction wrote them; so what goes ends where a version ends.
+    """
     first, last = db.execute("SELECT (SELECT min(seq) FROM outbox), (SELECT max(seq) FROM outbox)").fetchone()
     if last - first > 2 * OUTBOX_KEPT:
-        db.execute("DELETE FROM outbox WHERE seq <= ?", (last - OUTBOX_KEPT,))
+        db.execute(_FORGET, (last - OUTBOX_KEPT,))
+
+
+_FORGET: Final = (
+    "DELETE FROM outbox WHERE seq <= (SELECT max(seq) FROM outbox WHERE (owner, version) = "
+    "(SELECT owner, version FROM outbox WHERE seq <= ? ORDER BY seq DESC LIMIT 1))"
+)
 
 
 def lacks_vectors(db: sqlite3.Connection) -> bool:

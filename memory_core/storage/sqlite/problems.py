@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
 from memory_core.errors import DamagedStoreError, StoreUnavailableError
-from memory_core.storage.sqlite.damage import damaged
+from memory_core.storage.sqlite.damage import unreadable
 
 T = TypeVar("T")
 
@@ -21,15 +21,21 @@ def file_problems_explained(what: str) -> Generator[None]:
     except sqlite3.IntegrityError:
         raise
     except UnicodeDecodeError as error:  # SQLite's message quotes a damaged schema, which sqlite3 cannot decode
-        raise damaged(f"the schema of {what}") from error
-    except (OSError, sqlite3.OperationalError) as error:
-        if isinstance(error, sqlite3.Error) and is_undecodable(error):
-            raise damaged(f"text in {what}") from error
-        raise StoreUnavailableError(f"{what} cannot be used: {error}") from error
+        raise unreadable(f"the schema of {what}") from error
     except MemoryError as error:  # what sqlite3 raises if SQLite gets no memory
         raise StoreUnavailableError(f"{what} cannot be used: there is no memory left for SQLite") from error
-    except sqlite3.DatabaseError as error:
-        raise DamagedStoreError(f"{what} is damaged ({error}); restore it from a backup") from error
+    except (OSError, sqlite3.Error) as error:
+        if isinstance(error, sqlite3.Error) and is_undecodable(error):
+            raise unreadable(f"text in {what}") from error
+        if isinstance(error, sqlite3.Error) and _proves_damage(error):
+            raise DamagedStoreError(f"{what} is damaged ({error}); restore it from a backup") from error
+        raise StoreUnavailableError(f"{what} cannot be used: {error}") from error
+
+
+def _proves_damage(error: sqlite3.Error) -> bool:
+    """Whether SQLite itself says that what it reads is not what it wrote."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)  # sqlite3's own errors have none
+    return code & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
 class Reading(Protocol):
@@ -49,7 +55,7 @@ def reading(work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> 
             raise
         with lenient(db):
             work(db)  # raises at the first digest that does not fit
-        raise damaged("text in the store") from error
+        raise unreadable("text in the store") from error
 
 
 def is_undecodable(error: sqlite3.Error) -> bool:

@@ -14,6 +14,15 @@ every table: a scan of one owner reads no pages of others.
 | `tombstone` | keyed hashes of forgotten source keys | blocks re-ingestion without keeping the deleted keys |
 | `meta` | named values: fingerprint, tombstone key, analysis, `lineage.py` | `slack`: an erasure is unfinished |
 | `renewal` | vectors of the next embedder | exists only during a run of `reembedding.py` |
+
+What readers rely on, each kept at one place:
+
+- The outbox has all rows of a version or none, and the rows of a version are neighbours (`owners.note_changes`).
+- An index and the rows of its owner have the same records; one that does not is stale and is loaded again
+  (`searching.found`).
+- A value that one statement puts together from many rows stays far below SQLite's limit (`one_value.py`).
+- Only a checksum or SQLite itself says that a file is damaged (`damage.py`, `problems.py`).
+- The `seq` of an owner's records stays below 2^32, since its key range ends there.
 """
 
 from __future__ import annotations

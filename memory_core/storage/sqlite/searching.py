@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +23,8 @@ from memory_core.retrieval.ranking import Ranking, rank
 from memory_core.retrieval.unit_vectors import from_halves
 from memory_core.storage.shared.query_vector import Vector
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
-from memory_core.storage.sqlite.damage import explaining
-from memory_core.storage.sqlite.owner_index_cache import Missing, OwnerIndexes
+from memory_core.storage.sqlite.damage import explaining, unreadable
+from memory_core.storage.sqlite.owner_index_cache import Missing, OwnerIndexes, StaleIndexError
 from memory_core.storage.sqlite.owners import Owner, Reached, find, find_all
 from memory_core.storage.sqlite.readers import Readers, looks_long
 from memory_core.storage.sqlite.row_cosines import row_cosines, similarities
@@ -33,6 +34,8 @@ from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import apart, conditions
 from memory_core.where.meaning import folded
 from memory_core.where.where import Where
+
+logger = logging.getLogger(__name__)
 
 MOST_ROUNDS: Final = 3
 """How often a search lets other searches go first while its data is read: the owner's records, then the rows that
@@ -74,8 +77,24 @@ class Search:
 async def found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -> Found:
     """Run a search: in the loop's thread if it takes about a millisecond, otherwise in the thread for short reads.
 
-    Long reads use the other connection, so that searches of other owners can run at the same time.
+    Long reads use the other connection, so that searches of other owners can run at the same time. An index that
+    names records which the file lacks is stale, whatever made it so: it is loaded again, once.
+
+    Raises:
+        StorageError: The index differs from the file even after that.
     """
+    try:
+        return await _found(readers, owner_indexes, search)
+    except StaleIndexError:
+        logger.warning("a search index differed from its file; it is loaded again")
+        await readers.brief.run(lambda db: owner_indexes.drop(db, search.scopes))
+    try:
+        return await _found(readers, owner_indexes, search)
+    except StaleIndexError as error:
+        raise unreadable("the search index of an owner") from error
+
+
+async def _found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -> Found:
     where, left_out = apart(search.request.where)
     search = replace(search, request=replace(search.request, where=where), left_out=left_out) if left_out else search
     result = await readers.brief.briefly(partial(ranked_if_brief, owner_indexes=owner_indexes, search=search))
@@ -198,10 +217,11 @@ def _kept(db: sqlite3.Connection, row_filter: RowFilter, scope: Scope, search: S
 def _records(db: sqlite3.Connection, owners: Reached, keys: list[int]) -> dict[int, MemoryRecord]:
     marks = ",".join("?" * len(keys))
     rows = db.execute(f"SELECT {COLUMNS}, key FROM record WHERE key IN ({marks})", keys).fetchall()
+    if len(rows) < len(keys):
+        raise StaleIndexError
     names = {owner.id: (scope.app, scope.user or "") for owner, scope in owners}
-    with explaining("a key of a record"):
-        by_key = {row[-1]: to_record(row, *names[row[-1] >> OWNER_BITS]) for row in rows}
-        return {key: by_key[key] for key in keys}
+    by_key = {row[-1]: to_record(row, *names[row[-1] >> OWNER_BITS]) for row in rows}
+    return {key: by_key[key] for key in keys}
 
 
 def _hits(

@@ -15,7 +15,7 @@ from memory_core.storage.shared.merging import id_is_taken
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.sqlite import revisions
 from memory_core.storage.sqlite.codec import COLUMNS, NAMES, to_row
-from memory_core.storage.sqlite.damage import damaged, piece_digest
+from memory_core.storage.sqlite.damage import piece_digest, unreadable
 from memory_core.storage.sqlite.meta import SELECT_FINGERPRINT, fingerprint_row, stored_fingerprint
 from memory_core.storage.sqlite.owners import SIZE, Owner, Usage, note_changes, take_keys, usage_of
 from memory_core.storage.sqlite.schema import OWNER_BITS
@@ -70,7 +70,7 @@ def write_new(db: sqlite3.Connection, owner: int, keys: Sequence[int], items: Se
 
     Raises:
         DuplicateIdError: An id or a source key is taken, or repeated among them.
-        DamagedStoreError: One of the keys is in use.
+        StorageError: One of the keys is in use.
     """
     rows = [(key, owner, *to_row(item.record)) for key, item in zip(keys, items, strict=True)]
     try:
@@ -83,7 +83,7 @@ def write_new(db: sqlite3.Connection, owner: int, keys: Sequence[int], items: Se
         source = _taken_source(db, owner, [item.record.source_key for item in items], keys[0])
         if source is not None:
             raise DuplicateIdError(f"source key {source!r} belongs to another record already") from error
-        raise damaged("the row of an owner") from error  # its next key is in use
+        raise unreadable("the row of an owner") from error  # its next key is in use
     derive(db, keys, items)
 
 
@@ -108,7 +108,7 @@ def derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepared
     """Insert the terms and pieces of records, and their vectors if they are of the file's embedder.
 
     Raises:
-        DamagedStoreError: There are some already.
+        StorageError: There are some already.
     """
     pairs = list(zip(keys, items, strict=True))
     lexical = [(key, item.features.packed, item.features.flags, item.features.words) for key, item in pairs]
@@ -124,7 +124,7 @@ def derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepared
         insert_rows(db, "lexical", lexical)
         insert_rows(db, "chunk", chunks)
     except sqlite3.IntegrityError as error:
-        raise damaged("what was derived from a record") from error
+        raise unreadable("what was derived from a record") from error
 
 
 def _is_stored(db: sqlite3.Connection, made_by: Fingerprint) -> bool:
