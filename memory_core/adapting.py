@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memory_core.capture.alignment import known_messages, said
 from memory_core.capture.message_to_draft import read_messages
 from memory_core.capture.remember import SAID, remember_drafts
-from memory_core.capture.sent_files import SentFile, clean_name, name_in_uri, with_files, without_files
+from memory_core.capture.sent_files import SentFile, name_in_uri, with_files, without_files
 from memory_core.capture.taking_back import TAKEN_BACK, bring_back, is_taken_back, take_back, take_back_where
 from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import turn_drafts
@@ -78,7 +78,6 @@ if TYPE_CHECKING:
     from memory_core.storage.sqlite.files import file_header, prepare_file
     from memory_core.storage.sqlite.problems import file_problems_explained
     from memory_core.storage.sqlite.store import SqliteStore
-    from memory_core.transfer.reading_apart import read_apart, suffix_for
 
 
 _AT_FIRST_USE: Final = {
@@ -91,9 +90,7 @@ _AT_FIRST_USE: Final = {
     "prepare": "memory_core.storage.shared.prepared",
     "prepare_file": "memory_core.storage.sqlite.files",
     "rank": "memory_core.retrieval.ranking",
-    "read_apart": "memory_core.transfer.reading_apart",
     "rules": "memory_core.storage",
-    "suffix_for": "memory_core.transfer.reading_apart",
     "versions_of": "memory_core.storage.shared.versions",
 }
 
@@ -162,7 +159,6 @@ __all__ = [
     "check_key",
     "check_seconds",
     "check_unit",
-    "clean_name",
     "complete",
     "core_loop",
     "covered",
@@ -199,7 +195,6 @@ __all__ = [
     "prepare",
     "prepare_file",
     "rank",
-    "read_apart",
     "read_messages",
     "reason_for_log",
     "recall_with",
@@ -212,7 +207,6 @@ __all__ = [
     "scrubbed",
     "settled",
     "storable",
-    "suffix_for",
     "tags_of_pin",
     "take_back",
     "take_back_where",

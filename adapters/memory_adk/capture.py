@@ -7,11 +7,9 @@ try:
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
     from google.adk.sessions.session import Session
-    from google.genai import types
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
-import asyncio
 import logging
 import weakref
 from collections import OrderedDict
@@ -21,9 +19,7 @@ from typing import Final
 
 from memory_adk.convert import INVOCATION_ID, said
 from memory_adk.policy import CapturePolicy
-from memory_adk.reading import Reading, Upload, uploads_of
 from memory_adk.service import MemoryService
-from memory_adk.uploads import replaced
 from memory_core import Where
 from memory_core.adapting import Writes
 
@@ -91,8 +87,6 @@ class Progress:
     """Who wrote them."""
     unfinished: list[Event] = field(default_factory=list[Event])
     """The events that the service gets again with the next one."""
-    uploads: list[Upload] = field(default_factory=list[Upload])
-    """The documents that are read when it has ended."""
 
 
 class Capture:
@@ -106,7 +100,6 @@ class Capture:
         self._policy = policy
         self._services: weakref.WeakSet[MemoryService] = weakref.WeakSet()
         self._writes: Writes[Write] = Writes()
-        self._readings: Writes[Reading] = Writes()
         self._rewinds: OrderedDict[SessionKey, set[str]] = OrderedDict()
         """The ids of the rewinds of each session that have been handed over."""
 
@@ -129,13 +122,11 @@ class Capture:
         service: MemoryService,
         invocation_context: InvocationContext,
         progress: Progress,
-        sent: Sequence[types.Part] = (),
     ) -> None:
         """Write what is new of a turn; delete the turn if a guardrail answered instead of the agent.
 
         Args:
             progress: How much of the turn was handed over before; it is brought up to date.
-            sent: The files of the user's message, as they were before another plugin replaced them.
         """
         session, turn = invocation_context.session, invocation_context.invocation_id
         if self._policy is None or not (new := _unseen(session.events, turn, progress.seen)):
@@ -145,34 +136,19 @@ class Capture:
         if _is_blocked(progress.authors, invocation_context):
             await self._put(replace(self._write(service, session, ()), blocked=frozenset([turn])))
         elif kept := self._policy.apply([event for event in new if said(event)]):
-            if self._policy.read_uploads:
-                left = replaced(sent, [part for event in new if event.content for part in event.content.parts or []])
-                progress.uploads += [upload for event in kept for upload in uploads_of(event, left, self._policy)]
             events = [*progress.unfinished, *kept]
             progress.unfinished = list(service.unfinished(events))
             await self._put(self._write(service, session, events))
 
-    async def end(self, service: MemoryService, invocation_context: InvocationContext, progress: Progress) -> None:
-        """Read the documents of a turn that has ended, unless a guardrail answered instead of the agent."""
-        uploads, progress.uploads = progress.uploads, []
-        if self._policy is None or not uploads or _is_blocked(progress.authors, invocation_context):
-            return
-        self._services.add(service)
-        service.finish_first(self._readings)
-        session = _key_of(invocation_context.session)
-        await self._readings.put(Reading(service, session, tuple(uploads), self._policy, self._writes.settle))
-
     async def flush(self, *, vectors: bool = False) -> None:
         """Return when everything captured so far is stored or has failed; with `vectors`, when it has vectors, too."""
         await self._writes.settle()
-        await self._readings.settle()
         for service in list(self._services) if vectors else ():
             await service.settled()
 
     async def close(self, seconds: float) -> None:
         """Retry failed writes once, and wait for all writes, but not longer than this; they go on after that."""
-        closed = await asyncio.gather(self._writes.close(seconds), self._readings.close(seconds))
-        if not all(closed):
+        if not await self._writes.close(seconds):
             logger.warning("turns are still being stored %g seconds after the end of their runner", seconds)
 
     def _write(self, service: MemoryService, session: Session, events: Sequence[Event]) -> Write:

@@ -18,7 +18,6 @@ try:
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.load_memory_tool import LoadMemoryTool
     from google.adk.tools.tool_context import ToolContext
-    from google.genai import types
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
@@ -50,8 +49,6 @@ RECALL_RESULTS: Final = 5
 RECALL_CHARS: Final = 1_000
 MAX_TURNS: Final = 1_000
 """Most turns tracked at a time. A cancelled turn never reports its end, so the oldest turns are dropped."""
-MAX_HELD: Final = 100
-"""Most turns of which the files are held until they end; of the oldest, files are only named."""
 _SERVES_NOBODY: Final = (
     "nothing is stored or recalled, because the runner's memory service is %s and not the plugin's MemoryService: "
     "Runner(memory_service=...), or --memory_service_uri on the command line"
@@ -68,8 +65,6 @@ class _Turn:
     """By agent, what the latest request shows; plugins after this one may still change it."""
     recall: asyncio.Future[str] | None = None
     """The block recalled for it."""
-    sent: list[types.Part] = field(default_factory=list[types.Part])
-    """The files of the user's message, if they are to be read."""
 
 
 class MemoryPlugin(BasePlugin):
@@ -116,25 +111,11 @@ class MemoryPlugin(BasePlugin):
         given = limits.RECALL_SECONDS if recall_seconds is None else recall_seconds
         self._seconds = check_seconds("recall_seconds", given)
         self._deadline = Deadline(self._seconds, "an agent")
-        policy = CapturePolicy() if capture is True else capture or None
-        self._capture = Capture(policy)
-        self._reads_uploads = policy is not None and policy.read_uploads
+        self._capture = Capture(CapturePolicy() if capture is True else capture or None)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         """The same plugin: it knows what each runner has handed over."""
         return self
-
-    async def on_user_message_callback(
-        self, *, invocation_context: InvocationContext, user_message: types.Content
-    ) -> types.Content | None:
-        """Keep the files of a message that are to be read: the next plugin may replace them by their names."""
-        if self._reads_uploads and self._serving(invocation_context):
-            sent = [part for part in user_message.parts or [] if part.inline_data is not None]
-            self._turn(invocation_context).sent += sent
-            for turn in [turn for turn in self._turns.values() if turn.sent][:-MAX_HELD]:
-                turn.sent.clear()
-                turn.captured.uploads.clear()
-        return None
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Store the user's message before anything can fail."""
@@ -257,9 +238,7 @@ class MemoryPlugin(BasePlugin):
         try:
             if first:
                 await self._capture.catch_up(service, invocation_context)
-            await self._capture.turn(service, invocation_context, turn.captured, turn.sent)
-            if last:
-                await self._capture.end(service, invocation_context, turn.captured)
+            await self._capture.turn(service, invocation_context, turn.captured)
         except Exception as error:  # noqa: BLE001  (ADK would end the run)
             logger.error("a turn of session %s is not stored: %s", session.id, reason_for_log(error))  # noqa: TRY400
 

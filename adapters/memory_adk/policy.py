@@ -41,8 +41,6 @@ class CapturePolicy:
     """How long a message is kept."""
     authors: Collection[str] | None = None
     """Whose messages to store: `user` and names of agents; `None` for everybody's."""
-    read_uploads: bool = False
-    """Whether what is in the documents that a person attaches is stored as well; otherwise, only their names are."""
 
     def __post_init__(self) -> None:
         if isinstance(self.authors, str):

@@ -54,18 +54,6 @@ def renamed(part: types.Part, rename: Callable[[str], str]) -> types.Part:
     return part
 
 
-def replaced(sent: Sequence[types.Part], parts: Sequence[types.Part]) -> list[types.Part]:
-    """The files of a message for which it has artifacts now; others may have been taken out of it on purpose."""
-    artifacts = {name for part in parts if (name := artifact_in(part)) is not None}
-    has_unnamed = any(map(_UNNAMED.fullmatch, artifacts))
-
-    def is_replaced(part: types.Part) -> bool:
-        name = name_in(part)
-        return name in artifacts if name else has_unnamed
-
-    return [part for part in sent if is_replaced(part)]
-
-
 def name_in(part: types.Part) -> str | None:
     """The name of the file in a part, if it has one."""
     name = part.inline_data.display_name if part.inline_data is not None else None

@@ -35,8 +35,6 @@ BY_SUFFIX: Final = {
     ".jsonl": "conversation",
     ".txt": "document",
     ".md": "document",
-    ".html": "document",
-    ".pdf": "document",
 }
 
 
@@ -99,7 +97,7 @@ async def ingest(
 ) -> Answer:
     """Remember conversations and documents.
 
-    Conversations are .jsonl files, documents are .txt, .md, .html and .pdf files.
+    Conversations are .jsonl files, documents are .txt and .md files.
 
     A line of a conversation is a JSON object such as
     {"at": "2026-03-02T09:12:00+01:00", "session": "monday", "author": "Ann", "text": "The tide turns at noon"}.
@@ -124,7 +122,10 @@ async def ingest(
 def _by_suffix(path: Path) -> Importer:
     format_ = BY_SUFFIX.get(path.suffix.lower())
     if format_ is None:
-        raise InvalidInputError(f"{str(path)!r} has none of the suffixes {', '.join(BY_SUFFIX)}; try `move`")
+        raise InvalidInputError(
+            f"{str(path)!r} has none of the suffixes {', '.join(BY_SUFFIX)}; try `move` for a file of another program, "
+            "and turn other documents into text first, for example with a document loader (docs/howto/documents.md)"
+        )
     importer: Importer = entry_of(IMPORTERS, format_)
     return importer
 

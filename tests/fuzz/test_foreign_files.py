@@ -28,7 +28,6 @@ from memory_core.app.formats import IMPORTERS, entry_of
 from memory_core.app.mapping import Keys, Ownership
 from memory_core.app.settings import Settings
 from memory_core.app.showing import as_json
-from memory_core.app.sources.document import document
 from memory_core.app.sources.markdown import markdown
 from memory_core.records.draft_to_record import check_draft
 from tests.fuzz.conftest import Run, begin, insist_on_what_was_there
@@ -246,16 +245,6 @@ async def test_a_bad_point_of_radbot_costs_itself_only(monkeypatch: pytest.Monke
 
 LONG_CHARS = 400_000
 """So many of them took an importer minutes or hours, where each of them made it read the rest again."""
-
-
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize(
-    "unit", ["<a ", "<a b='", "<a b=c ", "<!--x>", "<!-- ", "</script", "<![CDATA[", "&#", "<script>", "<"]
-)
-async def test_a_long_page_takes_no_longer_for_being_malformed(tmp_path: Path, unit: str) -> None:
-    for end in ("", ">"):
-        (tmp_path / "page.html").write_text(unit * (LONG_CHARS // len(unit)) + end)
-        assert [item async for item in document(str(tmp_path / "page.html"))]
 
 
 @pytest.mark.timeout(300)

@@ -1,4 +1,4 @@
-"""Documents: text, Markdown, HTML and PDF, in parts that keep their place."""
+"""Documents, plain text or Markdown, in parts that keep their place."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from memory_core.transfer.formats import Found, Refused
 
 
 async def document(source: str) -> AsyncIterator[Found | Refused]:
-    """A text, Markdown, HTML or PDF file, in parts with their place; PDF needs memory-core[documents]."""
+    """A text or Markdown file, in parts with their place."""
     path = file_at(source)
     changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     empty = True
-    for label, number, start, part in parts_of(path.name, bytes_of(path)):
+    for start, part in parts_of(path.name, bytes_of(path)):
         empty = False
-        place = f"{path.name}, {label} {number}, from character {start}"
-        digest = hashlib.sha256(f"{path.name}\0{label}\0{number}\0{start}\0{part}".encode()).hexdigest()
-        data: dict[str, Json] = {"file": path.name, label: number, "start": start, "stop": start + len(part)}
-        yield Found(place, Draft(part, kind=KIND, data=data, occurred_at=changed, source_key=f"document:{digest}"))
+        digest = hashlib.sha256(f"{path.name}\0{start}\0{part}".encode()).hexdigest()
+        data: dict[str, Json] = {"file": path.name, "start": start, "stop": start + len(part)}
+        yield Found(
+            f"{path.name}, from character {start}",
+            Draft(part, kind=KIND, data=data, occurred_at=changed, source_key=f"document:{digest}"),
+        )
     if empty:
         yield Refused(path.name, "it has no text")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,9 @@ from google.genai import types
 
 from memory_adk import CapturePolicy, MemoryPlugin, MemoryService
 from memory_adk.convert import event_drafts, said
-from memory_adk.reading import Reading, uploads_of
 from memory_adk.testing import ScriptedLlm, prompt
-from memory_core import Memory, Patch, Where
-from tests.adapters.adk.agents import ANN, APP, Guard, bytes_in, remember, said_event, session_of, session_with, texts
-from tests.pdf import pdf
+from memory_core import Memory
+from tests.adapters.adk.agents import ANN, APP, bytes_in, remember, said_event, session_with, texts
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CONTRACT = b"%PDF-1.4 the rent is 700 a month " * 100
@@ -159,170 +157,12 @@ async def test_a_message_whose_words_are_redacted_away_is_not_stored() -> None:
     assert said(event) == "hello\nAttached: PDF"
 
 
-def plugin_that_reads(**policy: Any) -> MemoryPlugin:
-    return MemoryPlugin(capture=CapturePolicy(read_uploads=True, **policy))
-
-
-@pytest.mark.parametrize("saves", [False, True])
-async def test_a_policy_reads_the_documents_that_a_person_attaches(
-    service: MemoryService,
-    memory: Memory,
-    saves: bool,  # noqa: FBT001
-) -> None:
-    plugin, model = plugin_that_reads(), ScriptedLlm(script=["Noted.", "700."])
-    runner = uploads_runner(service, model, plugin, *([SaveFilesAsArtifactsPlugin()] if saves else []))
-    await say(runner, words("Remember this"), blob(data=pdf("The rent is 700 a month")))
-    await plugin.flush()
-    ann = memory.bind(app=APP, user=ANN)
-    (record,) = (await ann.list(where=Where(kinds=("document",)))).records
-    assert (record.text, record.author, record.session) == ("The rent is 700 a month", "contract.pdf", "s1")
-    assert record.data["file"] == "contract.pdf"
-    assert record.data["page"] == 1
-    await say(runner, words("How high is the rent?"), session="s2")
-    assert 'contract.pdf: "The rent is 700 a month"' in prompt(model.requests[-1])
-    await runner.close()
-    assert await service.delete_session(app_name=APP, user_id=ANN, session_id="s1") == 3
-    assert await texts(service, "rent month") == ["How high is the rent?"]
-
-
-async def test_a_turn_captured_again_reads_nothing_twice_and_what_was_forgotten_stays_so(
-    service: MemoryService, memory: Memory
-) -> None:
-    ann = memory.bind(app=APP, user=ANN)
-    event = sent(blob(data=b"The rent is 700", kind="text/plain"))
-    policy = CapturePolicy(read_uploads=True)
-    await service.add_events_to_memory(app_name=APP, user_id=ANN, session_id="s1", events=[event])
-    reading = Reading(service, (APP, ANN, "s1"), tuple(uploads_of(event, (), policy)), policy, nothing_waits)
-    await reading.run()
-    await reading.after(reading).run()
-    (record,) = (await ann.list(where=Where(kinds=("document",)))).records
-    await ann.delete(record.id)
-    await reading.run()
-    assert (await ann.stats()).by_kind == {"message": 1}
-
-
-async def nothing_waits() -> None:
-    """Every message is stored."""
-
-
-@pytest.mark.parametrize("how", ["erase", "delete", "archive"])
-async def test_a_document_of_a_message_that_is_gone_when_it_is_read_is_not_stored(
-    service: MemoryService, memory: Memory, how: str
-) -> None:
-    ann = memory.bind(app=APP, user=ANN)
-    event = sent(blob(data=b"The rent is 700", kind="text/plain"))
-    await service.add_events_to_memory(app_name=APP, user_id=ANN, session_id="s1", events=[event])
-    (message,) = (await ann.list()).records
-
-    async def goes() -> None:
-        if how == "erase":
-            await ann.erase()
-        elif how == "delete":
-            await ann.delete(message.id)
-        else:
-            await ann.update(message.id, Patch(state="archived"))
-
-    policy = CapturePolicy(read_uploads=True)
-    await Reading(service, (APP, ANN, "s1"), tuple(uploads_of(event, (), policy)), policy, goes).run()
-    assert (await ann.list(where=Where(kinds=("document",)))).records == ()
-
-
-async def test_by_default_nothing_is_read(service: MemoryService, memory: Memory) -> None:
+async def test_what_is_in_a_file_is_not_read(service: MemoryService, memory: Memory) -> None:
     plugin = MemoryPlugin()
     runner = uploads_runner(service, ScriptedLlm(script=["Noted."]), plugin)
     await say(runner, blob(data=b"The rent is 700", kind="text/plain"))
     await plugin.flush()
     assert await texts(service, "rent") == []
-    await runner.close()
-
-
-async def test_the_policy_applies_to_what_is_read(service: MemoryService, memory: Memory) -> None:
-    plugin = plugin_that_reads(redact=lambda text: text.replace("Bob", "[name]"), ttl=timedelta(days=1))
-    runner = uploads_runner(service, ScriptedLlm(script=["Noted."]), plugin, SaveFilesAsArtifactsPlugin())
-    await say(runner, blob("Bob.txt", b"Bob pays 700", "text/plain"))
-    await plugin.flush()
-    (record,) = (await memory.bind(app=APP, user=ANN).list(where=Where(kinds=("document",)))).records
-    assert (record.text, record.author) == ("[name] pays 700", "[name].txt")
-    assert record.expires_at is not None
-    await runner.close()
-
-
-async def test_a_blocked_turn_is_not_read_and_a_failed_one_is(service: MemoryService, memory: Memory) -> None:
-    plugin = plugin_that_reads()
-    runner = uploads_runner(service, ScriptedLlm(script=[RuntimeError("busy")]), plugin, Guard("guard"))
-    await say(runner, words("attack"), blob("a.txt", b"The tide turns", "text/plain"))
-    with pytest.raises(RuntimeError, match="busy"):
-        await say(runner, words("Read this"), blob("b.txt", b"The rent is 700", "text/plain"))
-    await plugin.flush()
-    records = (await memory.bind(app=APP, user=ANN).list(where=Where(kinds=("document",)))).records
-    assert [record.text for record in records] == ["The rent is 700"]
-    await runner.close()
-
-
-async def test_a_rewound_turn_takes_its_documents_with_it(service: MemoryService, memory: Memory) -> None:
-    plugin = plugin_that_reads()
-    runner = uploads_runner(service, ScriptedLlm(script=["Noted.", "Yes."]), plugin)
-    await say(runner, blob("a.txt", b"The rent is 700", "text/plain"))
-    await plugin.flush()
-    (turn,) = {event.invocation_id for event in (await session_of(runner, ANN, "s1")).events}
-    await runner.rewind_async(user_id=ANN, session_id="s1", rewind_before_invocation_id=turn)
-    await say(runner, words("Hello again"))
-    await plugin.flush()
-    assert await texts(service, "rent") == []
-    await runner.close()
-
-
-@pytest.mark.parametrize(
-    ("part", "reason"),
-    [
-        (blob("a.pdf", b"%PDF-1.4 secret"), "it is not a PDF that can be read"),
-        (blob("a.txt", b"\xff", "text/plain"), "it is not text in UTF-8"),
-        (blob("a.docx", b"PK", "application/zip"), "it is neither a PDF nor a text"),
-        (blob("a.txt", b"  ", "text/plain"), "it has no text"),
-    ],
-)
-async def test_what_cannot_be_read_is_named_and_said_once(
-    service: MemoryService, memory: Memory, caplog: pytest.LogCaptureFixture, part: types.Part, reason: str
-) -> None:
-    plugin = plugin_that_reads()
-    runner = uploads_runner(service, ScriptedLlm(script=["Noted."]), plugin)
-    await say(
-        runner, words("Read this"), part, blob("photo.png", b"PNG", "image/png"), blob("empty.txt", b"", "text/plain")
-    )
-    await plugin.flush()
-    (said_once,) = [entry.getMessage() for entry in caplog.records if entry.name == "memory_adk.reading"]
-    assert said_once.endswith(f"is named and not read: {reason}")
-    assert "a.pdf" not in said_once
-    assert len(await texts(service, "photo")) == 1
-    await runner.close()
-
-
-async def test_a_plugin_that_comes_too_late_says_so(
-    service: MemoryService, memory: Memory, caplog: pytest.LogCaptureFixture
-) -> None:
-    plugin = plugin_that_reads()
-    runner = uploads_runner(service, ScriptedLlm(script=["Noted."]), SaveFilesAsArtifactsPlugin(), plugin)
-    await say(runner, blob("a.txt", b"The rent is 700", "text/plain"))
-    await plugin.flush()
-    assert "put MemoryPlugin before SaveFilesAsArtifactsPlugin" in caplog.text
-    assert await texts(service, "a.txt") == ["Attached: a.txt"]
-    await runner.close()
-
-
-async def test_a_redaction_that_fails_stores_nothing_of_the_document(
-    service: MemoryService, memory: Memory, caplog: pytest.LogCaptureFixture
-) -> None:
-    def redact(text: str) -> str:
-        if "700" in text:
-            raise ValueError(text)
-        return text
-
-    plugin = plugin_that_reads(redact=redact)
-    runner = uploads_runner(service, ScriptedLlm(script=["Noted."]), plugin)
-    await say(runner, words("Read this"), blob("a.txt", b"The rent is 700", "text/plain"))
-    await plugin.flush()
-    assert (await memory.bind(app=APP, user=ANN).list(where=Where(kinds=("document",)))).records == ()
-    assert "700" not in caplog.text
     await runner.close()
 
 
@@ -335,43 +175,10 @@ class Sanitizer(BasePlugin):
         return types.Content(role="user", parts=[part for part in user_message.parts or [] if part.text])
 
 
-async def test_a_file_that_another_plugin_took_out_is_neither_named_nor_read(
-    service: MemoryService, memory: Memory
-) -> None:
-    plugin = plugin_that_reads()
+async def test_a_file_that_another_plugin_took_out_is_not_named(service: MemoryService, memory: Memory) -> None:
+    plugin = MemoryPlugin()
     runner = uploads_runner(service, ScriptedLlm(script=["Noted."]), plugin, Sanitizer("sanitizer"))
     await say(runner, words("Read this"), blob("a.txt", b"The rent is 700", "text/plain"))
     await plugin.flush()
     assert {record.text for record in (await memory.bind(app=APP, user=ANN).list()).records} == {"Read this", "Noted."}
-    await runner.close()
-
-
-async def test_files_without_a_name_are_read_as_artifacts_too(service: MemoryService, memory: Memory) -> None:
-    plugin = plugin_that_reads()
-    runner = uploads_runner(service, ScriptedLlm(script=["Noted."]), plugin, SaveFilesAsArtifactsPlugin())
-    await say(runner, blob(None, b"The rent is 700", "text/plain"), blob("user:b.txt", b"The tide", "text/plain"))
-    await plugin.flush()
-    records = (await memory.bind(app=APP, user=ANN).list(where=Where(kinds=("document",)))).records
-    assert {(record.author, record.text) for record in records} == {
-        ("document", "The rent is 700"),
-        ("b.txt", "The tide"),
-    }
-    await runner.close()
-
-
-async def test_files_of_turns_that_never_end_are_not_held_for_ever(
-    service: MemoryService, memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("memory_adk.plugin.MAX_HELD", 1)
-    plugin = plugin_that_reads()
-    runner = uploads_runner(service, ScriptedLlm(script=["Noted.", "Noted."]), plugin)
-    message = types.Content(role="user", parts=[blob("b.txt", b"The tide turns", "text/plain")])
-    waiting = runner.run_async(user_id=ANN, session_id="s2", new_message=message)
-    await anext(waiting)
-    await say(runner, blob("a.txt", b"The rent is 700", "text/plain"))
-    async for _ in waiting:
-        pass
-    await plugin.flush()
-    records = (await memory.bind(app=APP, user=ANN).list(where=Where(kinds=("document",)))).records
-    assert [record.text for record in records] == ["The rent is 700"]
     await runner.close()
