@@ -11,7 +11,6 @@
 | the same in a graph of your own | `recall_node` and `remember_node` |
 | the last steps of an agent, even if its context window no longer shows them | `BankMiddleware` |
 | the long-term store of a LangGraph graph | `MemoryStore` |
-| a summary instead of old messages | `ModelSummarizer` |
 | the `memory=` of a classic chain | `ConversationMemory` |
 
 Every name is imported on first use, so that a chain does not load packages that only agents need.
@@ -19,7 +18,6 @@ Every name is imported on first use, so that a chain does not load packages that
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
     from memory_langchain.runnable import MemoryRunnable, with_memory
     from memory_langchain.scope import CallScope, ScopeResolver
     from memory_langchain.store import AsyncMemoryStore, MemoryStore
-    from memory_langchain.summaries import ModelSummarizer
     from memory_langchain.tools import memory_tools
     from memory_langchain.vectorstore import MemoryVectorStore
 
@@ -54,7 +51,6 @@ if TYPE_CHECKING:
         "MemoryRunnable",
         "MemoryStore",
         "MemoryVectorStore",
-        "ModelSummarizer",
         "ScopeResolver",
         "id_of_label",
         "memory_tools",
@@ -77,7 +73,6 @@ _HOME: Final = {
     "MemoryRunnable": "runnable",
     "MemoryStore": "store",
     "MemoryVectorStore": "vectorstore",
-    "ModelSummarizer": "summaries",
     "ScopeResolver": "scope",
     "id_of_label": "namespaces",
     "memory_tools": "tools",
@@ -118,29 +113,10 @@ def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if _is_missing(name):
-        _tell_importers()
-        raise AttributeError(_hint(name))  # so `hasattr` is false, as for any name that is not there
+        raise ImportError(_hint(name), name=f"{__name__}.{_HOME[name]}")
     value: object = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     globals()[name] = value
     return value
-
-
-class _Hint:
-    """A finder that says which extra is missing.
-
-    `from memory_langchain import X` hides the `AttributeError` of a missing X, and looks for a submodule X instead.
-    """
-
-    @staticmethod
-    def find_spec(fullname: str, path: object = None, target: object = None) -> None:  # noqa: ARG004  (its signature)
-        package, _, name = fullname.rpartition(".")
-        if package == __name__ and _is_missing(name):
-            raise ImportError(_hint(name), name=fullname)
-
-
-def _tell_importers() -> None:
-    if _Hint not in sys.meta_path:
-        sys.meta_path.append(_Hint)  # after the others: it is asked for what none of them found
 
 
 def __dir__() -> list[str]:

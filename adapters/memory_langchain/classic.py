@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from memory_core import BoundMemory, Memory, RecallOptions, Summarizer, run_sync
+from memory_core import BoundMemory, Memory, RecallOptions, run_sync
 from memory_core.adapting import TURN, Deadline, limits
 from memory_langchain.history import MemoryChatMessageHistory
 from memory_langchain.scope import CallScope, ScopeResolver
@@ -13,7 +13,7 @@ from memory_langchain.turns import Plan, Turn
 try:
     from langchain_classic.base_memory import BaseMemory
     from langchain_core.messages import BaseMessage, get_buffer_string
-    from pydantic import Field, InstanceOf, NonNegativeInt, SkipValidation, model_validator
+    from pydantic import Field, InstanceOf, NonNegativeInt, model_validator
     from typing_extensions import override
 except ImportError as error:
     raise ImportError("`ConversationMemory` needs langchain-classic: pip install 'memory-core[classic]'") from error
@@ -58,10 +58,8 @@ class ConversationMemory(BaseMemory):
     """Recall options: budget, conditions, mode and so on."""
     history_limit: NonNegativeInt | None = None
     """Show only this many of the newest messages; by default all."""
-    summarizer: SkipValidation[Summarizer | None] = Field(default=None, exclude=True, repr=False)
-    """Summarizes the messages beyond the limit, for example `ModelSummarizer(model)`."""
     timeout: float = limits.EXPLICIT_SECONDS
-    """How many seconds a call may take before it is an error, the summarizer included."""
+    """How many seconds a call may take before it is an error."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -132,7 +130,6 @@ class ConversationMemory(BaseMemory):
             self.k,
             self.history_limit,
             keep_partial=False,
-            summarizer=self.summarizer,
             recall=self.recall,
             deadline=Deadline(self.timeout, "a chain"),
         )

@@ -26,8 +26,6 @@ from memory_core.adapting import (
 )
 from memory_langchain.messages import (
     MESSAGE_KIND,
-    SUMMARY_DATA,
-    SUMMARY_KIND,
     key_of_message,
     message_id,
     role_of,
@@ -222,16 +220,15 @@ async def _remove(scope: CallScope, ids: Collection[str | None]) -> None:
 async def clear(scope: CallScope) -> None:
     """Delete the turns of a conversation and their summaries."""
     turns = _turns(scope, in_any_state=True)
-    page = await scope.memory.list(where=replace(turns, kinds=(SUMMARY_KIND,)), limit=_MOST)
+    page = await scope.memory.list(where=replace(turns, kinds=("summary",)), limit=_MOST)
     ids = [record.id for record in page.records if _is_summary(record)]
     for where in (Where(ids=ids, states=turns.states), turns):
         await scope.memory.delete_where(where, forget=False)
 
 
 def _is_summary(record: MemoryRecord) -> bool:
-    """Whether a record summarises messages: one of ours, or of `maintain`; tools may store others of this kind."""
-    is_own = record.data.items() >= SUMMARY_DATA.items()
-    return is_own or any(link.relation == "summarizes" for link in record.links)
+    """Whether a record summarises messages, as `maintain` does; tools may store others of this kind."""
+    return any(link.relation == "summarizes" for link in record.links)
 
 
 async def capture(

@@ -36,10 +36,6 @@ if TYPE_CHECKING:
 MESSAGE_KIND: Final = "message"
 """Kind of the records that are turns of a conversation."""
 
-SUMMARY_KIND: Final = "summary"
-"""Kind of the records that summarize a conversation."""
-SUMMARY_DATA: Final = {"summary_by": "langchain"}
-"""Marks summaries that this package wrote, in their `data`."""
 
 _DATA_KEY: Final = "langchain"
 """Key in `data` for the message itself; turns that another framework captured do not have it."""

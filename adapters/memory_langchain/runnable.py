@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
-from memory_core import RecallOptions, Summarizer, run_sync
+from memory_core import RecallOptions, run_sync
 from memory_core.adapting import TURN, Deadline, limits, on_core
 from memory_langchain.scope import AnyMemory, ScopeResolver
 from memory_langchain.turns import Plan, Turn, joined
@@ -254,7 +254,6 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
     k: int = 4,
     recall: RecallOptions = TURN,
     history_limit: int | None = None,
-    summarizer: Summarizer | None = None,
     keep_partial: bool = False,
     answer: Callable[[Any], object] | None = None,
     user_id: str | None = None,
@@ -279,7 +278,6 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
         k: Most memories to recall; 0 recalls none.
         recall: Recall options: budget, conditions, mode and so on.
         history_limit: Show only this many of the newest messages; by default all.
-        summarizer: Summarizes the messages beyond the limit, such as `ModelSummarizer(model)`, at the start of a turn.
         answer: Makes the text or messages to store of an output of your own, such as `json.dumps` of a dict.
         keep_partial: Store the streamed part of an answer that was never completed.
         user_id: Default user for calls that name none; see `memory_langchain.scope`.
@@ -291,7 +289,7 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
         ScopeError: A default is empty or contradicts the handle; during a call, if user or conversation is missing.
     """
     keys = (input_key, history_key, memories_key, output_key)
-    plan = Plan(*keys, k, history_limit, keep_partial, summarizer, answer, recall, Deadline(timeout, "a chain"))
+    plan = Plan(*keys, k, history_limit, keep_partial, answer, recall, Deadline(timeout, "a chain"))
     return MemoryRunnable(coerce_to_runnable(chain), ScopeResolver(memory, user_id, session_id, agent_id), plan)
 
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, cast
 
-from memory_core import ClosedError, MemoryCoreError, MemoryRecord, Recalled, RecallOptions, Summarizer
+from memory_core import ClosedError, MemoryCoreError, MemoryRecord, Recalled, RecallOptions
 from memory_core.adapting import NOTHING, TURN, Asked, Deadline, block_of_turn, limits, reason_for_log, those
 from memory_langchain.history import capture, first_sent_again, read_window, write
 from memory_langchain.messages import spoken_text, to_message, to_messages
 from memory_langchain.scope import CallScope
-from memory_langchain.summaries import read_summarized, summary_message
 
 try:
     from langchain_core.messages import (
@@ -46,7 +45,6 @@ class Plan:
     k: int
     history_limit: int | None
     keep_partial: bool
-    summarizer: Summarizer | None = None
     answer: Callable[[Any], object] | None = None
     recall: RecallOptions = TURN
     deadline: Deadline = field(default_factory=lambda: Deadline(limits.EXPLICIT_SECONDS, "a chain"))
@@ -54,8 +52,6 @@ class Plan:
     def __post_init__(self) -> None:
         if self.k < 0 or (self.history_limit is not None and self.history_limit < 0):
             raise ValueError(f"k and history_limit must be 0 or more, not {self.k} and {self.history_limit}")
-        if self.summarizer is not None and self.history_limit is None:
-            raise ValueError("summarizer= summarizes messages beyond history_limit=, which is missing; pass it too")
 
     @property
     def merges(self) -> bool:
@@ -99,8 +95,6 @@ class Turn:
     plan: Plan
     scope: CallScope
     given: object
-    summary: MemoryRecord | None = None
-    """Summary of the messages before the history."""
     history: list[MemoryRecord] = field(default_factory=list[MemoryRecord])
     recalled: Recalled = NOTHING
     chunks: list[object] = field(default_factory=list[object])
@@ -124,18 +118,16 @@ class Turn:
 
     async def load(self) -> None:
         """Read the history and recall memories that it does not show."""
-        await self.plan.deadline.write("reading a conversation", self._load)  # a summary is written
+        await self.plan.deadline.read("reading a conversation", self._load)
 
     async def _load(self) -> None:
         plan, query = self.plan, "\n".join(filter(None, map(spoken_text, self.question)))
-        if plan.wants_history and plan.summarizer is not None and plan.history_limit is not None:
-            self.summary, self.history = await read_summarized(self.scope, plan.history_limit, plan.summarizer)
-        elif plan.wants_history:
+        if plan.wants_history:
             self.history = await read_window(self.scope, plan.history_limit)
         if _is_conversation(self.question):
             first = first_sent_again(self.history, self.question)
             self.history, self._resent = self.history[:first], [record.id for record in self.history[first:]]
-        shown = self._resent + [record.id for record in (*([self.summary] if self.summary else []), *self.history)]
+        shown = self._resent + [record.id for record in self.history]
         before = [record.text for record in self.history if record.role == "user"]
         ids = frozenset(shown)
         asked = Asked(query, before, lambda record: record.id in ids, those("id", shown))
@@ -144,8 +136,6 @@ class Turn:
     def chain_input(self) -> object:
         """Return the chain's input, with history and memories filled in."""
         plan, history = self.plan, [to_message(record) for record in self.history]
-        if self.summary is not None:
-            history.insert(0, summary_message(self.summary))
         memories = self.recalled.text
         if plan.merges:
             self.sent = in_order(self.question, history, memories)

@@ -13,16 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.runnables import RunnableLambda
 
 from memory_core import ChatModel, EmbeddingError, Memory, MemoryCoreError, StoreUnavailableError, Where
-from memory_core.adapting import on_core
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.lifecycle import Manager, maintain
 from memory_core.retrieval import reranking
 from memory_core.storage.shared import embedding_batches
-from memory_langchain import MemoryChatMessageHistory, ModelSummarizer, with_memory
 from tests.adapters.closes import slow_store
 from tests.adapters.faults import callers, models
 from tests.adapters.faults.callers import Asking, Saying, World
@@ -309,31 +305,3 @@ async def test_what_manages_a_memory(
         fault.mend()
         await maintain(handle, model=replace(manager, timeout=PATIENT))
         assert [record.text for record in await handle.list(where=Where(kinds=["fact"]))].count(SAID) == 1
-
-
-async def test_summaries_that_hang_take_no_thread_from_others(tmp_path: Path) -> None:
-    fault = faulty("model", "hang")
-
-    def summarize(_messages: object) -> AIMessage:
-        fault.meet_blocking()
-        return AIMessage("They talked.")
-
-    async with world_of("model", fault, tmp_path / "memory.db") as world:
-        summarizer = ModelSummarizer(RunnableLambda(summarize))
-        chain = with_memory(
-            RunnableLambda(lambda _: "fine"), world.handle(ANN), history_limit=1, summarizer=summarizer, timeout=BRIEF
-        )
-        configs: list[Any] = [{"configurable": {"session_id": f"s{number}"}} for number in range(_MOST_POOLED + 1)]
-        for config in configs:
-            await MemoryChatMessageHistory(world.handle(ANN), config["configurable"]["session_id"]).aadd_messages(
-                [HumanMessage("one"), AIMessage("two"), HumanMessage("three")]
-            )
-        turns = await asyncio.gather(*(chain.ainvoke("four", config) for config in configs), return_exceptions=True)
-        assert all(isinstance(turn, StoreUnavailableError) for turn in turns)
-        await on_core(asyncio.to_thread, str)  # what the memory itself does in threads goes on
-        fault.mend()
-
-        async def is_answered() -> bool:
-            return bool(await chain.ainvoke("four", configs[0]) == "fine")
-
-        await until(is_answered)

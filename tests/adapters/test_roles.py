@@ -43,7 +43,6 @@ from memory_langchain import (
     MemoryMiddleware,
     MemoryStore,
     MemoryVectorStore,
-    ModelSummarizer,
     with_memory,
 )
 from memory_langchain.testing import ScriptedChatModel
@@ -131,14 +130,6 @@ async def langchain_history(handle: BoundMemory) -> None:
 
 async def langchain_chain(handle: BoundMemory) -> None:
     await with_memory(ScriptedChatModel(script=[ANSWERED]), handle).ainvoke(SAID, MONDAY)
-
-
-async def langchain_summaries(handle: BoundMemory) -> None:
-    summarizer = ModelSummarizer(ScriptedChatModel(script=["They talked"]))
-    model = ScriptedChatModel(script=[ANSWERED, ANSWERED])
-    chain = with_memory(model, handle, k=0, history_limit=1, summarizer=summarizer)
-    for _ in range(2):
-        await chain.ainvoke(SAID, MONDAY)
 
 
 async def langchain_agent(handle: BoundMemory) -> None:
@@ -247,7 +238,6 @@ WRITERS: dict[str, tuple[Writer, Sequence[Stored]]] = {
         ],
     ),
     "LangChain: a chain": (langchain_chain, TURN),
-    "LangChain: a chain with summaries": (langchain_summaries, [*TURN, *TURN, (None, "summary", "They talked")]),
     "LangChain: an agent, and a tool": (langchain_agent, [*TURN, (None, "fact", STATED)]),
     "LangChain: a classic memory": (langchain_classic, TURN),
     "LangChain: a store and a vector store": (

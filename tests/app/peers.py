@@ -1,7 +1,7 @@
 """Write files with mem0 and Chroma, and read our exports with mem0 and LangGraph; run by `.ci/peers` where they are.
 
 python tests/app/peers.py write FOLDER    makes peers.zip, from which test_peers.py takes its files
-python tests/app/peers.py read FOLDER     prints as JSON what is in FOLDER/mem0 and FOLDER/langgraph.db
+python tests/app/peers.py read FOLDER     prints as JSON what is in FOLDER/mem0
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ def write(folder: Path) -> None:
 
 
 def read(folder: Path) -> None:
-    from langgraph.store.sqlite import SqliteStore
     from mem0 import Memory
 
     qdrant = {
@@ -73,11 +72,6 @@ def read(folder: Path) -> None:
         "history": {each["id"]: memory.history(each["id"]) for each in everything},
         "nearest": {point.payload["data"]: text for point, text in zip(points, nearest, strict=True)},
     }
-    with SqliteStore.from_conn_string(str(folder / "langgraph.db")) as store:
-        store.setup()
-        store.put(("new",), "key", {"text": "LangGraph goes on writing"})
-        found["langgraph"] = [item.dict() for item in store.search((), limit=100)]
-        found["namespaces"] = store.list_namespaces()
     sys.stdout.write(json.dumps(found, default=str))
 
 

@@ -395,7 +395,7 @@ def test_an_owner_without_memories_is_told_who_has_some(run: Run) -> None:
         (["reembed", "none"], "'none' makes no vectors"),
         (
             ["export", "x", "--format", "nope"],
-            "there is no exporter for 'nope'; the formats are jsonl, langgraph, mem0",
+            "there is no exporter for 'nope'; the formats are jsonl, mem0",
         ),
         (["export", "talk.txt", "--format", "mem0"], "there is 'talk.txt' already"),
         (["export", "x", "--format", "mem0"], "mem0 needs a vector of each memory"),

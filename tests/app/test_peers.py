@@ -124,7 +124,6 @@ def exported(run: Run, tmp_path: Path) -> Path:
         MemoryStore(ann).put(("users", "ann"), "tea", {"text": "jasmine"})
     left = {"records": 6, "left_out": 1}
     assert run("export", "mem0", "--format", "mem0", "--json").value == left
-    assert run("export", "langgraph.db", "--format", "langgraph", "--json").value == left
     return tmp_path
 
 
@@ -148,31 +147,6 @@ def imported(run: Run, source: str, format_: str) -> list[dict[str, Any]]:
     return [record for page in pages for record in page]
 
 
-def test_langgraph_reads_our_export_and_goes_on_writing(exported: Path) -> None:
-    peer = pytest.importorskip("langgraph.store.sqlite", reason="langgraph-checkpoint-sqlite is not installed")
-    with peer.SqliteStore.from_conn_string(str(exported / "langgraph.db")) as store:
-        store.setup()
-        assert store.get(("users", "ann"), "tea").value == {"text": "jasmine"}
-        namespaces = [("memories", "default", "ann"), ("memories", "default", "tom@example%2Eorg"), ("users", "ann")]
-        assert sorted(store.list_namespaces()) == namespaces
-        bees = store.get(namespaces[0], "bees")
-        assert bees.value.items() >= {"text": "Ann keeps bees", "tags": ["bees"], "data": {"x": 1}}.items()
-        assert len(store.search(namespaces[0], filter={"kind": "note"})) == 4
-        store.put(namespaces[0], "bees", {"text": "Ann sold the bees"})
-        assert store.get(namespaces[0], "bees").value == {"text": "Ann sold the bees"}
-        assert store.sweep_ttl() == 0
-
-
-def test_items_of_two_owners_are_not_mixed_up(run: Run) -> None:
-    with Memory("memory.db", embedder=None) as memory:
-        for user in ("ann", "tom"):
-            MemoryStore(memory.bind(user=user), mode="lexical").put(("users",), "tea", {"text": user})
-    arguments = ["export", "out.db", "--format", "langgraph", "--words-only"]
-    assert "export each with --only-owner" in run(*arguments, code=2).err
-    assert not Path("out.db").exists()
-    assert run(*arguments, "--only-owner", "--user", "tom", "--json").value["records"] == 1
-
-
 @pytest.mark.process
 @pytest.mark.skipif(PEERS_PYTHON is None, reason="PEERS_PYTHON names no Python with mem0 and LangGraph's SqliteStore")
 def test_the_peers_read_our_exports(exported: Path) -> None:
@@ -189,5 +163,3 @@ def test_the_peers_read_our_exports(exported: Path) -> None:
     events = found["history"][texts["Ann lives in Rome"]["id"]]
     assert [each["new_memory"] for each in events] == ["Ann lives in Oslo", "Ann lives in Rome"]
     assert all(text == nearest for text, nearest in found["nearest"].items())
-    assert ["new"] in found["namespaces"]
-    assert len(found["langgraph"]) == 7

@@ -114,11 +114,14 @@ sys.modules.update(dict.fromkeys({missing}))
 import memory_langchain
 from memory_langchain import *
 assert with_memory and MemoryRetriever
-assert not [name for name in {lost} if hasattr(memory_langchain, name) or name in memory_langchain.__all__]
-try:
-    memory_langchain.{lost[0]}
-except AttributeError as error:
-    assert "pip install" in str(error)
+assert not set({lost}) & set(memory_langchain.__all__)
+for name in {lost}:
+    try:
+        getattr(memory_langchain, name)
+    except ImportError as error:
+        assert "pip install" in str(error)
+    else:
+        raise AssertionError(name)
 """
     done = python(code)
     assert (done.returncode, done.stderr) == (0, "")

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.tools import tool
 
 from memory_core import BoundMemory
-from memory_langchain import ConversationMemory, MemoryChatMessageHistory, ModelSummarizer, with_memory
+from memory_langchain import ConversationMemory, MemoryChatMessageHistory, with_memory
 from memory_langchain.testing import ScriptedChatModel
 
 
@@ -34,20 +34,16 @@ def check(prompt: list[BaseMessage]) -> None:
 
 
 @pytest.mark.parametrize("limit", range(12))
-@pytest.mark.parametrize("summarizes", [False, True], ids=["cut", "summarized"])
-def test_a_window_begins_with_a_question(ann: BoundMemory, limit: int, *, summarizes: bool) -> None:
+def test_a_window_begins_with_a_question(ann: BoundMemory, limit: int) -> None:
     model = ScriptedChatModel(script=reply)
-    summarizer = ModelSummarizer(ScriptedChatModel(script=lambda _: "so far")) if summarizes else None
-    chain = with_memory(
-        create_agent(model, [look]), ann, input_key="messages", history_limit=limit, k=0, summarizer=summarizer
-    )
+    chain = with_memory(create_agent(model, [look]), ann, input_key="messages", history_limit=limit, k=0)
     for question in "abcdef":
         chain.invoke({"messages": [("user", question)]}, {"configurable": {"session_id": "s"}})
     for prompt in model.prompts:
         check(prompt)
     before = [message for message in model.prompts[-2] if message.type != "system"][:-1]
     assert len(before) <= limit
-    if limit >= 5 and not summarizes:
+    if limit >= 5:
         assert len(before) >= 5  # at least the last turn
 
 
