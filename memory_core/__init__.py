@@ -5,9 +5,9 @@ numerical package; those are loaded on first use. `QdrantStore`, `QdrantServer`,
 and `SentenceTransformerEmbedder` are loaded when they are accessed, and then say which extra they need.
 
 Less common things are in submodules: other embedders (`memory_core.embedding`), the options of a Qdrant server
-(`memory_core.storage.qdrant.settings`), a mirror of a file in Qdrant (`memory_core.storage.mirror`), moves between
-stores (`memory_core.transfer`), maintenance (`memory_core.lifecycle`), the protocols of stores and embedders
-(`memory_core.protocols`) and their contract tests (`memory_core.testing`).
+(`memory_core.storage.qdrant.settings`), moves between stores (`memory_core.transfer`), maintenance
+(`memory_core.lifecycle`), the protocols of stores and embedders (`memory_core.protocols`) and their contract tests
+(`memory_core.testing`).
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Commands on whole memories: export, migrate, rename-app, backup, restore, reembed, check, sql-view."""
+"""Commands on whole memories: export, migrate, backup, restore, reembed, check, sql-view."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.console import Group
 from rich.text import Text
 
 from memory_core.app import showing
-from memory_core.app.command import Answer, DryRun, Invocation, Yes
+from memory_core.app.command import Answer, Invocation, Yes
 from memory_core.app.formats import EXPORTERS, LOSSLESS, entry_of, targets
 from memory_core.app.settings import NONE, WAYS, embedder_of
 from memory_core.app.showing import counted
@@ -28,7 +28,6 @@ from memory_core.storage.shared.transfer import Carried
 from memory_core.transfer.formats import Exporter
 from memory_core.transfer.jsonl import export_jsonl, export_records
 from memory_core.transfer.migrate import insist_on_existing, memory_at, migrate
-from memory_core.transfer.renaming import rename_app
 from memory_core.values.times import utc_now
 
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
@@ -149,28 +148,6 @@ async def migrate_(
     return Answer(counts, view, 1 if done.behind else 0)
 
 
-async def rename_app_(
-    invocation: Invocation,
-    *,
-    old: Annotated[str, typer.Argument(metavar="OLD", help="The app that has the memories.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="The app that gets them.")],
-    dry_run: DryRun = False,
-) -> Answer:
-    """Move the memories of all users of an app to another app. Run it again to move what has been added since.
-
-    Exit code 1: the new app has other memories in the place of some, which stay where they are.
-    """
-    memory = await invocation.memory()
-    with invocation.progress("moving") as tell:
-        done = await rename_app(memory, old, new, dry_run=dry_run, progress=tell)
-    would = "would move" if dry_run else "moved"
-    moved = f"{counted(done.records, 'memory')} of {counted(done.users, 'user')}"
-    said = f"{moved} {would} from {showing.line(old)} to {showing.line(new)}"
-    if done.left:
-        said += f"; {done.left} left, because {showing.line(new)} has or has forgotten others in their place"
-    return Answer({**asdict(done), "dry_run": dry_run}, Text(said), 1 if done.left else 0)
-
-
 async def backup(
     invocation: Invocation,
     *,
@@ -245,7 +222,6 @@ async def sql_view(invocation: Invocation) -> Answer:
 COMMANDS: Final = {
     "export": export,
     "migrate": migrate_,
-    "rename-app": rename_app_,
     "backup": backup,
     "restore": restore,
     "reembed": reembed,

@@ -15,7 +15,7 @@ except ImportError as error:
     extra = "serve" if sys.argv[1:2] == ["serve"] else "cli"
     raise ImportError(f"`memory-core` needs typer and rich: pip install 'memory-core[{extra}]'") from error
 
-from memory_core.app import bench, doctor, evaluating, files, importing, moving, reading, serving, showing, writing
+from memory_core.app import doctor, evaluating, files, importing, moving, reading, serving, showing, writing
 from memory_core.app.command import add_command
 from memory_core.app.settings import settings
 from memory_core.errors import InvalidInputError, MemoryCoreError, reason_for_log
@@ -40,7 +40,7 @@ def program() -> typer.Typer:
     """The commands of this package and of the installed adapters."""
     made = typer.Typer(name=NAME, help=HELP, pretty_exceptions_enable=False, rich_markup_mode=None)
     made.callback()(_options)
-    for module in (writing, reading, serving, moving, importing, files, doctor, evaluating, bench):
+    for module in (writing, reading, serving, moving, importing, files, doctor, evaluating):
         for name, work in module.COMMANDS.items():
             add_command(made, name, work)
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):

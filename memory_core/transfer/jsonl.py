@@ -21,7 +21,7 @@ from memory_core.errors import InvalidInputError
 from memory_core.memory import Memory
 from memory_core.models import STATES, Fingerprint, Page, Scope
 from memory_core.protocols import ListRequest, Store
-from memory_core.storage.shared.transfer import Carried, Copyable, Position, Tombstones
+from memory_core.storage.shared.transfer import Carried, Copyable, Tombstones
 from memory_core.transfer.lines import from_json, to_json
 from memory_core.transfer.migrate import port_of
 from memory_core.values.checks import shown
@@ -68,7 +68,7 @@ class Imported:
 class _Numbered(Protocol):
     """A port that reads records by their place in the order of arrival, which takes no list of all ids."""
 
-    async def position(self, scope: Scope) -> Position | None: ...
+    async def next_seq(self, scope: Scope) -> int: ...
 
     async def take_at(self, scope: Scope, seqs: Sequence[int]) -> list[Carried]: ...
 
@@ -143,8 +143,7 @@ async def _carry(
 async def _batches(port: Copyable, scope: Scope) -> AsyncIterator[tuple[int, int, list[Carried]]]:
     """The records of an owner in the order of arrival, with how far that is of what total."""
     if isinstance(port, _Numbered):
-        position = await port.position(scope)
-        last = 0 if position is None else position.next
+        last = await port.next_seq(scope)
         for start in range(0, last, BATCH):
             stop = min(start + BATCH, last)
             yield stop, last, await port.take_at(scope, range(start, stop))

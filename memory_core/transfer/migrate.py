@@ -1,8 +1,9 @@
 """Moving memories between stores: SQLite to Qdrant, Qdrant to SQLite, or one file to another.
 
-Both sides are listed, record by record with a digest, and records that differ are copied, until nothing differs. So the
+Both sides are read, record by record with a digest, and records that differ are copied, until nothing differs. So the
 only state of a move is the target itself: a killed move continues when it is started again, and a move whose source is
-being written to is repeated until both sides agree.
+being written to is repeated until both sides agree. A record that the target returns otherwise than it was given is an
+error and never counts as copied.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from memory_core.concurrency.loop import on_core
-from memory_core.errors import InvalidInputError, StoreUnavailableError
+from memory_core.errors import InvalidInputError, StorageError, StoreUnavailableError
 from memory_core.memory import Memory
 from memory_core.models import Scope
 from memory_core.protocols import Embedder, Reranker
@@ -27,6 +28,8 @@ BATCH: Final = 512
 """Records copied at a time: some megabytes, with their vectors, sent to a server in several parallel requests."""
 PASSES: Final = 4
 """How often concurrent changes are copied too; later changes are left to the next call."""
+NAMED: Final = 5
+"""How many differing records of an owner an error names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,8 @@ async def migrate(source: Memory, target: Memory, *, progress: ProgressCallback 
 
     Raises:
         InvalidInputError: A store does not support moves, or the target contains memories that are not copies of these.
-        StorageError: A store failed.
+        StorageError: A store failed, or the target returns other records than were copied to it; the message names
+            them. Everything else is copied then.
     """
 
     async def work() -> Report:
@@ -117,6 +121,8 @@ class _Move:
     removed: int = 0
     same_vectors: bool = False
     moved: list[Moved] = field(default_factory=list[Moved])
+    wrong: list[str] = field(default_factory=list[str])
+    """What differs although it was copied: a sentence for each owner."""
 
     async def carry(self) -> Report:
         await self._claim()
@@ -128,6 +134,8 @@ class _Move:
         for number, scope in enumerate(scopes, 1):
             await self._carry_owner(scope, number, len(scopes))
         await self.target.adopt(await self.source.tombstones())  # keys forgotten while records were copied
+        if self.wrong:
+            raise StorageError(f"the target is no copy of the source: {'; '.join(self.wrong)}")
         return Report(tuple(owner for owner in self.moved if owner.records or owner.behind), self.copied, self.removed)
 
     async def _claim(self) -> None:
@@ -143,6 +151,7 @@ class _Move:
         await self.target.adopt(theirs)
 
     async def _carry_owner(self, scope: Scope, number: int, owners: int) -> None:
+        sent: dict[str, bytes] = {}
         for carried in range(PASSES + 1):
             here, there = await asyncio.gather(self.source.manifest(scope), self.target.manifest(scope))
             found = self._difference(here, there)
@@ -150,19 +159,34 @@ class _Move:
             self._tell(number, owners, done, len(here))
             behind = len(found.differing) + len(found.gone)
             if not behind or carried == PASSES:
-                self.moved.append(Moved(scope, len(there), checksum(there), behind))
+                self._compare(scope, here, there, found, sent)
                 return
             await self.target.restore(scope, (), remove=found.gone)
             self.removed += len(found.gone)
             for start in range(0, len(found.differing), BATCH):
-                done += await self._copy(scope, found.differing[start : start + BATCH])
+                done += await self._copy(scope, found.differing[start : start + BATCH], sent)
                 self._tell(number, owners, done, len(here))
 
-    async def _copy(self, scope: Scope, ids: Sequence[str]) -> int:
+    def _compare(
+        self, scope: Scope, here: Sequence[Entry], there: Sequence[Entry], found: _Difference, sent: dict[str, bytes]
+    ) -> None:
+        """Tell what is behind, because the source changed after it was copied, from what the target lost or altered."""
+        known = {entry.id: entry.digest for entry in here}
+        present = {entry.id: entry.digest for entry in there}
+        wrong = [one for one in found.differing if sent.get(one) == known[one] != present.get(one)]
+        total, behind = checksum(there), len(found.differing) + len(found.gone) - len(wrong)
+        self.moved.append(Moved(scope, len(there), total, behind))
+        if wrong or (not behind and total != checksum(here)):
+            named = ", ".join(map(repr, wrong[:NAMED])) + (f" and {len(wrong) - NAMED} more" if wrong[NAMED:] else "")
+            sums = f"checksum {checksum(here)} at the source and {total} at the target"
+            self.wrong.append(f"app {scope.app!r}, user {scope.user!r} has {sums}; other records are {named or 'none'}")
+
+    async def _copy(self, scope: Scope, ids: Sequence[str], sent: dict[str, bytes]) -> int:
         items = await self.source.take(scope, ids)
         if not self.same_vectors:
             items = [item.without_vectors() for item in items]
         await self.target.restore(scope, items)
+        sent.update((item.record.id, item.digest()) for item in items)
         self.copied += len(ids)
         return len(ids)
 

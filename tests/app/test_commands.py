@@ -68,11 +68,9 @@ def invocations(folder: Path, id: str, other: str) -> dict[str, list[str]]:  # n
         "backup": ["backup", "copy.db", "--overwrite"],
         "restore": ["restore", "copy.db", "--file", "restored.db", "--overwrite", "--yes"],
         "migrate": ["migrate", "moved.db"],
-        "rename-app": ["rename-app", "before", "default"],
         "reembed": ["reembed", "hashing"],
         "check": ["check"],
         "doctor": ["doctor"],
-        "bench": ["bench", "--records", "100"],
         "sql-view": ["sql-view"],
         "forget": ["forget", id, "--yes"],
         "erase": ["erase", "--yes"],
@@ -643,7 +641,7 @@ def test_the_page_on_the_command_line_shows_what_the_commands_print(run: Run) ->
     """Every line below a command is part of what it prints."""
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     lines = [line for block in re.findall(r"(?s)```console\n(.*?)```", page) for line in block.splitlines()]
-    questions = re.search(r"(?s)```json\n(.*?)```", page.partition("### Evaluate searches on your own questions")[2])
+    questions = re.search(r"(?s)```json\n(.*?)```", page.partition("## Evaluate searches on your own questions")[2])
     assert questions is not None
     Path("questions.jsonl").write_text(questions[1])
     printed = ""

@@ -25,7 +25,6 @@ from typing import Final
 from unittest import mock
 
 from memory_core import BoundMemory, Memory
-from memory_core.embedding.cached import CachedEmbedder
 from memory_core.embedding.minilm import MiniLmEmbedder
 from memory_core.retrieval import ranking
 
@@ -103,7 +102,7 @@ def worth(corpus: str, whole: Sequence[float], without: Sequence[float]) -> Wort
 
 
 async def main(corpora: Sequence[str], files: Sequence[Path]) -> None:
-    async with Memory(":memory:", embedder=CachedEmbedder(MiniLmEmbedder())) as memory:
+    async with Memory(":memory:", embedder=MiniLmEmbedder()) as memory:
         asked = await stored(memory, corpora, files)
         whole = {corpus: await recalls(questions) for corpus, questions in asked.items()}
         print("| number | what it weighs | worth, points | most on | least on |\n|---|---|---|---|---|")

@@ -20,7 +20,6 @@ from typing import Any, Final
 from unittest import mock
 
 from memory_core import Memory
-from memory_core.embedding.cached import CachedEmbedder
 from memory_core.embedding.minilm import MiniLmEmbedder
 from memory_core.retrieval import ranking
 from recall import KS, Conversation, line, load, measure
@@ -84,7 +83,7 @@ def _constants(weights: Weights) -> dict[str, Any]:
 
 async def main(arguments: argparse.Namespace) -> None:
     conversations = load(arguments.file)
-    embedder = None if arguments.words else CachedEmbedder(MiniLmEmbedder())
+    embedder = None if arguments.words else MiniLmEmbedder()
     async with Memory(":memory:", embedder=embedder) as memory:
         for conversation in conversations:
             await memory.bind(app="recall", user=conversation.name).add_many(conversation.turns)

@@ -11,7 +11,6 @@ import pytest
 
 from memory_core import Draft, EmbeddingError, Memory
 from memory_core.adapting import settled
-from memory_core.embedding.cached import CachedEmbedder
 from memory_core.storage.shared import refusals
 from memory_core.storage.shared.refusals import Refusals
 from memory_core.storage.sqlite import pending_vectors
@@ -36,6 +35,22 @@ class PassingFault(RefusingEmbedder):
         if len(self.calls) == self.turn_after:
             self.is_out = not self.is_out
         return await super().embed_documents(texts)
+
+
+class Caching(RefusingEmbedder):
+    """An application's embedder, which embeds each text once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[str, NDArray[np.float32]] = {}
+
+    async def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        import numpy as np
+
+        unknown = [text for text in texts if text not in self._known]
+        if unknown:
+            self._known |= dict(zip(unknown, await super().embed_documents(unknown), strict=True))
+        return np.stack([self._known[text] for text in texts])
 
 
 @pytest.fixture
@@ -128,8 +143,9 @@ async def test_a_text_that_failed_in_the_last_moment_of_an_outage_is_not_refused
     assert some.set_aside() == []
 
 
-async def test_a_cache_does_not_hide_an_outage(embedder: RefusingEmbedder) -> None:
-    some = Refusals[int](CachedEmbedder(embedder))
+async def test_a_cache_does_not_hide_an_outage() -> None:
+    embedder = Caching()
+    some = Refusals[int](embedder)
     await some.embed(REFUSED)
     embedder.is_out = True
     with pytest.raises(EmbeddingError):

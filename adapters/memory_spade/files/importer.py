@@ -19,8 +19,8 @@ from memory_core.adapting import (
     time_of,
     word,
 )
-from memory_spade.files.adoption import record_of
 from memory_spade.files.names import identity
+from memory_spade.files.rows import record_of
 from memory_spade.files.tables import COLUMNS, is_stock
 
 KIND: Final = "note"

@@ -33,7 +33,7 @@ class Opening:
 
     @classmethod
     def of_database(cls, path: str | os.PathLike[str], *, stock: Path | None = None) -> Self:
-        """A file of long-term memories, possibly still spade_llm's (at `path` or at `stock`); or `":memory:"`."""
+        """A file of long-term memories, not spade_llm's (which may be at `path` or at `stock`); or `":memory:"`."""
         if os.fspath(path) == IN_MEMORY:
             return cls.of_file(IN_MEMORY)
         return cls(os.fspath(path), lambda: files.AgentMemories(Path(path), stock=stock))

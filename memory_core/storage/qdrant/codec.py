@@ -17,7 +17,7 @@ import uuid
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple, cast
@@ -244,7 +244,6 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
         **next_state(known.writes, known.write),
         "_revisions": [[rev, text, stamp(until)] for rev, text, until in known.revisions],
         "_closing": None if known.closing is None else list(known.closing),
-        "_digest": carried(replace(known, record=record)).digest().hex(),
     }
 
 
@@ -253,9 +252,9 @@ def next_state(writes: Sequence[str], write: str) -> Payload:
     return {"_write": write, "_writes": [*writes, write][-WRITES_KEPT:]}
 
 
-def carried(known: Stored) -> Carried:
-    """A record with everything that cannot be recomputed, without its vectors."""
-    return Carried(known.record, known.seq, tuple(known.revisions))
+def to_carried(raw: Mapping[str, Any]) -> Carried:
+    """The record in a payload with everything that cannot be recomputed, without its vectors."""
+    return Carried(to_record(raw), to_row(raw).seq, _revisions(raw))
 
 
 def keys_of(record: MemoryRecord) -> list[str]:
@@ -299,7 +298,7 @@ def to_stored(found: Found) -> Stored:
         is_forgotten=FORGOTTEN in raw["_keys"],
         spans=[(start, stop) for start, stop in raw["_spans"]],
         writes=raw["_writes"],
-        revisions=[(rev, text, datetime.fromisoformat(until)) for rev, text, until in raw.get("_revisions") or ()],
+        revisions=_revisions(raw),
         owner=raw["_owner"],
         closing=raw.get("_closing"),
     )
@@ -316,6 +315,10 @@ def to_record(raw: Mapping[str, Any]) -> MemoryRecord:
     values["importance"] = float(values["importance"])  # a server may return a whole number as an integer
     values["confidence"] = float(values["confidence"])
     return MemoryRecord(**values)
+
+
+def _revisions(raw: Mapping[str, Any]) -> tuple[Revision, ...]:
+    return tuple((rev, text, datetime.fromisoformat(until)) for rev, text, until in raw.get("_revisions") or ())
 
 
 def is_plain(value: object) -> bool:

@@ -14,7 +14,7 @@ from memory_core.models import EMPTY_STATS, STATES, Component, Hit, MemoryRecord
 from memory_core.protocols import ListRequest, SearchRequest
 from memory_core.retrieval.passages import best_passage
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import PENDING, Found, Stored, carried, stamp, to_row, to_stored
+from memory_core.storage.qdrant.codec import PENDING, Found, Stored, stamp, to_row, to_stored
 from memory_core.storage.qdrant.owners import Owner, matching, reachable
 from memory_core.storage.qdrant.points import MAX_POINTS, PAGE, Points, by
 from memory_core.storage.qdrant.superseding import resolved
@@ -96,7 +96,6 @@ async def touch(owner: Owner, stored: Sequence[Stored], now: datetime) -> tuple[
         for item in some:
             record = replace(item.record, accessed_at=now, access_count=item.record.access_count + 1)
             fields = {"accessed_at": stamp(now), "_seen_at": stamp(now), "access_count": record.access_count}
-            fields["_digest"] = carried(replace(item, record=record)).digest().hex()
             seen = item.record.accessed_at or item.record.created_at
             unchanged = ranged("_seen_at", gte=seen, lte=seen), same("_write", item.write)
             operations.append(points.set_fields(fields, among([item.point]), *unchanged))

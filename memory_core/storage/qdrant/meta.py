@@ -1,4 +1,4 @@
-"""The description of a store: one point in a small collection without texts, beside the positions of a mirror."""
+"""The description of a store: one point in a small collection without texts."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 | collection | content |
 |---|---|
 | `NAME` | the records, markers of deleted ones, epochs of owners |
-| `NAME-meta` | the description of the store, and the positions of a mirror; no texts |
+| `NAME-meta` | the description of the store; no texts |
 
 Owners share the records' collection: the graph is built separately for each owner (`m=0`, `payload_m`), for no other
 field (`enable_hnsw`), and the owner's key is the tenant index, with which a server stores an owner's points together.

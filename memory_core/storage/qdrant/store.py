@@ -45,8 +45,6 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 DEFAULT_COLLECTION = "memory-core"
-MIRROR_PATIENCE = Patience(attempts=2, deadline_seconds=5.0)
-"""A mirror can read from its file, and writes again in the next round."""
 
 
 class QdrantStore:
@@ -89,20 +87,12 @@ class QdrantStore:
         self._prepare = partial(prepare, chunker=chunker)
         self._to_close = AsyncExitStack()
         self._background: Background | None = None
-        self._is_mirror = False
 
     @classmethod
     def from_uri(cls, uri: str, *, embedder: Embedder | None, clock: Clock = utc_now) -> Self:
         """A store at `qdrant://[key@]host[:port][/collection][?grpc=true]`; `qdrant+https://` uses TLS."""
         server, collection = from_uri(uri)
         return cls(server, embedder=embedder, clock=clock, collection=collection or DEFAULT_COLLECTION)
-
-    @classmethod
-    def mirror(cls, server: Server, *, embedder: Embedder | None, clock: Clock, collection: str) -> Self:
-        """A store without background work, which leaves the embedder open, for a mirror."""
-        store = cls(server, embedder=embedder, clock=clock, collection=collection, patience=MIRROR_PATIENCE)
-        store._is_mirror = True
-        return store
 
     async def open(self) -> None:
         """Connect to the server, create or complete the collections, and start the background work.
@@ -127,9 +117,8 @@ class QdrantStore:
             records = Points(self._connection, self._name, self._layout)
             self._access = Access(records, meta, Names(found.secret), found.fingerprint, self._chunker)
             self._to_close.push_async_callback(self._access.finished)
-            if not self._is_mirror:
-                self._background = Background(self._access, self._embedder, self._clock)
-                self._to_close.push_async_callback(self._background.close)
+            self._background = Background(self._access, self._embedder, self._clock)
+            self._to_close.push_async_callback(self._background.close)
         except BaseException:  # a cancelled caller included
             await self.close()
             raise
@@ -139,7 +128,7 @@ class QdrantStore:
         await self._to_close.aclose()
 
     async def _close_embedder(self) -> None:
-        if self._embedder is not None and not self._is_mirror:
+        if self._embedder is not None:
             await self._embedder.close()
 
     async def add(

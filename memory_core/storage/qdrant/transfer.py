@@ -1,28 +1,27 @@
 """Export and import of a collection's records; see `memory_core.storage.shared.transfer`.
 
-A manifest reads the digests that points carry, so texts are downloaded only for records that differ.
+A manifest downloads every record of an owner, because its digests are those of the records as the server returns them.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memory_core.models import Fingerprint, Scope
 from memory_core.protocols import Clock
 from memory_core.storage.qdrant import codec
 from memory_core.storage.qdrant.adding import turns_before
-from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import Point, Stored
 from memory_core.storage.qdrant.erasing import delete
 from memory_core.storage.qdrant.owners import Access, Owner, to_owner
 from memory_core.storage.qdrant.points import MAX_POINTS, by
-from memory_core.storage.qdrant.where import among, owned, same
+from memory_core.storage.qdrant.where import all_of, among, owned, same
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.shared.prepared import prepare, with_these_vectors
-from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombstones
+from memory_core.storage.shared.transfer import Carried, Entry, Tombstones
 
 FIRST_OWNERS = 10_000
 """How many owners are asked for at first; more as long as there are more."""
@@ -46,13 +45,8 @@ class QdrantPort:
 
     async def manifest(self, scope: Scope) -> list[Entry]:
         async def read(owner: Owner) -> list[Entry]:
-            listed = ["id", "_row", "_keys", "_digest"]
-            found = await owner.points.all(owned(owner.key), fields=listed)
-            entries: list[Entry] = []
-            for payload in (record.payload for record in found):
-                row = codec.to_row(payload)
-                has_vectors = bool(row.pieces) and codec.PENDING not in payload["_keys"]
-                entries.append(Entry(payload["id"], row.seq, bytes.fromhex(payload["_digest"]), has_vectors))
+            pages = owner.points.pages(all_of(owned(owner.key)), fields=[*codec.NAMES, "_row", "_keys", "_revisions"])
+            entries = [_entry(found.payload) async for page in pages for found in page]
             return sorted(entries, key=lambda entry: (entry.seq, entry.id))
 
         return await self.access.run(scope, read)
@@ -63,23 +57,13 @@ class QdrantPort:
         async def read(owner: Owner) -> list[Carried]:
             keys = [codec.key("id", one) for one in ids]
             found = await owner.points.having("_keys", keys, owned(owner.key), vector=vector)
-            items = [replace(codec.carried(codec.to_stored(record)), vectors=record.rows(vector)) for record in found]
+            items = [replace(codec.to_carried(record.payload), vectors=record.rows(vector)) for record in found]
             return sorted(items, key=lambda item: (item.seq, item.record.id))
 
         return await self.access.run(scope, read)
 
     async def restore(self, scope: Scope, items: Sequence[Carried], *, remove: Collection[str] = ()) -> None:
         await self.write(scope, lambda owner: self._restore(owner, items, remove))
-
-    async def follow(self, scope: Scope, items: Sequence[Carried], seqs: Collection[int]) -> None:
-        """Make the records at these seqs of an owner equal to `items`: add, change and delete records."""
-
-        async def work(owner: Owner) -> None:
-            there = await owner.points.having("_seq", list(seqs), owned(owner.key), fields=["id"])
-            existing = {record.payload["id"] for record in there}
-            await self._restore(owner, items, existing - {item.record.id for item in items})
-
-        await self.write(scope, work)
 
     async def fingerprint(self) -> Fingerprint | None:
         return self.access.fingerprint
@@ -106,21 +90,6 @@ class QdrantPort:
                 if codec.FORGOTTEN not in keys:
                     unchanged = same("_write", found.payload["_write"])
                     await shared.write(shared.set_fields(change, among([found.id]), unchanged))
-
-    async def positions(self) -> dict[Scope, Position]:
-        """The positions of a mirror, by owner."""
-        payloads = [found.payload for found in await self.access.meta.points.all(same("kind", "mirror"))]
-        return {Scope(entry["app"], entry["user"]): Position(*entry["position"]) for entry in payloads}
-
-    async def note_position(self, scope: Scope, position: Position | None) -> None:
-        """Store the position of a mirror for an owner; `None` removes it."""
-        points, point = self.access.meta.points, self.access.names.of(scope, "\0mirror")
-        if position is None:
-            await points.write(points.delete(among([point])))
-            return
-        payload = {"kind": "mirror", "app": scope.app, "user": scope.user, "position": [*asdict(position).values()]}
-        entry = models.PointsList(points=[Point(point, payload).to_struct()])
-        await points.write(models.UpsertOperation(upsert=entry))
 
     async def _restore(self, owner: Owner, items: Sequence[Carried], remove: Collection[str]) -> None:
         """Write records as they are. What has the same id elsewhere, under another source key, is deleted."""
@@ -149,3 +118,9 @@ class QdrantPort:
             )
             changes.put(made, stored, was.get("_write"))
         await changes.carry_out()
+
+
+def _entry(payload: codec.Payload) -> Entry:
+    item = codec.to_carried(payload)
+    has_vectors = bool(codec.to_row(payload).pieces) and codec.PENDING not in payload["_keys"]
+    return Entry(item.record.id, item.seq, item.digest(), has_vectors)

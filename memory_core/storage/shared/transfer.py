@@ -1,6 +1,6 @@
 """The protocol with which a store exports and imports records unchanged.
 
-`memory_core.transfer` uses it to copy and compare, and a mirror to follow a file.
+`memory_core.transfer` uses it to copy and compare.
 """
 
 from __future__ import annotations
@@ -58,18 +58,6 @@ class Tombstones:
 
     secret: bytes
     digests: frozenset[bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """The position up to which a mirror has copied an owner of a file."""
-
-    owner: int
-    """The owner's number; an owner that was erased and comes back has a new one."""
-    next: int
-    """The seq of its next record."""
-    version: int
-    """Counts the changes other than appends."""
 
 
 def tombstone(secret: bytes, owner: Scope, source_key: str) -> bytes:

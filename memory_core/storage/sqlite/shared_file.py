@@ -65,8 +65,6 @@ class SharedFile:
         self.prepare = partial(prepare, chunker=wanted.chunker)
         self.users = 0
         """How many stores use it."""
-        self.when_pending: list[Callable[[], None]] = [self._wake_pending_vectors]
-        """Called after a commit if vectors are pending in the file."""
         self._chunker = wanted.chunker
         self._synchronous = wanted.synchronous
         self._queue = None if which is None else WriterQueue(Path(f"{path}-turn"))
@@ -200,7 +198,7 @@ class SharedFile:
         self.reader = self.write_connection if in_memory else await self._connect()
         self.readers = Readers(self.reader, None if in_memory else self._connect)
         self._to_close.push_async_callback(self.readers.close)
-        self.writer = Writer(self.write_connection, self._notify_pending, upkeep.tidy, self._turn)
+        self.writer = Writer(self.write_connection, self._wake_pending_vectors, upkeep.tidy, self._turn)
         self._to_close.push_async_callback(self.writer.close)
         self.add_queue = AddQueue(self.writer, self.prepare, partial(embedded, self), self.claim)
         self._to_close.push_async_callback(self.add_queue.close)
@@ -249,10 +247,6 @@ class SharedFile:
     def _wake_pending_vectors(self) -> None:
         if self.pending_vectors is not None:
             self.pending_vectors.wake()
-
-    def _notify_pending(self) -> None:
-        for notify in self.when_pending:
-            notify()
 
 
 def _fingerprint(embedder: Embedder | None) -> Fingerprint | None:

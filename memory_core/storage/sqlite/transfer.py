@@ -10,7 +10,7 @@ from memory_core.models import STATES, Fingerprint, MemoryRecord, Scope
 from memory_core.storage.rules.deleting import BEFORE_EVERYTHING
 from memory_core.storage.rules.deleting import remove as remove_records
 from memory_core.storage.shared.prepared import Prepared, prepare_all, with_these_vectors
-from memory_core.storage.shared.transfer import Carried, Entry, Position, Tombstones
+from memory_core.storage.shared.transfer import Carried, Entry, Tombstones
 from memory_core.storage.sqlite import meta, owners, revisions, writing
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.connection import Connection
@@ -57,17 +57,9 @@ class SqlitePort:
         ]
         await self.writer.write(lambda db: _restore(db, scope, batch, remove))
 
-    async def positions(self) -> dict[Scope, Position]:
-        """The position of each owner in its changes."""
-        return await self.reader.run(_positions)
-
-    async def position(self, scope: Scope) -> Position | None:
-        """The position of one owner in its changes."""
-        return await self.reader.run(lambda db: _position(db, scope))
-
-    async def changed(self, scope: Scope, since: Position | None) -> tuple[Position | None, list[int] | None]:
-        """The owner's position, and the seqs added, changed or deleted since; `None` if no longer recorded."""
-        return await self.reader.run(lambda db: _changed(db, scope, since))
+    async def next_seq(self, scope: Scope) -> int:
+        """The seq of the owner's next record."""
+        return await self.reader.run(lambda db: _next_seq(db, scope))
 
     async def take_at(self, scope: Scope, seqs: Collection[int]) -> list[Carried]:
         """The records at these seqs, in order of arrival; deleted ones are left out."""
@@ -107,27 +99,9 @@ def with_vectors(db: sqlite3.Connection, owner: int, items: Sequence[Carried]) -
     return found
 
 
-def _positions(db: sqlite3.Connection) -> dict[Scope, Position]:
-    rows = db.execute("SELECT app, user, id, next, version FROM owner")
-    return {Scope(app, user): Position(*rest) for app, user, *rest in rows}
-
-
-def _position(db: sqlite3.Connection, scope: Scope) -> Position | None:
+def _next_seq(db: sqlite3.Connection, scope: Scope) -> int:
     owner = find(db, scope)
-    return None if owner is None else Position(owner.id, owner.next, owner.version)
-
-
-def _changed(db: sqlite3.Connection, scope: Scope, since: Position | None) -> tuple[Position | None, list[int] | None]:
-    with snapshot(db):
-        now = _position(db, scope)
-        if now is None or since is None or now.owner != since.owner or now.version < since.version:
-            return now, None
-        rows = db.execute(
-            "SELECT version, key FROM outbox WHERE owner = ? AND version > ?", (now.owner, since.version)
-        ).fetchall()
-    if len({version for version, _ in rows}) != now.version - since.version:
-        return now, None  # the outbox was trimmed in between
-    return now, sorted({key & _SEQ for _, key in rows} | set(range(since.next, now.next)))
+    return 0 if owner is None else owner.next
 
 
 def _take_at(db: sqlite3.Connection, scope: Scope, seqs: Collection[int]) -> list[Carried]:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from google.adk.tools.load_memory_tool import load_memory_tool
 
-from memory_adk import MemoryPlugin, MemoryService, memory_service
+from memory_adk import MemoryPlugin, memory_service
 from memory_adk.radbot import QdrantMemoryService, create_enhanced_memory_agent
 from memory_adk.testing import ScriptedLlm, ask, prompt
 from memory_core import Memory, QdrantStore
-from memory_core.concurrency.loop import on_core
-from memory_core.storage.mirror import MirroredStore
-from memory_core.storage.qdrant.settings import Patience, Server
+from memory_core.storage.qdrant.settings import Patience
 from tests.adapters.adk.agents import ANN, APP, answering, found, runner_of, said_event, session_with, texts
 from tests.storage.qdrant.loopback import Loopback
 
@@ -72,24 +68,6 @@ async def test_while_the_server_is_down_the_agent_answers_and_what_was_said_is_s
             await agent.plugin.flush()  # the write succeeds, so the store is tested now
             await answering(agent.memory_service)
             assert "the gate code is 4711" in await agent.aprocess_message(ANN, "What is the gate code?", "s2")
-
-
-async def test_with_a_mirror_the_file_answers_while_the_server_is_down_and_the_server_catches_up(
-    server: Loopback, tmp_path: Path
-) -> None:
-    impatient = Server(url=server.url, timeout_seconds=1)
-    store = MirroredStore(tmp_path / "m.db", impatient, embedder=None, collection="adk-mirror")
-    server.stop()
-    async with Memory(store) as memory:
-        service = MemoryService(memory)
-        model, plugin = ScriptedLlm(script=["Noted.", LOAD_TEA, prompt]), MemoryPlugin(recall=False)
-        async with runner_of(service, model, load_memory_tool, plugins=[plugin]) as runner:
-            await ask(runner, "My favourite tea is jasmine", user_id=ANN, session_id="s1")
-            await plugin.flush()
-            assert "My favourite tea is jasmine" in await ask(runner, "Which?", user_id=ANN, session_id="s2")
-            server.start()
-        await on_core(store.catch_up)
-        assert await on_core(store.behind) == 0
 
 
 async def test_the_plugin_and_load_memory_work_on_a_server(server: Loopback) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing
@@ -11,6 +12,7 @@ import pytest
 from spade.agent import Agent
 
 from memory_core import Memory
+from memory_core.app.main import main
 from memory_spade import AgentBaseMemory, MemoryBackend, MemoryLLMAgent
 from memory_spade.files import export_agent_memories
 from memory_spade.testing.backend import ListBackend
@@ -59,12 +61,14 @@ async def test_what_spade_llm_stored_is_found_by_its_context(tmp_path: Path) -> 
     async with Memory(tmp_path / "here" / "bot_localhost_base_memory.db", embedder=None) as opened:
         handle = opened.bind(user="bot@localhost", collection="agent_base_memory")
         (tmp_path / "there").mkdir()
-        exported = tmp_path / "there" / "bot_localhost_base_memory.db"
+        exported, there = tmp_path / "exported.db", tmp_path / "there" / "bot_localhost_base_memory.db"
         await export_agent_memories(handle, exported, agent_id="bot@localhost")
-    adopted = AgentBaseMemory("bot@localhost", str(tmp_path / "there"))
-    found = (await adopted.search_memories("harbour ledger"))[0]
+    command = ["move", "--format", "spade-llm", str(exported), "--file", str(there), "--yes"]
+    assert await asyncio.to_thread(main, command) == 0
+    brought_in = AgentBaseMemory("bot@localhost", str(tmp_path / "there"))
+    found = (await brought_in.search_memories("harbour ledger"))[0]
     assert (found.content, found.context) == (CONTENT, CONTEXT)
-    await adopted.cleanup()
+    await brought_in.cleanup()
 
 
 def _obey(request: Request) -> str | ToolCall:

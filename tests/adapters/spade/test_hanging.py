@@ -27,7 +27,6 @@ from memory_spade import (
     MemoryEntry,
     MemoryLLMAgent,
     MemoryMixin,
-    stock,
 )
 from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.peer import Peer
@@ -355,49 +354,6 @@ async def test_a_bank_that_hangs_costs_one_request_its_steps_which_follow(tmp_pa
 
 
 @pytest.mark.usefixtures("container")
-async def test_the_tools_of_spade_llms_own_form_have_the_deadline_too(caplog: pytest.LogCaptureFixture) -> None:
-    class Slow:
-        def __init__(self) -> None:
-            self.well, self.stored = asyncio.Event(), list[str]()
-
-        async def store_memory(self, category: str, content: str, context: str | None, confidence: float) -> str:
-            await self.well.wait()
-            self.stored.append(content)
-            return "1"
-
-        async def search_memories(self, query: str, limit: int) -> list[Any]:
-            await asyncio.Event().wait()
-            return []
-
-        async def get_memories_by_category(self, category: str, limit: int) -> list[Any]:
-            await asyncio.Event().wait()
-            return []
-
-    slow = Slow()
-    tools = {tool.name: tool for tool in stock.create_base_memory_tools(slow)}
-    for tool in tools.values():
-        timed: Any = tool
-        timed.deadline.seconds = BRIEF
-    stored = await tools["store_memory"].execute(category="fact", content="tea")
-    found = await tools["search_memories"].execute(query="tea")
-    listed = await tools["list_memories"].execute(category="fact")
-    assert stored == "Failed to store memory: the call to store memory did not end within 0.2 s"
-    assert found == "Failed to search memories: the call to search memories did not end within 0.2 s"
-    assert listed == "Failed to list memories: the call to list memories did not end within 0.2 s"
-    slow.well.set()
-    await logged(caplog, "has ended well: the call to store memory")
-    assert slow.stored == ["tea"]
-
-
-async def test_a_locked_file_does_not_stop_the_loop_in_the_tool_of_spade_llms_own_form(tmp_path: Path) -> None:
-    notes = stock.AgentInteractionMemory("bot@localhost", tmp_path)
-    tool = stock.AgentMemoryTool(notes)
-    tool.deadline.seconds = BRIEF
-    await tool.execute(information="tea")
-    with in_use(tmp_path), pytest.raises(LateError, match=r"adding a note did not end within 0\.2 s"):
-        await tool.execute(information="sugar")
-
-
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), "5", None, True])
 def test_a_deadline_is_a_number_of_seconds(seconds: Any) -> None:
     message = r"memory_timeout must be a number of seconds above 0, such as 5, not "

@@ -1,15 +1,15 @@
-"""Files of spade_llm are taken over without loss, shown as it documents them, and written so that it can go on."""
+"""Databases of spade_llm are refused and say how to bring them in; ours are shown as it documents them."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import multiprocessing
-import os
+import re
+import shlex
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,13 @@ import pytest
 from spade_llm.memory import AgentBaseMemory as StockBaseMemory
 from spade_llm.memory import AgentInteractionMemory as StockInteractionMemory
 
-from memory_core import InvalidInputError, Memory
-from memory_spade import files
-from memory_spade.files import adoption as spade_adoption
+from memory_core import InvalidInputError, Memory, NotAStoreError
+from memory_core.app.main import main
+from memory_spade import MemoryLLMAgent, files
 from memory_spade.memory import AgentBaseMemory, AgentInteractionMemory, SqliteBackend
 from memory_spade.memory.exceptions import MemoryInitializationError
+from memory_spade.testing.provider import ScriptedProvider
+from tests.adapters.spade.saying import Jid, Start
 
 AGENT = "agent@example.com"
 FILE = "agent_example.com_base_memory.db"
@@ -33,10 +35,6 @@ Row = tuple[Any, ...]
 def rows(path: Path) -> list[Row]:
     with closing(sqlite3.connect(path)) as db:
         return sorted(db.execute("SELECT * FROM agent_memories").fetchall(), key=repr)
-
-
-def kept_copies(folder: Path) -> list[Path]:
-    return sorted(folder.glob(f"{FILE}.spade_llm-*"))
 
 
 async def stock_database(folder: Path) -> list[Row]:
@@ -58,43 +56,60 @@ def odd_database(path: Path, *odd: Row) -> None:
         db.executemany("INSERT INTO agent_memories VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", odd)
 
 
-async def test_a_database_of_stock_is_taken_over_in_place_once_and_a_copy_is_kept(tmp_path: Path) -> None:
-    before = await stock_database(tmp_path)
-    original = (tmp_path / FILE).read_bytes()
-    for _ in range(2):
-        memory = AgentBaseMemory(AGENT, tmp_path)
-        found = await memory.search_memories("JSON responses")
-        assert [(e.content, e.context, e.confidence) for e in found[:1]] == [
-            ("User prefers JSON responses over XML", "a chat", 0.9)
-        ]
-        assert (await memory.get_memory_stats())["total_memories"] == 2
-        await memory.cleanup()
-    (copy,) = kept_copies(tmp_path)
-    assert copy.read_bytes() == original
-    assert rows(copy) == before
-    assert oct((tmp_path / FILE).stat().st_mode & 0o777) == "0o600"
+def commands_in(error: MemoryInitializationError) -> list[list[str]]:
+    """The shell commands of an error's sentence."""
+    (quoted,) = re.findall("`(.*)`", str(error))
+    return [shlex.split(each) for each in quoted.split(" && ")]
 
 
-async def test_what_was_taken_over_is_found_by_meaning_as_soon_as_its_vectors_are_paid(tmp_path: Path) -> None:
-    await stock_database(tmp_path)
-    async with files.AgentMemories(tmp_path / FILE) as memory:
-        handle = memory.bind(user=AGENT)
-        while (await handle.stats()).vectors_pending:  # noqa: ASYNC110  (nothing tells)
-            await asyncio.sleep(0.005)
-        hits = await handle.search("what do they prefer for the API format?")
-    assert hits[0].record.text == "User prefers JSON responses over XML (context: a chat)"
+def follow(commands: list[list[str]]) -> None:
+    """Do what the sentence says."""
+    for name, *arguments in commands:
+        if name == "mv":
+            Path(arguments[0]).rename(arguments[1])
+        else:
+            assert name == "memory-core"
+            assert main([*arguments, "--yes"]) == 0
 
 
-async def test_taking_over_keeps_ids_times_and_counts(tmp_path: Path) -> None:
-    before = {row[0]: row for row in await stock_database(tmp_path)}
-    memory = AgentBaseMemory(AGENT, tmp_path)
-    for entry in await memory.get_recent_memories():
-        row = before.pop(entry.id)
-        assert entry.created_at.astimezone().replace(tzinfo=None).isoformat() == row[6]
-        assert entry.last_accessed.astimezone().replace(tzinfo=None).isoformat() == row[7]
-        assert entry.access_count == row[8]
-    assert before == {}
+async def refused(opening: Awaitable[object]) -> list[list[str]]:
+    with pytest.raises(MemoryInitializationError, match="is a database of spade_llm; stop the processes") as raised:
+        await opening
+    return commands_in(raised.value)
+
+
+@pytest.mark.parametrize("name", ["memories", "Ann's memories; all"])
+async def test_a_database_of_stock_is_refused_untouched_and_the_sentence_says_how_to_bring_it_in(
+    name: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    await stock_database(folder)
+    original = (folder / FILE).read_bytes()
+    by_file = await refused(SqliteBackend(folder / FILE).initialize())
+    commands = await refused(AgentBaseMemory(AGENT, folder).initialize())
+    assert commands == by_file
+    assert (folder / FILE).read_bytes() == original
+    assert list(folder.iterdir()) == [folder / FILE]
+
+    await asyncio.to_thread(follow, commands)
+    memory = AgentBaseMemory(AGENT, folder)
+    found = await memory.search_memories("what do they prefer for the API format?")
+    assert (found[0].content, found[0].context, found[0].confidence) == (
+        *("User prefers JSON responses over XML", "a chat", 0.9),
+    )
+    assert (await memory.get_memory_stats())["total_memories"] == 2
     await memory.cleanup()
+    assert (folder / f"{FILE}.spade_llm").read_bytes() == original
+
+
+async def test_an_agent_with_a_database_of_stock_does_not_start_and_says_why(
+    tmp_path: Path, start: Start, jid: Jid
+) -> None:
+    await StockBaseMemory(jid("bot"), memory_path=str(tmp_path)).store_memory("fact", "written by stock")
+    bot = MemoryLLMAgent(jid("bot"), "pw", ScriptedProvider(lambda _: ""), agent_base_memory=(True, tmp_path))
+    with pytest.raises(NotAStoreError, match="&& memory-core move --format spade-llm"):
+        await start(bot)
 
 
 async def test_rows_that_no_record_can_hold_come_back_from_an_export_as_they_were(tmp_path: Path) -> None:
@@ -106,15 +121,18 @@ async def test_rows_that_no_record_can_hold_come_back_from_an_export_as_they_wer
         ("4", AGENT, "fact", "two\nlines \x00 and NUL", "c", 0.0, "2025-01-10T10:30:00", "2025-01-10T10:30:00", 1),
     ]
     odd_database(tmp_path / FILE, *odd)
-    before = rows(tmp_path / FILE)
-    memory = AgentBaseMemory(AGENT, tmp_path)
-    assert (await memory.get_memory_stats())["total_memories"] == 5
-    await memory.cleanup()
+    before = without_ids(tmp_path / FILE)
+    commands = await refused(AgentBaseMemory(AGENT, tmp_path).initialize())
+    await asyncio.to_thread(follow, commands)
     async with Memory(tmp_path / FILE) as opened:
         handle = opened.bind(user=AGENT, collection=files.BASE_COLLECTION)
-        await files.export_agent_memories(handle, tmp_path / "out.db", agent_id=AGENT)
-    exported = rows(tmp_path / "out.db")
-    assert [normal(row) for row in exported] == [normal(row) for row in before]
+        assert await files.export_agent_memories(handle, tmp_path / "out.db", agent_id=AGENT) == 5
+    assert without_ids(tmp_path / "out.db") == before
+
+
+def without_ids(path: Path) -> list[Row]:
+    """What stays when memories are brought in: a record has an id of its own, and has not been read."""
+    return sorted((normal(row[1:7]) for row in rows(path)), key=repr)
 
 
 def normal(row: Row) -> Row:
@@ -126,6 +144,7 @@ async def test_agents_that_shared_a_file_in_stock_stay_apart(tmp_path: Path) -> 
     """Stock gives `a@b.c` and `a_b.c` the same file."""
     for agent in ("a@b.c", "a_b.c"):
         await StockBaseMemory(agent, memory_path=str(tmp_path)).store_memory("fact", f"the secret of {agent}")
+    await asyncio.to_thread(follow, await refused(AgentBaseMemory("a_b.c", tmp_path).initialize()))
     for agent in ("a@b.c", "a_b.c"):
         memory = AgentBaseMemory(agent, tmp_path)
         assert [entry.content for entry in await memory.get_recent_memories()] == [f"the secret of {agent}"]
@@ -137,6 +156,8 @@ async def test_what_stock_kept_under_another_case_or_resource_is_the_agents_too(
     await StockBaseMemory(written, memory_path=str(tmp_path)).store_memory("fact", "learnt on the phone")
     StockInteractionMemory(written, str(tmp_path)).add_information("c", "noted on the phone")
     left_alone = {path: path.read_bytes() for path in tmp_path.iterdir()}  # noqa: ASYNC240
+    (command,) = await refused(AgentBaseMemory(written, tmp_path).initialize())
+    await asyncio.to_thread(follow, [command])
     memory, notes = AgentBaseMemory(written, tmp_path), AgentInteractionMemory(written, tmp_path)
     assert [entry.content for entry in await memory.get_recent_memories()] == ["learnt on the phone"]
     notes.add_information("c", "noted here")
@@ -148,18 +169,6 @@ async def test_what_stock_kept_under_another_case_or_resource_is_the_agents_too(
     assert {path: path.read_bytes() for path in left_alone} == left_alone
 
 
-async def test_a_damaged_database_of_stock_is_reported_and_stays_as_it_is(tmp_path: Path) -> None:
-    odd_database(tmp_path / FILE, *[(str(n), AGENT, "fact", "x" * 500, None, 1.0, None, None, 0) for n in range(100)])
-    content = bytearray((tmp_path / FILE).read_bytes())
-    content[8_192:20_000] = os.urandom(11_808)
-    for damaged in (bytes(content), bytes(content[:9_000])):
-        (tmp_path / FILE).write_bytes(damaged)
-        with pytest.raises(MemoryInitializationError):
-            await AgentBaseMemory(AGENT, tmp_path).initialize()
-        assert (tmp_path / FILE).read_bytes() == damaged
-        assert kept_copies(tmp_path) == []
-
-
 async def test_a_database_with_tables_of_others_is_not_taken_for_stocks(tmp_path: Path) -> None:
     odd_database(tmp_path / FILE)
     with closing(sqlite3.connect(tmp_path / FILE)) as db, db:
@@ -168,36 +177,6 @@ async def test_a_database_with_tables_of_others_is_not_taken_for_stocks(tmp_path
     with pytest.raises(MemoryInitializationError, match="is not a memory store"):
         await SqliteBackend(tmp_path / FILE).initialize()
     assert (tmp_path / FILE).read_bytes() == before
-
-
-def test_a_take_over_that_is_interrupted_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = asyncio.run(stock_database(tmp_path))
-
-    def killed(path: Path) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(spade_adoption, "_keep", killed)
-        with pytest.raises(KeyboardInterrupt):
-            files.prepare_agent_memories(tmp_path / FILE)
-    assert rows(tmp_path / FILE) == before
-    files.prepare_agent_memories(tmp_path / FILE)
-    assert [row[0] for row in rows(tmp_path / FILE)] == [row[0] for row in before]
-    assert len(kept_copies(tmp_path)) == 1
-
-
-@pytest.mark.process
-async def test_processes_that_start_together_take_a_database_over_once(tmp_path: Path) -> None:
-    await stock_database(tmp_path)
-    context = multiprocessing.get_context("spawn")
-    started = [context.Process(target=files.prepare_agent_memories, args=(tmp_path / FILE,)) for _ in range(3)]
-    for process in started:
-        process.start()
-    for process in started:
-        process.join(300)
-    assert [process.exitcode for process in started] == [0, 0, 0]
-    assert len(kept_copies(tmp_path)) == 1
-    assert len(rows(tmp_path / FILE)) == 2
 
 
 READER = """
@@ -248,9 +227,7 @@ async def test_stock_reads_and_writes_what_is_exported_for_it(tmp_path: Path) ->
     assert (found.category, found.content, found.context, found.confidence) == (
         *("preference", "User prefers JSON", "a chat", 0.9),
     )
-    back = AgentBaseMemory(AGENT, tmp_path)
-    assert {entry.content for entry in await back.get_recent_memories()} == {"User prefers JSON", "written by stock"}
-    await back.cleanup()
+    assert {row[3] for row in rows(tmp_path / FILE)} == {"User prefers JSON", "written by stock"}
 
 
 @pytest.mark.parametrize("order", [lambda pair: pair, reversed], ids=["stock first", "ours first"])

@@ -180,6 +180,42 @@ def test_progress_is_told_batch_by_batch(tmp_path: Path, monkeypatch: pytest.Mon
     assert {(progress.total, progress.part) for progress in told} == {(300, "owner 1 of 1")}
 
 
+def altering(call: Call) -> None:
+    """A server that acknowledges what it gets and stores another word."""
+    if call.name == "write" and not call.collection.endswith("-meta"):
+        for point in points_of(call):
+            if "jasmine" in point.payload.get("text", ""):
+                point.payload["text"] = "Ann drinks gin"
+
+
+def points_of(call: Call) -> list[Any]:
+    found = [getattr(operation, "upsert", None) for operation in call.body.operations]
+    return [point for each in found if each is not None for point in each.points]
+
+
+def test_a_target_that_returns_another_text_than_it_got_is_no_copy_and_the_error_names_it(
+    loopback: Loopback, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, uri = str(tmp_path / "a.db"), loopback.url.replace("http://", "qdrant://") + "/altered"
+    with Memory(path, embedder=None) as source:
+        run_sync(source.bind(user="ann").add_many, [Draft("Ann drinks jasmine tea", id="t1"), "Ann lives in Oslo"])
+        run_sync(source.bind(user="bob").add, "Bob lives in Rome")
+    loopback.fail(altering)
+    assert move(path, uri) == FAILED
+    said = capsys.readouterr().err.splitlines()[-1]
+    loopback.fail()
+    with Memory(path, embedder=None) as source, Memory(QdrantStore.from_uri(uri, embedder=None)) as target:
+        expected, there = state(source), state(target)
+        assert there["default bob"] == expected["default bob"]
+        assert "user 'ann'" in said
+        assert "'t1'" in said
+        assert "bob" not in said
+        assert expected["default ann"] in said
+        assert there["default ann"] in said
+    assert move(path, uri) == 0  # a server that works is given what differs
+    assert capsys.readouterr().out.count("1 copied") == 1
+
+
 RECORDS = 100_000 if THOROUGH else 2_600
 KILLED_AFTER = max(RECORDS // BATCH // 6 * 4, 1)
 """Requests: five processes that end after as many (and what they have under way then) leave something to the sixth."""

@@ -18,7 +18,6 @@ import pytest
 from qdrant_client import QdrantClient, models
 
 from memory_core import Draft, Memory, Where, run_sync
-from memory_core.storage.mirror import MirroredStore
 from memory_core.storage.qdrant.schema import meta_name
 from memory_core.storage.qdrant.settings import Layout, Server
 from memory_core.storage.qdrant.store import QdrantStore
@@ -28,7 +27,6 @@ from memory_core.transfer.migrate import migrate
 from tests.storage.embedders import WordEmbedder
 from tests.storage.qdrant.conftest import Sample
 from tests.storage.qdrant.emptied import client_of, drop, emptied_collection
-from tests.storage.qdrant.settled import wait_for
 from tests.storage.qdrant.test_contract import OnAServer
 from tests.storage.qdrant.test_migrate import live, state
 
@@ -117,18 +115,6 @@ def test_memories_move_to_a_server_and_back(tmp_path: Path) -> None:
         with Memory(tmp_path / "b.db", embedder=WordEmbedder(), clock=clock) as back:
             run_sync(migrate, server, back)
             assert state(source) == state(server) == state(back)
-
-
-@needs_server
-def test_a_server_mirrors_a_file(tmp_path: Path) -> None:
-    name = new_name("test")
-    store = MirroredStore(tmp_path / "m.db", Server(url=URL), embedder=WordEmbedder(), collection=name)
-    with Memory(store) as memory:
-        ann = memory.bind(user="ann")
-        run_sync(ann.add_many, [f"tea {n}" for n in range(40)])
-        run_sync(ann.delete_where, Where(ids=(everything(ann)[3].id,)))
-        wait_for(lambda: run_sync(store.behind) == 0)
-        assert len(run_sync(ann.search, "tea", limit=100)) == 39
 
 
 @pytest.fixture

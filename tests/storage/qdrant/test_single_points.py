@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from qdrant_client.http.models import QueryResponse
 
-from memory_core import Draft, FingerprintError, InvalidInputError, Link, Patch, Scope, StorageError, Where, run_sync
-from memory_core.concurrency.loop import on_core
+from memory_core import Draft, FingerprintError, InvalidInputError, Link, Patch, StorageError, Where, run_sync
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.models import Relation
 from memory_core.storage.qdrant import background
@@ -468,21 +467,6 @@ def test_owners_are_listed_without_a_cut(connect: Open, monkeypatch: pytest.Monk
     for n in range(11):
         run_sync(memory.bind(user=f"u{n}").add, "tea")
     assert len(run_sync(memory.operator().owners)) == 11
-
-
-def test_a_move_compares_digests_and_downloads_no_text(loopback: Loopback, connect: Open) -> None:
-    memory = connect(words_only=True)
-    run_sync(memory.bind(user="ann").add_many, ["tea", "coffee"])
-    loopback.engine.calls.clear()
-
-    async def read() -> list[Any]:
-        store: Any = await memory.ready()
-        return list(await store.port().manifest(Scope("default", "ann")))
-
-    assert len(run_sync(lambda: on_core(read))) == 2
-    for call in loopback.engine.calls:
-        if call.name == "scroll":
-            assert "text" not in call.body.with_payload
 
 
 @pytest.mark.parametrize("grpc", [False, True])

@@ -178,7 +178,7 @@ class HandleBackend(MemoryBackend):
         return [self._entry(record) for record in counted]
 
     def _entry(self, record: MemoryRecord) -> MemoryEntry:
-        return entry_of(record, self._agent_id, MemoryEntry)
+        return entry_of(record, self._agent_id)
 
 
 def _of(category: str | None) -> Where:

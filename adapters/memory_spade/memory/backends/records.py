@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC
-from typing import TypeVar
 
 from memory_core import Draft, MemoryRecord
 from memory_core.adapting import with_context, without_context
 from memory_spade.memory.backends.base import MemoryEntry
-
-E = TypeVar("E", bound=MemoryEntry)
 
 
 def draft_of(entry: MemoryEntry, agent_id: str) -> Draft:
@@ -25,10 +22,10 @@ def draft_of(entry: MemoryEntry, agent_id: str) -> Draft:
     )
 
 
-def entry_of(record: MemoryRecord, agent_id: str, kind: type[E]) -> E:
-    """The entry, of this class, that a record of an agent was stored for; its times are UTC."""
+def entry_of(record: MemoryRecord, agent_id: str) -> MemoryEntry:
+    """The entry that a record of an agent was stored for; its times are UTC."""
     context = context_of(record)
-    return kind(
+    return MemoryEntry(
         id=record.id,
         agent_id=agent_id,
         category=record.kind,
