@@ -23,6 +23,7 @@ from memory_core import (
     Where,
     run_sync,
 )
+from memory_core.models import Mode
 from memory_core.storage.sqlite import owners
 from memory_core.storage.sqlite.problems import file_problems_explained
 from tests.storage.embedders import WordEmbedder
@@ -98,7 +99,7 @@ def test_the_list_of_changes_has_all_rows_of_a_change_or_none(
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "lexical", "vector"])
-def test_an_index_that_names_a_record_the_file_lacks_is_loaded_again(tmp_path: Path, mode: str) -> None:
+def test_an_index_that_names_a_record_the_file_lacks_is_loaded_again(tmp_path: Path, mode: Mode) -> None:
     path = tmp_path / "memory.db"
     with Memory(path, embedder=WordEmbedder()) as memory:
         ann = memory.bind(user="ann")
