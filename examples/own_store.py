@@ -112,8 +112,11 @@ class ShelfRows:
             del self._shelf.records[head.key]
             self._shelf.earlier.pop(head.key, None)
 
-    def forget(self, source_keys: Sequence[str]) -> None:
-        self._shelf.forgotten.update(source_keys)
+    def forget(self, source_keys: Sequence[str], *, forgotten: bool) -> None:
+        if forgotten:
+            self._shelf.forgotten.update(source_keys)
+        else:
+            self._shelf.forgotten.difference_update(source_keys)
 
 
 def head_of(row: rules.Row) -> rules.Head:

@@ -59,6 +59,7 @@ from memory_core.transfer.foreign_files import database, file_at, json_of, lines
 from memory_core.transfer.foreign_values import fields_of, items_of, time_of, word
 from memory_core.transfer.formats import Exporter, Found, Refused
 from memory_core.values.checks import check_count, check_key, check_seconds, check_unit
+from memory_core.values.complaints import complaints
 from memory_core.values.hosts import is_loopback
 from memory_core.values.ids import new_id
 from memory_core.values.json_checks import fits_data
@@ -159,6 +160,7 @@ __all__ = [
     "check_key",
     "check_seconds",
     "check_unit",
+    "complaints",
     "complete",
     "core_loop",
     "covered",

@@ -43,10 +43,10 @@ from memory_core.records.draft_to_record import (
     as_list,
     check_expiries,
     check_version,
-    complete,
     complete_all,
     complete_items,
     is_long_batch,
+    new_record,
 )
 from memory_core.records.fields import check_data
 from memory_core.records.superseding import insist_on_heir, retired_within, superseding
@@ -150,7 +150,7 @@ class BoundMemory:
             for a duplicate that is merged or refused the record that represents it.
 
         Raises:
-            InvalidInputError: A field cannot be stored; the message names it.
+            InvalidInputError: A field cannot be stored, or `expires_at` has passed; the message names it.
             ForgottenError: The `source_key` is forgotten: its record was deleted.
             DuplicateIdError: The owner already has a record with the draft's id.
             QuotaExceededError: The owner would exceed the quota; also raised by `add_many` and `put_many`.
@@ -158,7 +158,7 @@ class BoundMemory:
         check_one_of("on_duplicate", on_duplicate, ("keep", "merge", "refuse"))
         if on_duplicate != "keep":
             return await self._add_once(entry, embed, merges=on_duplicate == "merge")
-        record = await off_loop(is_long_batch([entry]), complete, entry, self._scope, self._memory.clock())
+        record = await off_loop(is_long_batch([entry]), new_record, entry, self._scope, self._memory.clock())
         if record.links:
             (record,) = retired_within([record])
         stored = await self._memory.add_one(self._scope, record, embed_later=is_later(embed))
@@ -168,7 +168,7 @@ class BoundMemory:
 
     async def _add_once(self, entry: str | Draft, embed: Literal["now", "later"], *, merges: bool) -> MemoryRecord:
         """Add an entry unless a record with an equal text represents it; or merge it with that record."""
-        equal = await equal_to(self, complete(entry, self._scope, self._memory.clock()))
+        equal = await equal_to(self, new_record(entry, self._scope, self._memory.clock()))
         if equal and not merges:
             return equal[0]
         added = await self.add(entry, embed=embed)

@@ -357,5 +357,7 @@ def _read(cursor: object, count: int) -> list[_Start]:
     given = cast("list[object]", found) if isinstance(found, list) else []
     starts = [start for start in given if start is None or isinstance(start, str)]
     if len(given) != count or len(starts) != count:
-        raise InvalidInputError(f"cursor {cursor!r:.80} is not from a page of these spaces; pass `Page.cursor`")
+        raise InvalidInputError(
+            f"cursor {cursor!r:.80} is not from a page of these spaces; pass the `cursor` of the page before"
+        )
     return starts

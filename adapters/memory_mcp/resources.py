@@ -9,10 +9,10 @@ from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from memory_core import BoundMemory, MemoryCoreError, StorageError
-from memory_core.adapting import Deadline, remembered_block
+from memory_core.adapting import Deadline, complaints, remembered_block
 from memory_mcp.owners import Owner, Reach, own
 from memory_mcp.showing import space_of, stored
-from memory_mcp.values import MAX_QUERY_CHARS, MAX_RESULTS, complaints
+from memory_mcp.values import MAX_QUERY_CHARS, MAX_RESULTS
 
 try:
     from mcp.server.mcpserver import Context, MCPServer
@@ -129,7 +129,8 @@ class _SafePrompt(Prompt):
         except ValueError as failure:
             cause = failure.__cause__
             if isinstance(cause, ValidationError):
-                raise MCPError(INVALID_PARAMS, f"{self.name} failed: {complaints(cause)}") from cause
+                wrong = complaints(cause.errors(), arguments or {})
+                raise MCPError(INVALID_PARAMS, f"{self.name} failed: {wrong}") from cause
             if isinstance(cause, MemoryCoreError) and not isinstance(cause, StorageError):
                 raise MCPError(INVALID_PARAMS, f"{self.name} failed: {cause}") from cause
             raise

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, cast
 
 from memory_core import BoundMemory, MemoryCoreError, MemoryRecord, Message, SharedMemory, StorageError, Where
-from memory_core.adapting import PRIVATE, Deadline, LateError, scrubbed
+from memory_core.adapting import PRIVATE, Deadline, LateError, complaints, scrubbed
 from memory_mcp.forgetting import Answered, asking, can_ask, forget
 from memory_mcp.operations import change, conditions, pin, shelf, store, store_in, supersede
 from memory_mcp.owners import Owner, Reach, own
@@ -59,7 +59,6 @@ from memory_mcp.values import (
     StatisticsAnswer,
     StoredMemory,
     SupersedeAnswer,
-    complaints,
 )
 
 try:
@@ -402,7 +401,8 @@ class _SafeTool(Tool):
             raise
         except ToolError as failure:
             if isinstance(failure.__cause__, ValidationError):
-                raise ToolError(f"{self.name} failed: {complaints(failure.__cause__)}") from failure.__cause__
+                wrong = complaints(failure.__cause__.errors(), arguments)
+                raise ToolError(f"{self.name} failed: {wrong}") from failure.__cause__
             raise
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 from memory_core import InvalidInputError
 
 try:
-    from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, ValidationError
+    from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 except ImportError as error:
     raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
 
@@ -257,16 +257,3 @@ class DeleteAnswer(BaseModel):
     filesClean: bool  # noqa: N815
     """Whether no file contains its text any more; a reader of an older state, in any process, keeps it until the next
     deletion, and a server of another store until it tidies up."""
-
-
-def complaints(failure: ValidationError) -> str:
-    """The first few errors in the arguments, without the values, which the caller knows."""
-    errors = failure.errors(include_url=False, include_context=False, include_input=False)
-    shown = [f"{'.'.join(map(str, error['loc']))}: {_reason(error['type'], error['msg'])}" for error in errors[:5]]
-    more = [f"and {len(errors) - 5} more"] if len(errors) > 5 else []
-    return "; ".join([*shown, *more])
-
-
-def _reason(kind: str, message: str) -> str:
-    is_unknown = kind in {"extra_forbidden", "unexpected_keyword_argument"}
-    return "there is no such argument" if is_unknown else message.removeprefix("Value error, ")

@@ -15,6 +15,7 @@ from rich.text import Text
 from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation
 from memory_core.app.showing import counted
+from memory_core.embedding import onnx_telemetry
 from memory_core.errors import MemoryCoreError
 from memory_core.handle import settled
 from memory_core.operator import Operator
@@ -43,11 +44,11 @@ async def doctor(
     """Find what is wrong with a memory, and repair it.
 
     Permissions, disk space, unfinished copies, a foreign or newer file, damage, stale indexes, pending vectors,
-    another model.
+    another model, the telemetry of onnxruntime.
     Exit code 1: something is wrong, and still is.
     """
     insist_on_existing(invocation.settings.file)
-    found: list[Problem] = []
+    found = [Problem(onnx_telemetry.REPORTING)] if onnx_telemetry.is_on_unasked() else []
     if not is_server(invocation.settings.file):
         path = invocation.path
         found += [*_permissions(path, repair=repair), *_space(path), *_copies(path, repair=repair)]

@@ -15,10 +15,11 @@ from memory_core.app.showing import counted
 from memory_core.errors import InvalidInputError
 from memory_core.handle import BoundMemory
 from memory_core.models import STATES, Draft, MemoryRecord, Scope
-from memory_core.records.draft_to_record import check_draft
+from memory_core.records.draft_to_record import check_draft, has_expired
 from memory_core.transfer.formats import Found, Importer, Refused
 from memory_core.transfer.migrate import exists
 from memory_core.values.progress import Progress
+from memory_core.values.times import utc_now
 from memory_core.where.where import Where
 
 BATCH: Final = 256
@@ -125,7 +126,8 @@ class Intake:
             self.others.add((owner.app, owner.user or ""))
 
     async def _put(self, owner: Scope) -> None:
-        drafts = self._waiting.pop(owner)
+        now = utc_now()
+        drafts = [draft for draft in self._waiting.pop(owner) if not has_expired(draft, now)]  # gone over there, too
         known = await self._known(owner, {draft.source_key for draft in drafts if draft.source_key is not None})
         stored: list[MemoryRecord | None] = []
         if not self._dry_run:

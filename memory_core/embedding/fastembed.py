@@ -13,6 +13,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from memory_core.embedding import onnx_telemetry
 from memory_core.embedding.checks import known_dimensions
 from memory_core.embedding.threaded import ThreadedEmbedder
 from memory_core.models import Fingerprint
@@ -77,6 +78,7 @@ class FastEmbedEmbedder(ThreadedEmbedder):
 
 class _Loaded:
     def __init__(self, model: str, directory: str | None, cache_dir: str | None, threads: int | None) -> None:
+        onnx_telemetry.turn_off()
         text_embedding: Any = import_module("fastembed").TextEmbedding
         self._model: Any = text_embedding(model, cache_dir=cache_dir, threads=threads, specific_model_path=directory)
 

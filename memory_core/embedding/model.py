@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from memory_core.embedding import onnx_telemetry
 from memory_core.embedding.tokenizer_file import TokenizerFile
 from memory_core.embedding.wordpiece import WordPiece
 from memory_core.errors import EmbeddingError
@@ -135,6 +136,7 @@ def _tokenizer(directory: Path) -> Tokenizer:
 
 
 def _open_session(path: Path) -> _Session:
+    onnx_telemetry.turn_off()
     try:
         import onnxruntime  # noqa: PLC0415  (only needed for embedding)
     except ImportError as error:

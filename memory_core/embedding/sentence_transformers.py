@@ -15,6 +15,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from memory_core.embedding import onnx_telemetry
 from memory_core.embedding.checks import known_dimensions
 from memory_core.embedding.threaded import ThreadedEmbedder
 from memory_core.models import Fingerprint
@@ -70,6 +71,7 @@ class SentenceTransformerEmbedder(ThreadedEmbedder):
 
 
 def _load(source: str, revision: str, device: str, *, local_files_only: bool) -> _Loaded:
+    onnx_telemetry.turn_off()  # it may import onnxruntime, too
     transformer: Any = import_module("sentence_transformers").SentenceTransformer
     return _Loaded(transformer(source, revision=revision, device=device, local_files_only=local_files_only))
 

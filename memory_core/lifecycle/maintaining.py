@@ -18,7 +18,7 @@ from memory_core.lifecycle.values import DEFAULT_POLICY, MaintainPolicy, Mainten
 from memory_core.models import STATES, MemoryRecord, Scope
 from memory_core.operator import Operator
 from memory_core.protocols import ChatModel, Summarizer
-from memory_core.records.draft_to_record import complete, patched
+from memory_core.records.draft_to_record import complete, has_expired, patched
 from memory_core.records.undone import undone_by
 from memory_core.values.progress import Progress, ProgressCallback
 from memory_core.where.where import Where
@@ -182,6 +182,9 @@ async def apply_steps(
 
 async def _apply(handle: BoundMemory, step: Step) -> bool:
     """Whether the whole step could be applied."""
+    now = handle.memory.clock()
+    if any(has_expired(draft, now) for draft in step.added):  # with the turn that it was read from
+        return False
     if step.added:
         try:
             await handle.add_many(step.added)  # without those whose source key is forgotten

@@ -108,12 +108,35 @@ def check_draft(draft: Draft) -> Draft:
     return draft
 
 
+def new_record(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
+    """`complete` for a record that the caller adds or puts now.
+
+    What is stored can be read: a draft whose expiry has passed is refused, because no read would return its record. An
+    update may end a record at once, and an import of exported records keeps what it brings.
+
+    Raises:
+        InvalidInputError, ScopeError: As `complete`; and the draft has expired.
+    """
+    record = complete(draft, scope, now)
+    if has_expired(record, now):
+        raise InvalidInputError(
+            f"expires_at {record.expires_at} has passed, since it is {now}, and no read would return the memory; "
+            "give a later moment, or none if it does not expire"
+        )
+    return record
+
+
+def has_expired(entry: Draft | MemoryRecord, now: datetime) -> bool:
+    """Whether reads at `now` leave the memory out because its time is over."""
+    return entry.expires_at is not None and entry.expires_at <= now
+
+
 def complete_all(drafts: Iterable[Draft | str], scope: Scope, now: datetime) -> list[MemoryRecord]:
-    """`complete` for each draft; an error names the index of the draft, counted from 0."""
+    """`new_record` for each draft; an error names the index of the draft, counted from 0."""
     records: list[MemoryRecord] = []
     for position, draft in enumerate(drafts):
         try:
-            records.append(complete(draft, scope, now))
+            records.append(new_record(draft, scope, now))
         except InvalidInputError as error:
             raise type(error)(f"draft {position}: {error}") from error
     return records
@@ -153,7 +176,7 @@ def patched(record: MemoryRecord, patch: Patch, now: datetime) -> MemoryRecord:
         value = getattr(patch, item.name)
         if value is not UNSET:
             changes[item.name] = CHECKS[item.name](value)
-    if "kind" in changes and "tier" not in changes and record.tier == tier_of(record.kind):
+    if "kind" in changes and "tier" not in changes:
         changes["tier"] = tier_of(str(changes["kind"]))
     if "data" in changes and is_same_json(changes["data"], record.data):
         del changes["data"]

@@ -118,6 +118,22 @@ class ItemContract(Contract):
         assert everything(ann) == []
 
     @optional
+    def test_a_deletion_that_does_not_forget_frees_a_key_that_was_forgotten(self, ann: BoundMemory) -> None:
+        (record,) = add(ann, Draft("a", source_key="k"))
+        run_sync(ann.delete, record.id)
+        run_sync(ann.put_many, [Draft("b", source_key="k")])
+        assert run_sync(ann.delete_where, Where(source_keys=["k"]), forget=False) == 1
+        assert texts(add(ann, Draft("a", source_key="k"))) == ["a"]
+
+    @optional
+    def test_a_put_of_what_has_expired_is_refused(self, ann: BoundMemory, clock: Ticks) -> None:
+        run_sync(ann.put_many, [Draft("a", source_key="k")])
+        before = everything(ann)
+        with pytest.raises(InvalidInputError, match=r"draft 1: expires_at .* has passed"):
+            run_sync(ann.put_many, [Draft("b", source_key="k"), Draft("c", source_key="l", expires_at=clock.now)])
+        assert everything(ann) == before
+
+    @optional
     def test_an_expired_record_makes_room_for_a_put(self, ann: BoundMemory, clock: Ticks) -> None:
         (first,) = run_sync(ann.put_many, [Draft("a", source_key="k", expires_at=clock.now + timedelta(days=1))])
         clock.advance(days=2)

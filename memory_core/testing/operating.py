@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from memory_core import Draft, InvalidInputError, Memory, Patch, Scope, Where, run_sync
@@ -65,7 +67,8 @@ class OperatorContract(Contract):
         for record in records[4:8]:
             run_sync(ann.delete, record.id)
         run_sync(ann.supersede, records[8].id, "something else")
-        add(ann, Draft("soon gone", expires_at=clock.now))
+        add(ann, Draft("soon gone", expires_at=clock.now + timedelta(seconds=1)))
+        clock.advance(seconds=1)
         before = everything(ann), run_sync(ann.search, "tea", mode="lexical")
         assert run_sync(operator.check) == []
         run_sync(operator.vacuum)

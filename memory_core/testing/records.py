@@ -195,7 +195,8 @@ class RecordContract(Contract):
         (record,) = add(ann, Draft("tea", kind="note"))
         assert run_sync(ann.update, record.id, Patch(kind="fact")).tier == "high"
         assert run_sync(ann.update, record.id, Patch(tier="raw")).tier == "raw"
-        assert run_sync(ann.update, record.id, Patch(kind="summary")).tier == "raw"  # it was chosen, so it stays
+        assert run_sync(ann.update, record.id, Patch(kind="summary")).tier == "summary"
+        assert run_sync(ann.update, record.id, Patch(kind="fact", tier="raw")).tier == "raw"
 
     def test_an_update_of_the_version_that_was_read_is_written(self, ann: BoundMemory) -> None:
         record = run_sync(ann.add, "tea")
@@ -277,6 +278,25 @@ class RecordContract(Contract):
         with pytest.raises(RecordNotFoundError):
             run_sync(ann.delete, record.id)
         assert run_sync(ann.delete_where, ALL_STATES) == 0
+
+    def test_what_has_expired_already_is_refused_and_an_update_ends_a_record_at_once(
+        self, ann: BoundMemory, clock: Ticks
+    ) -> None:
+        (record,) = add(ann, Draft("old ticket", expires_at=clock.now + timedelta(minutes=1)))
+        for late in (clock.now, clock.now - timedelta(days=9)):
+            gone = Draft("old ticket", expires_at=late)
+            with pytest.raises(InvalidInputError, match=r"expires_at .* has passed"):
+                run_sync(ann.add, gone)
+            for choice in ("merge", "refuse"):
+                with pytest.raises(InvalidInputError, match="has passed"):
+                    run_sync(ann.add, gone, on_duplicate=choice)
+            with pytest.raises(InvalidInputError, match=r"draft 1: expires_at .* has passed"):
+                run_sync(ann.add_many, ["tea", gone])
+            with pytest.raises(InvalidInputError, match="has passed"):
+                run_sync(ann.supersede, record.id, gone)
+        assert everything(ann) == [record]
+        run_sync(ann.update, record.id, Patch(expires_at=clock.now))
+        assert everything(ann) == []
 
     def test_the_id_of_an_expired_record_is_free(self, ann: BoundMemory, clock: Ticks) -> None:
         add(ann, Draft("old ticket", id="ticket", expires_at=clock.now + timedelta(minutes=1)))

@@ -86,7 +86,7 @@ def check_time(name: str, value: object) -> datetime:
     if not isinstance(value, datetime):
         raise InvalidInputError(f"{name} must be a datetime, not {shown(value)}")
     if value.tzinfo is None:
-        raise InvalidInputError(f"{name} {value.isoformat()} has no time zone; add one, such as tzinfo=UTC")
+        raise InvalidInputError(f"{name} {value.isoformat()} has no time zone; add one, such as +00:00 for UTC")
     try:
         return value.astimezone(UTC)
     except OverflowError as cause:

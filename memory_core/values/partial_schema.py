@@ -21,9 +21,9 @@ def partial_schema(cls: type[Value], handler: Any) -> Any:  # pydantic's types, 
         extra_behavior="forbid",
     )
     made = core.no_info_after_validator_function(lambda values: cls(**values), given)
-    return core.json_or_python_schema(
+    return core.no_info_wrap_validator_function(  # a union would put the names of its parts into every error
+        lambda value, read: value if isinstance(value, cls) else read(value),
         made,
-        core.union_schema([core.is_instance_schema(cls), made]),
         serialization=core.plain_serializer_function_ser_schema(
             lambda value: dict(given_fields(value)), return_schema=given
         ),

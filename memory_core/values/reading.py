@@ -20,6 +20,16 @@ _SCALARS: Final[Mapping[object, tuple[type, ...]]] = {
     types.NoneType: (types.NoneType,),
 }
 
+_NAMES: Final[Mapping[object, str]] = {
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    types.NoneType: "null",
+    tuple: "a list",
+    Sequence: "a list",
+}
+
 
 def read(hint: Any, value: object, name: str) -> Any:
     """Convert `value` from JSON to the type of a field."""
@@ -76,4 +86,7 @@ def _moment(value: object, name: str) -> datetime:
 
 
 def _named(hint: Any) -> str:
-    return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "").replace("collections.abc.", "")
+    """What a value of that type is in JSON."""
+    if get_origin(hint) is Literal:
+        return f"one of {', '.join(map(str, get_args(hint)))}"
+    return _NAMES.get(get_origin(hint) or hint, "a JSON object")

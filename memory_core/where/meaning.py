@@ -232,8 +232,12 @@ def _is_listed(record: MemoryRecord, where: Where) -> bool:
         and set(where.links) <= set(record.links)
         and (where.ids is None or record.id in where.ids)
         and (where.source_keys is None or record.source_key in where.source_keys)
-        and (where.under is None or f"{record.collection}/".startswith(f"{where.under}/"))
+        and (where.under is None or _is_under(record.collection, where.under))
     )
+
+
+def _is_under(collection: str | None, path: str) -> bool:
+    return collection is not None and f"{collection}/".startswith(f"{path}/")
 
 
 def _is_in_ranges(record: MemoryRecord, where: Where) -> bool:

@@ -87,7 +87,7 @@ CALLS: list[tuple[Call, str]] = [
     (lambda desk: desk.ann.add(draft("tea", occurred_at="2026-01-01")), "occurred_at must be a datetime"),
     (
         lambda desk: desk.ann.add(draft("tea", occurred_at=datetime(2026, 1, 1))),  # noqa: DTZ001  (the mistake)
-        "has no time zone; add one, such as tzinfo=UTC",
+        "has no time zone; add one, such as +00:00 for UTC",
     ),
     # searching and listing
     (lambda desk: desk.ann.search("tea", 3), "search() takes only query without a name, and got 3 as well"),

@@ -155,7 +155,8 @@ WHERES = st.lists(st.sampled_from(sorted(FIELDS)), max_size=3, unique=True).flat
 
 
 def check(ann: BoundMemory, drafts: list[Draft], wheres: list[Where]) -> None:
-    run_sync(ann.add_many, [replace(draft, id=str(n)) for n, draft in enumerate(drafts)])
+    run_sync(ann.add_many, [replace(draft, id=str(n), expires_at=None) for n, draft in enumerate(drafts)])
+    run_sync(ann.postpone, {str(n): draft.expires_at for n, draft in enumerate(drafts)})
     if run_sync(ann.get, "0"):
         run_sync(ann.update, "0", Patch(state="archived"))
     everything = Where(states=("active", "archived"))

@@ -38,7 +38,8 @@ def store(tmp_path: Path) -> Path:
     with Memory(path, embedder=WordEmbedder()) as memory:
         ann = memory.bind(user="ann")
         run_sync(ann.add_many, [Draft(f"tea number {n}", source_key=str(n)) for n in range(20)])
-        run_sync(ann.add, Draft("gone already", expires_at=datetime(2024, 1, 1, tzinfo=UTC)))
+        gone = run_sync(ann.add, "gone already")
+        run_sync(ann.update, gone.id, Patch(expires_at=datetime(2024, 1, 1, tzinfo=UTC)))
     return path
 
 

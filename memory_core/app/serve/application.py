@@ -11,9 +11,10 @@ from memory_core.app.serve import api, changes, page, proposals
 from memory_core.app.serve.beside import Beside
 from memory_core.app.serve.guard import Guard
 from memory_core.app.serve.hooks import hooks
-from memory_core.app.serve.problems import invalid, problem, status_of
+from memory_core.app.serve.problems import problem, status_of
 from memory_core.app.serve.served import Served
 from memory_core.errors import MemoryCoreError
+from memory_core.values.complaints import complaints
 
 try:
     from fastapi import Depends, FastAPI
@@ -72,7 +73,8 @@ async def _said(request: Request, error: Any) -> Response:  # Starlette's handle
 
 
 async def _invalid(request: Request, error: Any) -> Response:
-    return _answer(request, 422, invalid(error.errors()))
+    sent = {"path": request.path_params, "query": dict(request.query_params), "header": dict(request.headers)}
+    return _answer(request, 422, complaints(error.errors(), {**sent, "body": error.body}))
 
 
 async def _refused(request: Request, error: Any) -> Response:

@@ -12,6 +12,7 @@ from memory_core.errors import reason_for_log
 
 try:
     from starlette.datastructures import Headers, MutableHeaders
+    from starlette.requests import ClientDisconnect
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 except ImportError as error:
     raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
@@ -40,6 +41,7 @@ class Guard:
       rebinding) is refused.
     - A request that a page of another origin sends is refused, whatever it asks for.
     - The path stays undecoded, because the name of an owner may contain a slash.
+    - A client that hangs up while it is read or answered ends its request, and nothing is logged.
     - An error that nobody expected is answered without a word of it, and logged without a memory's text.
     """
 
@@ -72,6 +74,8 @@ class Guard:
             await self._app({**scope, "path": path}, _limited(receive), guarded_send)
         except _TooLargeError:
             await problem(413, _TOO_LARGE)(scope, receive, guarded_send)
+        except ClientDisconnect:  # nobody is left to answer
+            return
         except Exception as error:  # noqa: BLE001  (a defect: uvicorn would print a traceback with what was sent)
             logger.error("a request failed: %s", reason_for_log(error))  # noqa: TRY400  (a traceback may quote a memory)
             if has_begun:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 from memory_core.errors import (
     ConflictError,
@@ -40,8 +40,6 @@ _STATUS: Final[Sequence[tuple[type[MemoryCoreError], int]]] = (
     (StoreUnavailableError, 503),
     (EmbeddingError, 503),
 )
-MOST_NAMED: Final = 5
-"""Wrong fields of a body that one answer names."""
 
 
 class Problem(BaseModel):
@@ -68,26 +66,6 @@ def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) 
 def sentence(said: str) -> str:
     """An error of the library as a page shows it: with a capital letter and a full stop."""
     return said[:1].upper() + said[1:] + ("" if said.endswith((".", "?", "!")) else ".")
-
-
-def invalid(errors: Sequence[Any]) -> str:  # what pydantic says, which has no type
-    """What is wrong with a body or a parameter, in one sentence."""
-    named = [
-        f"{'.'.join(map(str, each['loc']))}: {_SAID.get(each['type'], each['msg'])}" for each in errors[:MOST_NAMED]
-    ]
-    more = len(errors) - len(named)
-    return "; ".join(named) + (f"; and {more} more" if more else "")
-
-
-_SAID: Final[Mapping[str, str]] = {
-    "dataclass_type": "must be a JSON object",
-    "model_type": "must be a JSON object",
-    "json_invalid": "is not JSON",
-    "extra_forbidden": "there is no such field",
-    "unexpected_keyword_argument": "there is no such field",
-    "missing": "is missing",
-}
-"""What pydantic says in words of Python, by its kinds of errors."""
 
 
 def _utf8(text: str) -> str:

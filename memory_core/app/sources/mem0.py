@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import NAMESPACE_OID, UUID, uuid5
 
+from memory_core.embedding import onnx_telemetry
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft, Role
 from memory_core.storage.shared.transfer import Carried
@@ -67,6 +68,7 @@ def _draft(memory_id: str, said: str, payload: Mapping[str, Any]) -> Draft:
 
 def _client() -> tuple[Any, Any]:
     try:
+        onnx_telemetry.turn_off()  # with fastembed installed, qdrant_client imports onnxruntime
         from qdrant_client import QdrantClient, models  # noqa: PLC0415  (an extra)
     except ImportError as error:
         raise InvalidInputError("mem0's folder needs qdrant: pip install 'memory-core[qdrant]'") from error

@@ -107,7 +107,7 @@ async def write(
     await superseding.close(owner, heirs)
     if remove:
         gone = await matching(owner, Where(states=STATES, source_keys=tuple(remove)), now)
-        await delete(owner, gone, now, forget=False)
+        await delete(owner, gone, now, forget=None)
     return results
 
 
@@ -134,7 +134,7 @@ async def _survey(owner: Owner, items: Sequence[Prepared], now: datetime) -> _Su
             forgotten.add(point)
     there = [to_stored(record) for record in with_ids]
     if expired := [known for known in there if known.has_expired(now) and known.point not in vacant]:
-        await delete(owner, expired, now, forget=False)
+        await delete(owner, expired, now, forget=None)
     return _Survey(
         by_id={known.record.id: known for known in there if not known.has_expired(now)},
         by_point=by_point,

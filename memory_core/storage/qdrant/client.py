@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from memory_core.embedding import onnx_telemetry
+
+onnx_telemetry.turn_off()  # with fastembed installed, qdrant_client imports onnxruntime
+
 try:
     from qdrant_client import AsyncQdrantClient, models
 except ImportError as error:

@@ -37,7 +37,7 @@ async def delete(
     going: Sequence[Stored],
     now: datetime,
     *,
-    forget: bool,
+    forget: bool | None,
     write: str | None = None,
     tried: dict[str, Stored] | None = None,
 ) -> Collection[Stored]:
@@ -45,6 +45,7 @@ async def delete(
     Returns what all attempts of the call have deleted, and raises as `Changes.carry_out`.
 
     Args:
+        forget: As in `rules.deleting`.
         write: The token of the call, the same in all of its attempts; `None` for a call without a second one.
         tried: What earlier attempts tried to delete, by point; this attempt adds its records. Some may be gone: a
             replica that is behind hides a marker from the attempt that wrote it.
@@ -65,10 +66,10 @@ async def delete(
 
 async def withdraw(owner: Owner, new: Sequence[Stored], now: datetime) -> None:
     """Replace records by markers that a write has stored and gives up; what they would have superseded stays."""
-    await _mark(Changes(owner), new, now, forget=False)
+    await _mark(Changes(owner), new, now, forget=None)
 
 
-async def _mark(changes: Changes, going: Sequence[Stored], now: datetime, *, forget: bool) -> None:
+async def _mark(changes: Changes, going: Sequence[Stored], now: datetime, *, forget: bool | None) -> None:
     for item in going:
         changes.mark(item, now, forget=forget)
     await changes.carry_out()
@@ -98,7 +99,7 @@ async def sweep_owner(owner: Owner, now: datetime) -> int:
     """Delete the expired records in reach; returns how many."""
     reach = await reachable([owner], ANY_STATE, None)
     expired = await owner.records(*reach, ranged("expires_at", lte=now))
-    await delete(owner, expired, now, forget=False)
+    await delete(owner, expired, now, forget=None)
     return len(expired)
 
 

@@ -98,7 +98,7 @@ class QdrantPort:
         found = await owner.points.having("_keys", keys, owned(owner.key))
         here = {self.access.names.point_of(item.record): item for item in items}
         elsewhere = [codec.to_stored(record) for record in found if record.id not in here]
-        await delete(owner, elsewhere, self.clock(), forget=False)
+        await delete(owner, elsewhere, self.clock(), forget=None)
         there = await owner.points.read(list(here), fields=["_write", "_keys"])
         known = {record.id: record.payload for record in there}
         changes = Changes(owner)

@@ -66,9 +66,9 @@ class Changes:
         payload = payload_of(self.owner.key, analysed(record, known.spans, ()), after, vector)
         self.changes.append(Change(Point(known.point, payload), record.id, known.write, is_whole=False))
 
-    def mark(self, known: Stored, now: datetime, *, forget: bool) -> None:
-        """Replace a record by a marker."""
-        is_forgotten = known.is_forgotten or (forget and known.record.source_key is not None)
+    def mark(self, known: Stored, now: datetime, *, forget: bool | None) -> None:
+        """Replace a record by a marker; `forget` is as in `rules.deleting`."""
+        is_forgotten = known.is_forgotten if forget is None else forget and known.record.source_key is not None
         rest: Payload = {"_keys": [FORGOTTEN]} if is_forgotten else {"expires_at": stamp(now + LIFE)}
         marker = {"_marker": "forgotten" if is_forgotten else "deleted", "_write": self.write, "_writes": [self.write]}
         self.changes.append(Change(Point(known.point, {**marker, **rest}), known.record.id, known.write))

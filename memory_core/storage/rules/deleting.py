@@ -1,4 +1,8 @@
-"""Delete records: whether a source key is forgotten with them, and what becomes of links to them."""
+"""Delete records: whether a source key is forgotten with them, and what becomes of links to them.
+
+The caller of a deletion decides what becomes of the source keys: `forget=True` forgets them, and `False` frees them,
+even if they were forgotten before. A record that expires, or that a put removes, leaves its key as it was (`None`).
+"""
 
 from __future__ import annotations
 
@@ -15,22 +19,22 @@ BEFORE_EVERYTHING: Final = datetime.min.replace(tzinfo=UTC)
 """Given as the current time, it makes expired records visible."""
 
 
-def delete(rows: Rows, scope: Scope, where: Where, now: datetime, *, forget: bool) -> int:
+def delete(rows: Rows, scope: Scope, where: Where, now: datetime, *, forget: bool | None) -> int:
     """Delete the records that satisfy the conditions; see `Records.delete`."""
     return remove(rows, rows.matching(scope, where, now), forget=forget)
 
 
 def sweep(rows: Rows, scope: Scope, now: datetime) -> int:
     """Delete expired records, so that their ids and source keys can be used again; returns how many."""
-    return remove(rows, rows.expired(scope, now), forget=False)
+    return remove(rows, rows.expired(scope, now), forget=None)
 
 
-def remove(rows: Rows, gone: Sequence[Head], *, forget: bool) -> int:
-    """Delete these records, forget their source keys if wanted, and remove links to them from those that stay."""
+def remove(rows: Rows, gone: Sequence[Head], *, forget: bool | None) -> int:
+    """Delete these records, forget or free their source keys, and remove links to them from those that stay."""
     if not gone:
         return 0
-    if forget:
-        rows.forget([head.source_key for head in gone if head.source_key is not None])
+    if forget is not None:
+        rows.forget([head.source_key for head in gone if head.source_key is not None], forgotten=forget)
     rows.remove(gone)
     ids = {head.id for head in gone}
     rows.overwrite([(row, without_links(row.record, ids)) for row in rows.linking_to(ids)])

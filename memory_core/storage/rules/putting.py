@@ -22,7 +22,7 @@ def put(
     """See `KeyValue.put`."""
     sweep(rows, owner_of(scope), now)
     if remove:
-        delete(rows, scope, Where(states=STATES, source_keys=tuple(remove)), now, forget=False)
+        delete(rows, scope, Where(states=STATES, source_keys=tuple(remove)), now, forget=None)
     latest = {item.record.source_key or "": item for item in items}
     known: Mapping[str, Row | None] = rows.with_source_keys(list(latest)) if latest else {}
     stored: dict[str, MemoryRecord] = {}

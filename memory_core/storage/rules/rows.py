@@ -85,8 +85,8 @@ class ChangedRows(Protocol):
         """Delete records and everything derived from them; links to them stay."""
         ...
 
-    def forget(self, source_keys: Sequence[str]) -> None:
-        """Remember that these keys are forgotten, also when nothing else is left of their owner."""
+    def forget(self, source_keys: Sequence[str], *, forgotten: bool) -> None:
+        """Remember that these keys are forgotten, also when nothing else is left of their owner, or are free again."""
         ...
 
 

@@ -39,7 +39,9 @@ def decode_cursor(cursor: object, order: Order, types: tuple[type, ...]) -> tupl
 
 def not_a_cursor(cursor: object, order: Order) -> InvalidInputError:
     """The error for a value that is not a cursor of a page in this order."""
-    return InvalidInputError(f"cursor {cursor!r:.80} is not from a page in the order {order!r}; pass `Page.cursor`")
+    return InvalidInputError(
+        f"cursor {cursor!r:.80} is not from a page in the order {order!r}; pass the `cursor` of the page before"
+    )
 
 
 def _read(cursor: object) -> list[Any]:

@@ -134,9 +134,10 @@ class SqliteRows:
         self._db.executemany("DELETE FROM record WHERE key = ?", [(key,) for key in keys])
         note_changes(self._db, self._owner.id, keys, Usage(-len(keys), -sum(head.size for head in gone)))
 
-    def forget(self, source_keys: Sequence[str]) -> None:
+    def forget(self, source_keys: Sequence[str], *, forgotten: bool) -> None:
         """See `ChangedRows`."""
-        Tombstones(self._db, self._scope).add(source_keys)
+        tombstones = Tombstones(self._db, self._scope)
+        (tombstones.add if forgotten else tombstones.remove)(source_keys)
 
     def _rows(self, found: str, *parameters: object) -> list[Row]:
         rows = self._db.execute(f"SELECT {COLUMNS}, key FROM record WHERE {found} ORDER BY key", parameters)

@@ -23,6 +23,11 @@ class Tombstones:
         rows = [(self._digest(key),) for key in source_keys]
         self._db.executemany("INSERT OR IGNORE INTO tombstone VALUES (?)", rows)
 
+    def remove(self, source_keys: Iterable[str]) -> None:
+        """Remember these keys as forgotten no more."""
+        rows = [(self._digest(key),) for key in source_keys]
+        self._db.executemany("DELETE FROM tombstone WHERE digest = ?", rows)
+
     def among(self, source_keys: Iterable[str]) -> set[str]:
         """The given keys that are forgotten."""
         if self._db.execute("SELECT 1 FROM tombstone LIMIT 1").fetchone() is None:

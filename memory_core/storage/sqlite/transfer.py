@@ -146,7 +146,7 @@ def _restore(
     if remove:
         rows = SqliteRows(db, scope, owner)
         gone = rows.matching(scope, Where(states=STATES, ids=tuple(remove)), BEFORE_EVERYTHING)
-        remove_records(rows, gone, forget=False)
+        remove_records(rows, gone, forget=None)
     keys = writing.restore(db, owner, [item for _, item in batch])
     for key, (item, _) in zip(keys, batch, strict=True):
         revisions.replace(db, key, item.revisions)

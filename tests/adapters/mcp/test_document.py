@@ -115,7 +115,7 @@ async def test_what_is_left_out_takes_the_documented_defaults(ann: BoundMemory) 
         ({"type": "fact", "importance": 1.1}, "metadata.importance: Input should be less than or equal to 1"),
         ({"type": "fact", "confidence": -0.1}, "metadata.confidence: Input should be greater than or equal to 0"),
         ({"type": "fact", "tags": "one"}, "metadata.tags: Input should be a valid list"),
-        ({"type": "fact", "mood": "fine"}, "metadata.mood: there is no such argument"),
+        ({"type": "fact", "mood": "fine"}, "metadata.mood: there is no such field"),
     ],
 )
 async def test_wrong_metadata_is_refused_and_nothing_is_stored(
@@ -253,8 +253,8 @@ async def test_filters_apply_before_the_limit(ann: BoundMemory) -> None:
         ({"type": "idea"}, "filter.type: Input should be"),
         ({"emotion": "joy"}, "filter.emotion: Input should be"),
         ({"minImportance": 2}, "filter.minImportance: Input should be less than or equal to 1"),
-        ({"min_importance": 0.5}, "filter.min_importance: there is no such argument"),
-        ({"$where": "1"}, "filter.$where: there is no such argument"),
+        ({"min_importance": 0.5}, "filter.min_importance: there is no such field"),
+        ({"$where": "1"}, "filter.$where: there is no such field"),
         ({"since": "yesterday"}, "filter.since: "),
         ({"since": "2026-01-01T00:00:00"}, "filter.since: Input should have timezone info"),
     ],
@@ -264,7 +264,7 @@ async def test_a_wrong_filter_is_refused_rather_than_ignored(
 ) -> None:
     async with in_process(ann) as call:
         assert complaint in await call.refused("memory_search", query="dog", filter=wanted)
-        assert "there is no such argument" in await call.refused("memory_search", query="dog", filters={})
+        assert "there is no such field" in await call.refused("memory_search", query="dog", filters={})
 
 
 async def test_all_documented_types_and_emotions_are_taken(ann: BoundMemory) -> None:

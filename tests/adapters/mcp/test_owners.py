@@ -71,8 +71,8 @@ async def test_a_session_of_one_user_cannot_be_used_with_the_token_of_another(se
 async def test_arguments_that_name_an_owner_are_refused(ann: BoundMemory) -> None:
     async with in_process(ann) as call:
         for name in ("user", "user_id", "app", "app_name", "owner", "scope", "agent"):
-            assert "there is no such argument" in await call.refused("memory_search", query="x", **{name: "bob"})
-            assert "there is no such argument" in await call.refused("memory_list", **{name: "bob"})
+            assert "there is no such field" in await call.refused("memory_search", query="x", **{name: "bob"})
+            assert "there is no such field" in await call.refused("memory_list", **{name: "bob"})
 
 
 async def test_the_user_in_metadata_says_whom_a_memory_is_about_and_not_whose_it_is(

@@ -236,7 +236,7 @@ async def test_the_prompt_primes_with_what_is_known_as_data(ann: BoundMemory) ->
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
-    [({"topic": "the mill " * 300}, "topic: .*2000"), ({"subject": "the mill"}, "subject: there is no such argument")],
+    [({"topic": "the mill " * 300}, "topic: .*2000"), ({"subject": "the mill"}, "subject: there is no such field")],
 )
 async def test_a_prompt_with_invalid_arguments_is_refused_without_a_traceback(
     arguments: dict[str, str], complaint: str, ann: BoundMemory, caplog: pytest.LogCaptureFixture

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
-from memory_core import Memory, Scope
+from memory_core import Draft, Memory, Patch, Scope, Where
 from memory_core.app.serve.application import application
+from memory_core.app.serve.bodies import Question, Search
 from memory_core.app.serve.callers import Signer, tokens_of
 from memory_core.app.serve.served import Served
 
@@ -191,6 +194,54 @@ def test_what_cannot_be_used_is_said_in_one_sentence(ann: TestClient) -> None:
     insist_on_problem(ann.get("/v1/nothing"), 404)
     insist_on_problem(ann.post("/v1/health"), 405)
     insist_on_problem(ann.post("/v1/records", content=b"x" * 16_000_001), 413)
+
+
+WRONG: tuple[object, ...] = (
+    *(None, True, -1, 1.5, "x", "", "2026-05-04T10:00:00", "2020-01-01T00:00:00Z"),
+    *([], [7], [None], [{}], [["a"]], {}, {"x": 7}, {"a": {"b": [1]}}),
+)
+PYTHON = re.compile(
+    r"<\w+>|\w\[\w|function|instance|dataclass|tzinfo|lambda|memory_core|Value error|json-or|union"
+    r"|\b(?:dict|dictionary|tuple|Sequence|Mapping|class|(?:Data|Field)Condition|AnyOf|AllOf|NoneOf)\b"
+)
+"""Words of Python, of pydantic, and names of our types."""
+
+
+def test_no_error_names_python(ann: TestClient) -> None:
+    record = f"/v1/records/{added(ann, 'tea')['id']}"
+    requests: list[tuple[str, str, Any]] = [
+        *(("POST", "/v1/records", {"text": "tea", each.name: wrong}) for each in fields(Draft) for wrong in WRONG),
+        *(("PATCH", record, {each.name: wrong}) for each in fields(Patch) for wrong in WRONG),
+        *(
+            ("POST", "/v1/search", {"query": "x", "where": {each.name: wrong}})
+            for each in fields(Where)
+            for wrong in WRONG
+        ),
+        *(("POST", "/v1/search", {"query": "x", each.name: wrong}) for each in fields(Search) for wrong in WRONG),
+        *(("POST", "/v1/recall", {"query": "x", each.name: wrong}) for each in fields(Question) for wrong in WRONG),
+        *(("POST", "/v1/remember", {"messages": [{"role": wrong, "text": wrong}], "data": wrong}) for wrong in WRONG),
+        *(("PATCH", record, {"links": [{"relation": wrong, "id": wrong}]}) for wrong in WRONG),
+    ]
+    answers = [ann.request(method, path, json=body) for method, path, body in requests]
+    values = ("", "x", "-1", "[", "{}", '{"x": 1}', *(json.dumps({each.name: {}}) for each in fields(Where)))
+    names = ("cursor", "limit", "order", "where")
+    answers += [ann.get("/v1/records", params={name: value}) for name in names for value in values]
+    refused = {answer.json()["detail"] for answer in answers if answer.status_code >= 400}
+    assert len(refused) > 100
+    assert [said for said in refused if PYTHON.search(said)] == []
+    assert all(answer.status_code < 500 for answer in answers)
+
+
+def test_a_wrong_value_is_named_by_what_was_sent(ann: TestClient) -> None:
+    record = f"/v1/records/{added(ann, 'tea')['id']}"
+    for body, said in (
+        ({"user": "bob"}, "body.user: there is no such field"),
+        ({"tags": "x"}, "body.tags: must be a JSON array"),
+        ({"links": [{"relation": "supersedes"}]}, "body.links.0.id: is missing"),
+    ):
+        assert insist_on_problem(ann.patch(record, json=body), 422) == said
+    conditions = {"where": {"matching": [7]}, "query": "x"}
+    assert insist_on_problem(ann.post("/v1/search", json=conditions), 422).startswith("body.where.matching.0: must be")
 
 
 def test_a_server_that_only_reads_refuses_every_change(tmp_path: Path) -> None:

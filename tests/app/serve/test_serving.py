@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -241,3 +242,21 @@ def test_nothing_of_a_request_is_logged(tmp_path: Path) -> None:
         httpx.post(f"{server.address}/v1/search", content=b'{"query": "secret', headers=bearer(server))
         process.terminate()
         assert "secret" not in process.stderr.read()
+
+
+@pytest.mark.parametrize("path", ["/v1/records", "/forget", "/v1/owners/default/ann/remember"])
+def test_a_client_that_hangs_up_is_no_defect(path: str, tmp_path: Path) -> None:
+    with running(made(tmp_path), "--write") as server:
+        where = urlsplit(server.address)
+        for body in (b"", b"{", b'{"text": "tea"'):
+            with socket.create_connection((where.hostname or "", where.port or 0)) as client:
+                head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {server.key}\r\n"
+                kind = "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
+                client.sendall(f"{head}{kind}".encode() + body)
+        for _ in range(20):  # the server has noticed by then
+            assert httpx.get(f"{server.address}/v1/health").status_code == 200
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.stderr is not None
+        said = server.process.stderr.read()
+    assert "a request failed" not in said
+    assert "Traceback" not in said
