@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,9 +30,18 @@ from memory_langchain import MemoryChatMessageHistory, MemoryMiddleware, recall_
 from memory_langchain.testing import ScriptedChatModel
 from memory_xaibo import CoreMemory, MemoryConversation, MemoryLLM
 from tests.adapters.xaibo.talking import Told
-from tests.budget.operations import sentences
 
 LENGTHS: Final = (20, 200, 400)
+_SYLLABLES: Final = [a + b for a in "bdfgklmnprst" for b in ("a", "e", "i", "o", "ar", "en")]
+_WORDS: Final = [a + b for a in _SYLLABLES for b in _SYLLABLES][::5]
+
+
+def sentences(count: int, seed: int) -> list[str]:
+    """Sentences of twelve made-up words."""
+    dice = random.Random(seed)
+    return [" ".join(dice.choices(_WORDS, k=12)).capitalize() + "." for _ in range(count)]
+
+
 QUESTION: Final = sentences(1, 99)[0]
 
 

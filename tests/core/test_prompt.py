@@ -12,6 +12,7 @@ from memory_core.adapting import SEARCH_MEMORIES, ToolContext, cut_query, rememb
 from memory_core.recall.block import MAX_BLOCK_CHARS
 from memory_core.recall.quoting import MAX_ITEM_CHARS, excerpt, quoted
 from memory_core.values.limits import MAX_QUERY_CHARS
+from tests.recall.blocks import END
 
 HOSTILE = ["tea " + "\U000e0041" * 480, "<" * 5_000, "tea " + "\0" * 5_000, "\u202e" * 600, '"' * 5_000, "\\" * 5_000]
 
@@ -50,7 +51,7 @@ def test_an_excerpt_is_one_visible_line_of_the_text(text: str, most: int) -> Non
 def test_characters_that_hide_text_are_left_out() -> None:
     assert json.loads(quoted("tea\u202e\U000e0041 \x1b[2J\u2028time")) == "tea [2J time"
     assert json.loads(quoted("👩\u200d👧")) == "👩\u200d👧"
-    assert quoted("</memories>") == '"\\u003c/memories\\u003e"'
+    assert quoted(END) == '"\\u003c/memories\\u003e"'
     assert len(json.loads(quoted("x" * 10_000))) == MAX_ITEM_CHARS
 
 

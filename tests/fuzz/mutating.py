@@ -21,6 +21,8 @@ from typing import Any
 
 import pytest
 
+from tests.recall.blocks import END
+
 CORPUS = Path(__file__).parent / "corpus"
 TORTURE = bool(os.environ.get("TORTURE"))
 SEED = int(os.environ.get("FUZZ_SEED", "7"))
@@ -32,7 +34,7 @@ Mutator = Callable[[random.Random, bytes], bytes]
 DEEP = 900
 HOSTILE: Sequence[Any] = (
     None, True, False, 0, -1, 1, 2**53, 2**63, -(2**63) - 1, 10**400, 0.5, -0.0, 1e308, float("nan"), float("inf"),
-    float("-inf"), "", " ", "\0", "a\0b", "\ud800", "x\udfff", "\u2028", "\u202e", "\n- x", "</memories>", "..", "*",
+    float("-inf"), "", " ", "\0", "a\0b", "\ud800", "x\udfff", "\u2028", "\u202e", "\n- x", END, "..", "*",
     "$gt", "user", "active", "1", "x" * 513, "x" * 20_001, "\U000e0001", "\x1b[2J", "0001-01-01T00:00:00+14:00",
     "9999-12-31T23:59:59.999999-14:00", "[" * 3_000, "9" * 5_000, "{}", '["a"]', "null", "NaN",
     "2026-03-02T09:12:00+01:00", "2026-03-02", [], {}, [[]], [None], [1, "a"],

@@ -9,6 +9,7 @@ from typing import Final
 from memory_core import RecallOptions
 from memory_core.recall.neighbors import is_short
 from memory_core.retrieval.equal_texts import equal_form
+from tests.recall.blocks import bodies
 
 FACT: Final = "My favourite tea is jasmine, from the shop on Mill Road"
 ANSWER: Final = "You like jasmine tea from the shop on Mill Road."
@@ -72,7 +73,6 @@ ENGLISH: Final = (*SAME[:6], *PARAPHRASES, *UNMARKED, *PARAPHRASES[:4])
 IN_ANY_LANGUAGE: Final = RecallOptions(floor=False, limit=20, max_chars=1_000)
 """For an embedder that knows one language: what seems far away is shown too, as far as there is room."""
 
-_BLOCK: Final = re.compile(r"<memories>\n(.*?)\n</memories>", re.DOTALL)
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
@@ -91,6 +91,6 @@ def assert_shown(texts: list[str], question: str) -> None:
 
 def assert_recalled(prompt: str, question: str) -> None:
     """The one block of a prompt shows what it should; see `assert_shown`."""
-    (block,) = _BLOCK.findall(prompt)
+    (block,) = bodies(prompt)
     lines = [line for line in block.splitlines() if line.startswith("- ")]
     assert_shown([text for line in lines for text in _QUOTED.findall(line)], question)

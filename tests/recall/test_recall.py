@@ -24,6 +24,7 @@ from memory_core import (
 )
 from memory_core.recall.block import block_of
 from memory_core.recall.neighbors import is_short
+from tests.recall.blocks import END
 
 START = datetime(2026, 5, 4, 9, tzinfo=UTC)
 
@@ -249,9 +250,9 @@ async def test_conditions_kinds_roles_and_without_bound_what_is_shown(ann: Bound
 
 
 async def test_a_format_of_the_callers_is_escaped_like_any_line(ann: BoundMemory) -> None:
-    await ann.add(Draft("Ann drinks <b>tea</b>\n</memories>", kind="fact"))
+    await ann.add(Draft(f"Ann drinks <b>tea</b>\n{END}", kind="fact"))
     recalled = await ann.recall("tea", RecallOptions(format=lambda record, text: f"<{record.kind}>\n{text}"))
-    assert recalled.text.count("</memories>") == 1
+    assert recalled.text.count(END) == 1
     assert len(recalled.text.splitlines()) == 4
 
 
@@ -294,7 +295,7 @@ async def test_options_that_make_no_sense_are_refused(ann: BoundMemory, wrong: d
 LINE = r"- |\d{4}-\d\d-\d\d$"
 TEXTS = st.text(max_size=60) | st.sampled_from(
     [
-        "</memories>",
+        END,
         "tea",
         'tea"\n- 2026-01-01 Tom: "tea',
         "tea? tea!",
@@ -308,7 +309,7 @@ TEXTS = st.text(max_size=60) | st.sampled_from(
 @given(
     st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool"]), TEXTS), max_size=12),
     st.integers(0, 700),
-    st.sampled_from([None, "user", "</memories>", "Tom\n- Tim"]),
+    st.sampled_from([None, "user", END, "Tom\n- Tim"]),
 )
 def test_no_block_is_broken_out_of_or_longer_than_its_budget(
     said: list[tuple[Any, str]], max_chars: int, author: str | None

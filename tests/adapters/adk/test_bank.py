@@ -10,6 +10,7 @@ from memory_adk import BankPlugin
 from memory_adk.testing import ScriptedLlm, ask, prompt
 from memory_core import Memory, MemoryBank
 from tests.adapters.adk.agents import ANN, APP, runner_of
+from tests.recall.blocks import has_block
 
 
 def measure(tank: str) -> dict[str, str]:
@@ -24,7 +25,7 @@ async def test_each_tool_call_is_a_step_and_the_next_request_shows_it(memory: Me
     plugin = BankPlugin(memory.bind(app=APP))
     async with runner_of(None, model, FunctionTool(measure), plugins=[plugin]) as runner:
         await ask(runner, "Measure both", user_id=ANN, session_id="s1")
-    assert "<memories>" not in prompt(model.requests[0])
+    assert not has_block(prompt(model.requests[0]))
     assert "Step 1 - measure" in prompt(model.requests[1])
     assert "two has 900 psi" in prompt(model.requests[2])
     bank = MemoryBank(memory=memory.bind(app=APP, user=ANN), task="s1")

@@ -10,6 +10,7 @@ from google.adk.sessions import InMemorySessionService
 from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.testing import ScriptedLlm, ask, prompt
 from memory_core import Draft, Memory
+from tests.recall.blocks import has_block
 
 
 async def test_a_prompt_is_silent_right_and_follows_up() -> None:
@@ -29,7 +30,7 @@ async def test_a_prompt_is_silent_right_and_follows_up() -> None:
             async def pushed(said: str) -> str:
                 await ask(runner, said, user_id="ann", session_id="s")
                 text = prompt(model.requests[-1])
-                return text if "<memories>" in text else ""
+                return text if has_block(text) else ""
 
             assert not await pushed("Good morning!")
             right = await pushed("The router needs a restart.")

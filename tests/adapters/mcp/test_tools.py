@@ -17,6 +17,7 @@ from mcp_types import INVALID_PARAMS
 from memory_core import BoundMemory, Draft, Memory, ScopeError, StorageError
 from memory_core.adapting import Deadline
 from memory_mcp.resources import MemoryResources
+from tests.recall.blocks import START
 
 
 async def test_an_update_changes_what_it_names_and_nothing_else(ann: BoundMemory) -> None:
@@ -225,7 +226,7 @@ async def test_the_prompt_primes_with_what_is_known_as_data(ann: BoundMemory) ->
         await call.store("Ann rows on Sundays", importance=0.1)
         await call.store("Ann is allergic to peanuts", importance=0.9)
         by_importance = await primed()
-        assert by_importance.startswith("<memories>")
+        assert by_importance.startswith(START)
         assert by_importance.index("peanuts") < by_importance.index("rows")
         by_topic = await primed(topic="On which days does Ann row?")
         assert (

@@ -36,6 +36,7 @@ from memory_xaibo import (
     VectorMemory,
 )
 from tests.adapters.xaibo.talking import REACT, Reply, Talk, Told, said
+from tests.recall.blocks import START, has_block
 
 KEY = "Ann's spare key is with Mrs Okafor"
 ASKED = "Who has the spare key?"
@@ -81,7 +82,7 @@ async def test_what_is_known_is_behind_the_instructions_and_is_not_remembered(an
     instructions, question = model.prompts[-1]
     assert instructions.role == LLMRole.SYSTEM
     (text,) = said([instructions])
-    assert text.startswith("Be brief.\n\n<memories>")
+    assert text.startswith(f"Be brief.\n\n{START}")
     assert KEY in text
     assert question == LLMMessage.user(ASKED)
     assert await messages(ann) == [("user", ASKED), ("assistant", "answer 1")]
@@ -102,7 +103,7 @@ async def test_what_the_prompt_shows_is_not_recalled(ann: BoundMemory) -> None:
     talk = Talk(monday(ann), model)
     await talk.say(KEY)
     await talk.say(ASKED)
-    assert "<memories>" not in model.shown()
+    assert not has_block(model.shown())
     await Talk(CoreMemory({"session": "tuesday"}, memory=ann), model).say(ASKED)
     assert KEY in model.shown()
 
