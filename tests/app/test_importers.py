@@ -270,3 +270,17 @@ def test_what_was_forgotten_here_does_not_come_back(run: Run, tmp_path: Path) ->
     )
     with Memory("memory.db", embedder=None) as memory:
         assert run_sync(memory.bind(user="ann").stats).records == 0
+
+
+def test_questions_are_answered_after_what_was_read_and_not_where_nothing_was_stored(run: Run, tmp_path: Path) -> None:
+    line = {"at": "2026-03-02T09:12:00+01:00", "session": "s", "author": "Nadia", "text": "The tide turns at noon"}
+    (tmp_path / "talk.jsonl").write_text(json.dumps(line))
+    (tmp_path / "questions.txt").write_text("When does the tide turn?\n\nWho says so?\n")
+    asking = ("ingest", "talk.jsonl", "--questions", "questions.txt", "--words-only")
+    dry = run(*asking, "--dry-run", "--json").value
+    assert (dry["new"], "answers" in dry) == (1, False)
+    assert "When does the tide turn?" not in run(*asking, "--dry-run").out
+    assert "answers" not in run("ingest", "talk.jsonl", "--words-only", "--json").value
+    first, second = run(*asking, "--json").value["answers"]
+    assert (first["question"], second["question"]) == ("When does the tide turn?", "Who says so?")
+    assert [hit["record"]["text"] for hit in first["hits"]] == ["The tide turns at noon"]

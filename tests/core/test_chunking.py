@@ -54,6 +54,21 @@ def test_plain_text_may_be_cut_anywhere_and_flags_between_pairs() -> None:
     assert [at for at in range(9) if is_boundary("🇫🇷🇩🇪🇳🇴🇸🇪", at)] == [0, 2, 4, 6, 8]
 
 
+CONSONANTS = "\u0915\u0937", "\u0995\u09b7", "\u0a95\u0ab7", "\u0c15\u0c37"
+VIRAMAS = "\u094d", "\u09cd", "\u0acd", "\u0c4d"
+
+
+@pytest.mark.parametrize(("consonants", "virama"), list(zip(CONSONANTS, VIRAMAS, strict=True)))
+def test_consonants_that_a_virama_fuses_are_one_character(consonants: str, virama: str) -> None:
+    """Also those of Gujarati and Telugu, beside Devanagari and Bengali; without the sign they are two."""
+    first, second = consonants
+    fused = f"{first}{virama}{second}"
+    assert [at for at in range(4) if is_boundary(fused, at)] == [0, 3]
+    assert (boundary_before(fused, 2), boundary_after(fused, 1)) == (0, 3)
+    assert is_boundary(consonants, 1)
+    assert is_boundary(f"{fused}{second}", 3)
+
+
 def test_a_form_feed_ends_a_piece_and_blank_parts_have_none() -> None:
     text = "Tea. Milk.\f \fA cat\f"
     assert [text[start:stop] for start, stop in pieces_of(text, DEFAULT_CHUNKER)] == ["Tea. Milk.", "A cat"]
