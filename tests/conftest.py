@@ -17,6 +17,11 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 # Programs that tests start must end on Ctrl-C, also where a shell that runs the tests in the background ignores it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# They also start with the default of SIGHUP under `nohup`, which would let them ignore it. A handler that does nothing
+# is one that no program inherits, so the tests themselves, and the workers that share them, outlive the terminal.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN or "PYTEST_XDIST_WORKER" in os.environ:
+    signal.signal(signal.SIGHUP, lambda *_: None)
+
 # A slow machine must not fail a property, and a change is judged by the same examples each time;
 # `--hypothesis-profile=thorough` looks further, at random.
 settings.register_profile("default", deadline=None, derandomize=True)
