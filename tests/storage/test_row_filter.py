@@ -81,16 +81,17 @@ async def test_everybody_else_goes_on_while_python_looks_at_the_records_of(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, read: Callable[[BoundMemory], Awaitable[object]]
 ) -> None:
     eve, ann = memory.bind(user="eve"), memory.bind(user="ann")
-    go_on, check = threading.Event(), row_filter.RowFilter.check
+    looks, go_on, check = threading.Event(), threading.Event(), row_filter.RowFilter.check
 
     def look_slowly(self: row_filter.RowFilter, rows: Any) -> None:
         if len(rows) > 1:  # Ann has one
+            looks.set()
             assert go_on.wait(300)
         check(self, rows)
 
     monkeypatch.setattr(row_filter.RowFilter, "check", look_slowly)
     task = asyncio.ensure_future(read(eve))
-    await asyncio.sleep(0.01)
+    assert await asyncio.to_thread(looks.wait, 300)
     assert len(await ann.search("tea", where=EVEN)) == 1
     assert len((await ann.list(where=EVEN)).records) == 1
     await ann.add(Draft("more", data={"even": False}))

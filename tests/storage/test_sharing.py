@@ -52,9 +52,10 @@ class SlowEmbedder(WordEmbedder):
 
     def __init__(self) -> None:
         super().__init__()
-        self.may_end = threading.Event()
+        self.begins, self.may_end = threading.Event(), threading.Event()
 
     async def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.begins.set()
         await asyncio.to_thread(self.may_end.wait, 30)
         return await super().embed_documents(texts)
 
@@ -197,7 +198,7 @@ async def test_a_memory_can_be_opened_while_the_last_one_closes(tmp_path: Path) 
     path, slow = tmp_path / "memory.db", SlowEmbedder()
     last = await Memory(path, embedder=slow).open()
     adding = asyncio.create_task(last.bind(user="ann").add("tea"))
-    await asyncio.sleep(0.05)
+    assert await asyncio.to_thread(slow.begins.wait, 30)
     closing_it = asyncio.create_task(last.close())
     await asyncio.sleep(0.05)
     following = Memory(path, embedder=WordEmbedder())
