@@ -61,7 +61,7 @@ VIRAMAS = "\u094d", "\u09cd", "\u0acd", "\u0c4d"
 @pytest.mark.parametrize(("consonants", "virama"), list(zip(CONSONANTS, VIRAMAS, strict=True)))
 def test_consonants_that_a_virama_fuses_are_one_character(consonants: str, virama: str) -> None:
     """Also those of Gujarati and Telugu, beside Devanagari and Bengali; without the sign they are two."""
-    first, second = consonants
+    first, second = consonants[0], consonants[1]
     fused = f"{first}{virama}{second}"
     assert [at for at in range(4) if is_boundary(fused, at)] == [0, 3]
     assert (boundary_before(fused, 2), boundary_after(fused, 1)) == (0, 3)
