@@ -120,7 +120,7 @@ class ShelfRows:
 
 
 def head_of(row: rules.Row) -> rules.Head:
-    return rules.Head(row.key, row.record.id, row.record.source_key)
+    return rules.Head(row.key, row.record.id, row.record.source_key, row.record.version)
 
 
 class ShelfStore:
@@ -141,11 +141,12 @@ class ShelfStore:
         *,
         embed_later: bool,  # noqa: ARG002  (there are no vectors)
         progress: object = None,  # noqa: ARG002
+        versions: Mapping[str, int] | None = None,
     ) -> Stored:
         if not records:
             return []
         with self._writing(scope) as rows:
-            return copied(rules.add(rows, scope, [prepare(record) for record in records]))
+            return copied(rules.add(rows, scope, [prepare(record) for record in records], versions))
 
     async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
         with self._writing(scope) as rows:
@@ -155,9 +156,11 @@ class ShelfStore:
             item = prepare(known[0].record)
             return copied([rules.update(rows, scope, patch, item, self._clock(), expected_version)])[0]
 
-    async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
+    async def delete(
+        self, scope: Scope, where: Where, *, forget: bool, versions: Mapping[str, int] | None = None
+    ) -> int:
         with self._writing(scope) as rows:
-            return rules.delete(rows, scope, where, self._clock(), forget=forget)
+            return rules.delete(rows, scope, where, self._clock(), forget=forget, versions=versions)
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         with self._writing(scope) as rows:

@@ -68,6 +68,7 @@ from memory_core.values.limits import MAX_DATA_BYTES, MAX_TEXT_CHARS
 from memory_core.values.query_text import cut_query
 from memory_core.values.storable import storable
 from memory_core.values.tokens import digest_of, names_by_token, tokens_in_file
+from memory_core.where.checks import check_where
 from memory_core.where.meaning import satisfies
 
 if TYPE_CHECKING:
@@ -160,6 +161,7 @@ __all__ = [
     "check_key",
     "check_seconds",
     "check_unit",
+    "check_where",
     "complaints",
     "complete",
     "core_loop",

@@ -43,6 +43,7 @@ from memory_core.records.draft_to_record import (
     as_list,
     check_expiries,
     check_version,
+    check_versions,
     complete_all,
     complete_items,
     is_long_batch,
@@ -162,9 +163,7 @@ class BoundMemory:
         if record.links:
             (record,) = retired_within([record])
         stored = await self._memory.add_one(self._scope, record, embed_later=is_later(embed))
-        if stored is None:
-            raise ForgottenError(f"source key {record.source_key!r} was deleted; add it under another key")
-        return stored
+        return _not_forgotten(stored, record)
 
     async def _add_once(self, entry: str | Draft, embed: Literal["now", "later"], *, merges: bool) -> MemoryRecord:
         """Add an entry unless a record with an equal text represents it; or merge it with that record."""
@@ -380,7 +379,13 @@ class BoundMemory:
         return await self._run(lambda store, scope: store.update(scope, known, patch, expected_version=expected))
 
     @operation
-    async def supersede(self, id: str, entry: str | Draft) -> MemoryRecord:  # noqa: A002
+    async def supersede(
+        self,
+        id: str,  # noqa: A002
+        entry: str | Draft,
+        *,
+        expected_version: int | None = None,
+    ) -> MemoryRecord:
         """Replace a record that is no longer true with a new one; returns the new record.
 
         In one transaction the new record gets a `supersedes` link and the old one is archived. The old record is valid
@@ -390,19 +395,27 @@ class BoundMemory:
         Args:
             id: Id of the old record.
             entry: A `Draft`; a bare text takes kind, author, tags, importance and collection from the old record.
+            expected_version: The old record's `version` when it was read: nothing is written if it has changed since.
 
         Raises:
             RecordNotFoundError: The owner has no such record.
+            ConflictError: The record does not have the expected version.
             SupersededError: Another record has superseded it already.
             DuplicateIdError: The draft's `source_key` belongs to a record already.
         """
-        old = await self.get(id)
+        expected, old = check_version(expected_version), await self.get(id)
         if old is None:
             raise RecordNotFoundError(f"there is no memory {id!r}")
         draft = superseding(old, entry, self._memory.clock())
         if draft.source_key is not None:
             insist_on_heir(old, await self._found(replace(ANY_STATE, source_keys=(draft.source_key,))))
-        return await self.add(draft)
+        if expected is None:
+            return await self.add(draft)
+        records = retired_within([new_record(draft, self._scope, self._memory.clock())])
+        (added,) = await self._run(
+            lambda store, scope: store.add(scope, records, embed_later=False, versions={id: expected})
+        )
+        return _not_forgotten(added, records[0])
 
     @operation
     async def history(self, id: str) -> list[Version]:  # noqa: A002
@@ -418,10 +431,44 @@ class BoundMemory:
         raise RecordNotFoundError(f"there is no memory {id!r}")
 
     @operation
-    async def delete(self, id: str) -> None:  # noqa: A002
-        """Delete a record or raise `RecordNotFoundError`. Adding its `source_key` again is refused from then on."""
-        if not await self.delete_where(replace(ANY_STATE, ids=(check_key("id", id),))):
+    async def delete(self, id: str, *, expected_version: int | None = None) -> None:  # noqa: A002
+        """Delete a record. Adding its `source_key` again is refused from then on.
+
+        Args:
+            expected_version: The record's `version` when it was read: nothing is deleted if it has changed since.
+
+        Raises:
+            RecordNotFoundError: The owner has no such record.
+            ConflictError: The record does not have the expected version.
+        """
+        where, expected = replace(ANY_STATE, ids=(check_key("id", id),)), check_version(expected_version)
+        versions = None if expected is None else {id: expected}
+        try:
+            deleted = await self._run(lambda store, scope: store.delete(scope, where, forget=True, versions=versions))
+        except ConflictError:
+            deleted = 0
+            if await self.get(id) is not None:
+                raise
+        if not deleted:
             raise RecordNotFoundError(f"there is no memory {id!r}")
+
+    @operation
+    async def delete_exactly(self, versions: Mapping[str, int], *, forget: bool = True) -> None:
+        """Delete these records, as somebody has seen them: all of them or, if one has changed or is gone, none.
+
+        So what is deleted is what was agreed, however long a person thinks about the question and whoever writes
+        meanwhile. A store that is not transactional compares all records first; `has_atomic_batches` says so.
+
+        Args:
+            versions: The `version` of each record when it was seen, by id; at most 10,000.
+            forget: As for `delete_where`.
+
+        Raises:
+            ConflictError: A record has another version, or is gone; nothing was deleted.
+        """
+        checked = check_versions(versions)
+        where = check_where(replace(ANY_STATE, ids=tuple(checked)))
+        await self._run(lambda store, scope: store.delete(scope, where, forget=forget, versions=checked))
 
     @operation
     async def delete_where(self, where: Where, *, forget: bool = True) -> int:
@@ -543,6 +590,12 @@ class BoundMemory:
         return _with_user(self._scope)
 
 
+def _not_forgotten(stored: MemoryRecord | None, record: MemoryRecord) -> MemoryRecord:
+    if stored is None:
+        raise ForgottenError(f"source key {record.source_key!r} was deleted; add it under another key")
+    return stored
+
+
 def _with_user(scope: Scope) -> Scope:
     if scope.user is None:
         raise ScopeError(f"{scope} leaves the user open; bind one first: handle.bind(user=...)")
@@ -657,6 +710,7 @@ class SyncMemory:
     supersede = _blocking(BoundMemory.supersede)
     history = _blocking(BoundMemory.history)
     delete = _blocking(BoundMemory.delete)
+    delete_exactly = _blocking(BoundMemory.delete_exactly)
     delete_where = _blocking(BoundMemory.delete_where)
     put_many = _blocking(BoundMemory.put_many)
     collections = _blocking(BoundMemory.collections)

@@ -181,15 +181,18 @@ class Records(Protocol):
         *,
         embed_later: bool,
         progress: ProgressCallback | None = None,
+        versions: Mapping[str, int] | None = None,
     ) -> list[MemoryRecord | None]:
         """Write the records, in order.
 
         Returns the stored records: for a known source key the existing record, with the new text, author, data and
         tags if they differ; `None` for a forgotten source key. `embed_later` returns before vectors are computed. A
         store that counts them calls `progress`, if given, as they are computed. Records in scope that a new record
-        supersedes are retired with it (`superseding.retired`).
+        supersedes are retired with it (`superseding.retired`), those named in `versions` only in that version;
+        comparing and writing are atomic.
 
         Raises:
+            ConflictError: A record named in `versions` has another version or is gone; nothing is written.
             DuplicateIdError: An id is taken by a record with another source key.
             SupersededError: Another record has superseded one of them already.
         """
@@ -223,8 +226,17 @@ class Records(Protocol):
         """
         ...
 
-    async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
-        """Delete the records that satisfy `where`, and forget their source keys if `forget`; returns how many."""
+    async def delete(
+        self, scope: Scope, where: Where, *, forget: bool, versions: Mapping[str, int] | None = None
+    ) -> int:
+        """Delete the records that satisfy `where`, and forget their source keys if `forget`; returns how many.
+
+        With `versions`, by id, what satisfies `where` must be exactly these records in these versions; comparing and
+        deleting are atomic. A store without atomic batches compares all of them first, and then each as it goes.
+
+        Raises:
+            ConflictError: It is something else (`draft_to_record.insist_on_versions`).
+        """
         ...
 
 

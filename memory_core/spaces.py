@@ -207,21 +207,21 @@ class SharedMemory:
         """
         return await (await self._changing(id)).update(id, patch, expected_version=expected_version)
 
-    async def supersede(self, id: str, entry: str | Draft) -> MemoryRecord:  # noqa: A002
+    async def supersede(self, id: str, entry: str | Draft, *, expected_version: int | None = None) -> MemoryRecord:  # noqa: A002
         """Replace a record that is no longer true, in its space: see `BoundMemory.supersede`.
 
         Raises:
             ScopeError: It is in a space that is shared for reading only.
         """
-        return await (await self._changing(id)).supersede(id, entry)
+        return await (await self._changing(id)).supersede(id, entry, expected_version=expected_version)
 
-    async def delete(self, id: str) -> None:  # noqa: A002
+    async def delete(self, id: str, *, expected_version: int | None = None) -> None:  # noqa: A002
         """Delete a record: see `BoundMemory.delete`.
 
         Raises:
             ScopeError: It is in a space that is shared for reading only.
         """
-        await (await self._changing(id)).delete(id)
+        await (await self._changing(id)).delete(id, expected_version=expected_version)
 
     async def history(self, id: str) -> Versions:  # noqa: A002
         """The history of a record in its space: see `BoundMemory.history`."""

@@ -1,13 +1,19 @@
-"""Deletion by conditions, which a person confirms: through the client where it can ask, else by the number."""
+"""Deletion by conditions, which a person confirms: through the client where it can ask, else by a code.
+
+What is deleted is what was agreed: the memories that the question counted and showed go, each in the version that was
+shown, or none goes. The code names them, so a question about others is another question.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
-from typing import Annotated, Any
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from hashlib import sha256
+from typing import Annotated, Any, Final
 
-from memory_core import BoundMemory, InvalidInputError, Where
-from memory_core.adapting import every_record, scrubbed
+from memory_core import BoundMemory, ConflictError, InvalidInputError, MemoryRecord, Where
+from memory_core.adapting import check_where, every_record, scrubbed
+from memory_mcp.showing import first_lines
 from memory_mcp.signatures import Tool, with_parameters
 from memory_mcp.values import Filter, ForgetAnswer
 
@@ -34,45 +40,81 @@ Answered = AcceptedElicitation[Agreement] | DeclinedElicitation | CancelledElici
 
 
 def asking(tool: Tool, selected: Selected) -> Tool:
-    """A tool that asks the user before it deletes; the answer is its argument `agreed`, which no client can pass."""
+    """A tool that asks the user before it deletes. Its arguments `agreed`, the answer, and `shown`, what the question
+    was about, are none that a client can pass."""
 
-    async def ask(
+    async def select(
         filter: Filter,  # noqa: A002  (the tool's)
         collection: str | None,
-        context: Context[Any, Any],
-    ) -> Agreement | Elicit[Agreement]:
-        handle, where = await selected(collection, filter)
-        count = len(await every_record(handle, where)) if where != Where() else 0
-        if not count or not can_ask(context):
+    ) -> list[MemoryRecord]:
+        return await chosen(*await selected(collection, filter))
+
+    async def ask(shown: list[MemoryRecord], context: Context[Any, Any]) -> Agreement | Elicit[Agreement]:
+        if not shown or not can_ask(context):
             return Agreement(delete=False)
-        return Elicit(f"Delete {count} memories for good? They cannot be brought back.", Agreement)
+        return Elicit(question(shown), Agreement)
 
-    return with_parameters(tool, {"agreed": (Annotated[Answered, Resolve(ask)], None)})
+    selection = Annotated[list[MemoryRecord], Resolve(select)]
+    ask.__annotations__["shown"] = selection  # the name is not one of the module
+    return with_parameters(tool, {"agreed": (Annotated[Answered, Resolve(ask)], None), "shown": (selection, None)})
 
 
-async def forget(handle: BoundMemory, where: Where, *, expected: int | None, agreed: Answered | None) -> ForgetAnswer:
-    """Delete all memories that satisfy the conditions, if the user agreed or their number is the expected one.
-
-    Args:
-        handle: The memories.
-        where: At least one condition.
-        expected: The number, from a client that cannot ask.
-        agreed: The answer of the user of a client that can.
+async def chosen(handle: BoundMemory, where: Where) -> list[MemoryRecord]:
+    """The memories that satisfy the conditions.
 
     Raises:
         InvalidInputError: There is no condition.
     """
-    if where == Where():
+    if check_where(where) == _EVERYTHING:
         raise InvalidInputError("the filter is empty, and all memories would be deleted; give at least one condition")
-    ids = [record.id for record in await every_record(handle, where)]
+    return await every_record(handle, where)
+
+
+def code_of(records: Sequence[MemoryRecord]) -> str:
+    """Names these memories in these versions; a client that cannot ask its user passes it as `expected`."""
+    versions = sorted((record.id, record.version) for record in records)
+    return f"{len(versions)}-{sha256(json.dumps(versions).encode()).hexdigest()[:_CODE_CHARS]}"
+
+
+def question(records: Sequence[MemoryRecord]) -> str:
+    """What the user is asked: how many memories go, which are the first, and the code of all of them."""
+    head = f"Delete {len(records)} memories for good? They cannot be brought back."
+    return "\n".join([head, *first_lines(records), f"Selection {code_of(records)}"])
+
+
+async def forget(
+    handle: BoundMemory, shown: Sequence[MemoryRecord], *, expected: str | None, agreed: Answered | None
+) -> ForgetAnswer:
+    """Delete the memories that were shown, if the user agreed or the expected code is theirs.
+
+    Args:
+        handle: The memories.
+        shown: What satisfied the conditions when the user was asked.
+        expected: The code, from a client that cannot ask.
+        agreed: The answer of the user of a client that can.
+
+    Raises:
+        ConflictError: One of them has changed or is gone since; none was deleted.
+    """
     is_agreed = isinstance(agreed, AcceptedElicitation) and agreed.data.delete
-    if not ids or not (is_agreed or expected == len(ids)):
-        return ForgetAnswer(matching=len(ids), deleted=0, ids=[])
-    deleted = await handle.delete_where(replace(where, ids=ids))
-    return ForgetAnswer(matching=len(ids), deleted=deleted, ids=ids, filesClean=await scrubbed(handle.memory))
+    if not shown or not (is_agreed or expected == code_of(shown)):
+        code = code_of(shown) if shown else None
+        return ForgetAnswer(matching=len(shown), deleted=0, ids=[], expected=code, shown=first_lines(shown))
+    versions = {record.id: record.version for record in shown}
+    try:
+        await handle.delete_exactly(versions)
+    except ConflictError as conflict:
+        raise ConflictError("a memory has changed since the user was asked; none was deleted: ask again") from conflict
+    return ForgetAnswer(
+        matching=len(shown), deleted=len(shown), ids=[*versions], shown=[], filesClean=await scrubbed(handle.memory)
+    )
 
 
 def can_ask(context: Context[Any, Any]) -> bool:
     """Whether the client can ask its user."""
     capabilities = context.client_capabilities
     return capabilities is not None and capabilities.elicitation is not None
+
+
+_EVERYTHING: Final = Where()
+_CODE_CHARS: Final = 16

@@ -46,12 +46,12 @@ def conditions(wanted: Filter | None) -> Where:
     if wanted is None:
         return Where()
     return Where(
-        kinds=() if wanted.type is None else (wanted.type,),
-        data={} if wanted.user is None else {_USER: wanted.user},
+        kinds=None if wanted.type is None else (wanted.type,),
+        data=None if wanted.user is None else {_USER: wanted.user},
         emotion=wanted.emotion,
         min_importance=wanted.minImportance,
         min_confidence=wanted.minConfidence,
-        tags_all=tuple(wanted.tags),
+        tags_all=wanted.tags or None,
         since=wanted.since,
         until=wanted.until,
         as_of=wanted.asOf,

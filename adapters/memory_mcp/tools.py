@@ -318,16 +318,18 @@ class MemoryTools:
 
     async def memory_forget(
         self,
-        filter: Filter,  # noqa: A002  (as in `memory_search`)
+        filter: Filter,  # noqa: A002, ARG002  (read by `asking`)
         context: Calls,
         collection: Collection | None = None,
-        expected: Annotated[int | None, Field(ge=1, description="How many the user agreed to delete")] = None,
+        expected: Annotated[str | None, Field(description="`expected` of the answer that the user saw")] = None,
         agreed: Answered | None = None,
+        shown: Sequence[MemoryRecord] = (),
     ) -> Annotated[CallToolResult, ForgetAnswer]:
         """Delete for good all memories that satisfy a filter. The user is asked first; where the client cannot ask,
-        call it without `expected`, tell the user how many there are, and call it again with that number."""
-        number = None if can_ask(context) else expected  # the user has been asked
-        answer = await forget(await self._shelf(collection), conditions(filter), expected=number, agreed=agreed)
+        call it without `expected`, show the user what the answer shows, and call it again with the answer's
+        `expected`."""
+        code = None if can_ask(context) else expected  # the user has been asked
+        answer = await forget(await self._shelf(collection), shown, expected=code, agreed=agreed)
         return _answer(answer, text_of_forgotten(answer))
 
     async def memory_delete(

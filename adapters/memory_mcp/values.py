@@ -93,9 +93,7 @@ class Filter(Given, frozen=True):
     emotion: Annotated[Name | None, Field(description="Emotional context")] = None
     minImportance: Annotated[Share | None, Field(description="Least importance")] = None  # noqa: N815
     minConfidence: Annotated[Share | None, Field(description="Least confidence")] = None  # noqa: N815
-    tags: Annotated[Tags, Field(description="Tags that the memory has, all of them")] = Field(
-        default_factory=list[Name]
-    )
+    tags: Annotated[Tags | None, Field(description="Tags that the memory has, all of them")] = None
     since: Annotated[AwareDatetime | None, Field(description="Not older than this moment")] = None
     until: Annotated[AwareDatetime | None, Field(description="Older than this moment")] = None
     asOf: Annotated[AwareDatetime | None, Field(description="What was true then, superseded or not")] = None  # noqa: N815
@@ -245,6 +243,10 @@ class ForgetAnswer(BaseModel):
     """All of them or none."""
     ids: list[str]
     """Of those deleted."""
+    expected: str | None = None
+    """Names those that would be deleted, for the next call."""
+    shown: list[str]
+    """The first lines of those that would be deleted."""
     filesClean: bool | None = None  # noqa: N815
     """See `DeleteAnswer`; left out if nothing was deleted."""
 

@@ -158,7 +158,7 @@ class Invocation:
         if not sys.stdin.isatty():
             raise InvalidInputError(unasked)
         with _interruptible():
-            typer.confirm(showing.line(question, 1_000), abort=True, err=True)
+            typer.confirm("\n".join(showing.line(each, 1_000) for each in question.splitlines()), abort=True, err=True)
 
     @contextmanager
     def progress(self, title: str) -> Generator[ProgressCallback]:

@@ -48,7 +48,8 @@ def _where(
 ) -> Where:
     where = check_where(Where.from_dict(json_object("--where", conditions, "a JSON object of conditions")))
     where = replace(where, kinds=kinds or where.kinds, tags_any=tags or where.tags_any)
-    where = replace(where, session=session or where.session, collection=collection or where.collection)
+    where = replace(where, session=where.session if session is None else session)
+    where = replace(where, collection=where.collection if collection is None else collection)
     return replace(where, states=STATES) if all_states else where
 
 

@@ -22,6 +22,8 @@ from memory_core.values.json_text import encode_json
 PIPE_WIDTH: Final = 200
 """Columns of a table that no terminal shows."""
 MAX_SHOWN_CHARS: Final = 300
+MOST_ASKED: Final = 5
+"""Memories that a question shows."""
 """Characters of a memory in a table; `show` prints all of them."""
 MAX_SENTENCE_CHARS: Final = 2_000
 """Characters of an error or a problem, whose end says the way out."""
@@ -144,6 +146,12 @@ def about(record: MemoryRecord) -> Text:
     parts = [record.kind, record.author, moment(record.occurred_at), record.state, *(f"#{tag}" for tag in record.tags)]
     shown = [line(part) for part in parts if part and part != "active"]
     return Text(f"   {short(record.id)}  {' · '.join(shown)}", "dim")
+
+
+def first_lines(records: Sequence[MemoryRecord]) -> list[str]:
+    """The first texts of what a question is about, and how many there are besides."""
+    lines = [f"  {line(record.text)}" for record in records[:MOST_ASKED]]
+    return lines if len(records) <= MOST_ASKED else [*lines, f"  and {len(records) - MOST_ASKED} more"]
 
 
 def short(id: str) -> str:  # noqa: A002  (the record's own word)

@@ -128,10 +128,9 @@ async def forget(
     if missing := set(ids) - {record.id for record in found}:
         raise RecordNotFoundError(f"there is no memory {min(missing)!r}; nothing was deleted")
     if not dry_run:
-        invocation.confirm(
-            f"Delete {counted(len(found), 'memory')} of {owner.scope.app}/{owner.scope.user} for good?", yes=yes
-        )
-        await owner.delete_where(where)
+        question = f"Delete {counted(len(found), 'memory')} of {owner.scope.app}/{owner.scope.user} for good?"
+        invocation.confirm("\n".join([*showing.first_lines(found), question]), yes=yes)
+        await owner.delete_exactly({record.id: record.version for record in found})
     said = "would be deleted" if dry_run else "deleted"
     value = {"deleted": [record.id for record in found], "dry_run": dry_run}
     return Answer(value, Group(showing.records(found), Text(f"{counted(len(found), 'memory')} {said}")))

@@ -106,7 +106,7 @@ class AsyncMemoryBank:
         where = Where(
             kinds=[STEP],
             states=("active", "compacted"),
-            tags_any=query.tags,
+            tags_any=query.tags or None,
             min_importance=query.min_importance,
             since=None if query.date_from is None else query.date_from.astimezone(UTC),
             until=None if date_to is None else until_after(date_to.astimezone(UTC)),

@@ -58,7 +58,8 @@ class MemorySummary(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MemoryQuery(Value):
-    """Conditions for entries of a bank, all of which must be true."""
+    """Conditions for entries of a bank, all of which must be true. An empty list is no condition: the system that this
+    class comes from has no other way to say that."""
 
     keywords: Sequence[str] = ()
     """The entry contains one of them, also as a part of a word, ignoring case."""

@@ -195,9 +195,9 @@ async def _apply(handle: BoundMemory, step: Step) -> bool:
             await handle.update(change.id, change.patch, expected_version=change.version)
         except (ConflictError, RecordNotFoundError):  # another caller was faster
             return False
-    for id, version in step.deleted.items():  # noqa: A001  (the record's own word)
-        record = await handle.get(id)
-        if record is None or record.version != version:
-            return False
-        await handle.delete_where(Where(ids=[id], states=["archived"]))
+    try:
+        if step.deleted:
+            await handle.delete_exactly(step.deleted)
+    except ConflictError:  # another caller was faster
+        return False
     return True

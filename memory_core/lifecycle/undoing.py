@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 from memory_core.errors import ConflictError, RecordNotFoundError
@@ -43,7 +44,8 @@ async def undo_maintenance(handle: BoundMemory, maintenance: Maintenance) -> tup
         for draft in step.added:
             added = None if draft.id in kept else await handle.get(str(draft.id))
             if added is not None and _is_as_added(added, draft, handle.scope):
-                await handle.delete_where(Where(ids=[added.id], states=STATES), forget=False)
+                with suppress(ConflictError):  # changed at this moment
+                    await handle.delete_exactly({added.id: added.version}, forget=False)
     return tuple(left)
 
 

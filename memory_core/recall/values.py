@@ -90,9 +90,9 @@ class RecallOptions:
     """At most this many memories, within the budget; `None` for as many as fit."""
     where: Where = field(default_factory=Where)
     """Conditions a memory must satisfy. With `as_of`, memories valid then; otherwise those valid now."""
-    kinds: Sequence[str] = ()
+    kinds: Sequence[str] | None = None
     """Only these kinds, in addition to `where`."""
-    roles: Sequence[Role] = ()
+    roles: Sequence[Role] | None = None
     """Only messages of these roles, in addition to `where`."""
     mode: Mode = "hybrid"
     floor: bool = True
@@ -220,12 +220,12 @@ def _check_count(name: str, value: object) -> None:
         raise InvalidInputError(f"{name} must be a whole number, 0 or more, not {shown(value)}")
 
 
-def _both(name: str, first: Sequence[T], second: Sequence[T]) -> tuple[T, ...]:
-    """The values that both conditions allow; an empty condition allows everything."""
-    if not first or not second:
-        return tuple(first or second)
+def _both(name: str, first: Sequence[T] | None, second: Sequence[T] | None) -> Sequence[T] | None:
+    """The values that both conditions allow; `None` allows everything, and no values nothing."""
+    if first is None or second is None:
+        return second if first is None else first
     both = tuple(value for value in second if value in first)
-    if not both:
+    if first and second and not both:
         raise InvalidInputError(
             f"where asks for {name} {shown(first)} and the recall for {shown(second)}: nothing is both"
         )

@@ -210,6 +210,36 @@ def insist_on_version(record: MemoryRecord, expected: int | None) -> None:
         )
 
 
+def insist_on_versions(found: Mapping[str, int], expected: Mapping[str, int] | None) -> None:
+    """Refuse to delete other records than a caller has seen; `None` accepts any.
+
+    Args:
+        found: The version of each record that would go, by id.
+        expected: The version of each record that was seen.
+
+    Raises:
+        ConflictError: A record has changed or is gone, or there is another one.
+    """
+    if expected is None or found == expected:
+        return
+    changed = [name for name in expected if found.get(name) != expected[name]] or [*found.keys() - expected.keys()]
+    raise ConflictError(
+        f"{len(changed)} of the memories that were seen have changed or are gone, such as {changed[0]!r}; nothing was "
+        "deleted: read them again"
+    )
+
+
+def check_versions(given: object) -> dict[str, int]:
+    """Return the versions by id as a dictionary of its own."""
+    if not isinstance(given, Mapping):
+        raise InvalidInputError(f"versions must be a mapping of ids to versions, not {shown(given)}")
+    checked = dict(cast("Mapping[object, object]", given))
+    for name, version in checked.items():
+        if version is None:
+            raise InvalidInputError(f"the version of {shown(name)} is missing; pass `record.version`")
+    return {check_key("id", name): check_version(version) or 0 for name, version in checked.items()}
+
+
 def as_draft(given: object) -> Draft:
     """Return the caller's entry as a draft: it is a draft or a bare text."""
     if isinstance(given, str):

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from memory_core.errors import DuplicateIdError, InvalidInputError, SupersededError
+from memory_core.errors import ConflictError, DuplicateIdError, InvalidInputError, SupersededError
 from memory_core.models import Draft, Link, MemoryRecord
-from memory_core.records.draft_to_record import as_draft
+from memory_core.records.draft_to_record import as_draft, insist_on_version
 from memory_core.records.fields import check_links
 
 
@@ -42,6 +42,18 @@ def insist_on_heir(old: MemoryRecord, known: Sequence[MemoryRecord]) -> None:
                 f"source key {record.source_key!r} belongs to the memory {record.id!r}, which adding it would update; "
                 f"supersede {old.id!r} under another key or without one"
             )
+
+
+def insist_on_seen(id: str, old: MemoryRecord | None, expected: int | None) -> None:  # noqa: A002
+    """Refuse to supersede another version of a record than its caller has seen; `None` accepts any.
+
+    Raises:
+        ConflictError: The record has another version, or is gone.
+    """
+    if expected is not None and old is None:
+        raise ConflictError(f"the memory {id!r} is gone, so nothing was written")
+    if old is not None:
+        insist_on_version(old, expected)
 
 
 def retired(old: MemoryRecord, new: MemoryRecord) -> MemoryRecord:

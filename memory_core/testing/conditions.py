@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, get_args, get_origin
 
 import pytest
 
@@ -20,15 +21,18 @@ from memory_core import (
     FieldCondition,
     InvalidInputError,
     Link,
+    MemoryRecord,
     NoneOf,
     Where,
     data_conditions,
     run_sync,
 )
 from memory_core.testing.base import Contract, Ticks, everything, texts
+from memory_core.values.value import hints_of
 from memory_core.where.checks import check_where
 from memory_core.where.conditions import GROUPS, NAME_FIELDS, NUMBER_FIELDS, TIME_FIELDS, Condition
 from memory_core.where.meaning import satisfies
+from memory_core.where.where import ALTERNATIVES, CONJUNCTIONS
 
 DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
 TREES: Final = 150
@@ -108,6 +112,52 @@ def _nested(levels: int) -> Condition:
     return tree
 
 
+WANTED: Final[dict[str, tuple[Any, ...]]] = {
+    "roles": ("user", "assistant", "tool"),
+    "kinds": ("fact", "note", "none has it"),
+    "tiers": ("raw", "medium", "high"),
+    "tags_any": ("x", "y", "\U0001f375"),
+    "tags_all": ("y", "xy", "Z"),
+    "keywords": ("null", "one", "set"),
+    "author": ("a", "b", "none has it"),
+    "agent": ("a", "b"),
+    "session": ("a", "ab"),
+    "collection": ("a/b", "a"),
+    "under": ("a", "a/b", "b"),
+    "emotion": ("joy", "none has it"),
+    "min_importance": (0.0, 0.6, 1.0),
+    "min_confidence": (0.0, 0.6, 1.0),
+    "since": (DAY, DAY + timedelta(days=1)),
+    "until": (DAY, DAY + timedelta(days=1)),
+    "as_of": (DAY, DAY + timedelta(days=1), DAY + timedelta(days=9_000)),
+    "links": (Link("follows", "bare"),),
+    "states": ("active", "archived"),
+    "data": ({"p": 1}, {"p": None}, {"p": "x"}),
+    "matching": (FieldCondition("author", "exists", True), AnyOf([]), DataCondition(("p",), "in", [])),
+    "ids": ("bare", "none has it"),
+    "source_keys": ("key", "none has it"),
+}
+"""For each condition of a `Where`, values that some records satisfy or none; those of a list one by one."""
+
+
+def _is_several(name: str) -> bool:
+    """Whether a condition has several values."""
+    kinds = [get_origin(each) for each in (hints_of(Where)[name], *get_args(hints_of(Where)[name]))]
+    return any(kind in {Sequence, Mapping} for kind in kinds)
+
+
+def _some(name: str, random: Random) -> Any:
+    """A value of a condition; of several values any number, also zero."""
+    if name == "data":
+        return random.choice([{}, *WANTED[name]])
+    return random.choices(WANTED[name], k=random.randint(0, 2)) if _is_several(name) else random.choice(WANTED[name])
+
+
+def _found(records: Sequence[MemoryRecord], where: Where, clock: Ticks) -> set[str]:
+    """The ids of the records that satisfy the conditions by their plain meaning."""
+    return {record.id for record in records if satisfies(record, check_where(where), clock.now)}
+
+
 class ConditionContract(Contract):
     """Every comparison and group, on every comparable field, and the limits of conditions."""
 
@@ -122,6 +172,34 @@ class ConditionContract(Contract):
             assert set(texts(run_sync(ann.list, where=where).records)) == expected, where
             sizes.add(len(expected))
         assert {0, len(DRAFTS)} < sizes
+
+    @pytest.mark.parametrize("name", [each.name for each in fields(Where)])
+    def test_no_value_is_no_condition_and_no_alternative_matches_nothing(self, ann: BoundMemory, name: str) -> None:
+        run_sync(ann.add_many, DRAFTS)
+        assert getattr(Where(), name) is None or name == "states"
+        if _is_several(name):
+            assert (name in ALTERNATIVES) is not (name in CONJUNCTIONS)
+            empty: Any = {} if name == "data" else []
+            where, found = Where(**{name: empty}), 0 if name in ALTERNATIVES else len(DRAFTS)
+            assert len(run_sync(ann.list, where=where).records) == found
+            assert bool(run_sync(ann.search, "null", where=where, mode="substring")) is bool(found)
+            assert bool(run_sync(ann.search, "null", where=where, mode="lexical")) is bool(found)
+            assert run_sync(ann.delete_where, where) == found
+            assert len(everything(ann)) == len(DRAFTS) - found
+
+    @pytest.mark.parametrize("name", [each.name for each in fields(Where)])
+    def test_every_condition_finds_and_deletes_what_its_plain_meaning_says(
+        self, ann: BoundMemory, clock: Ticks, name: str
+    ) -> None:
+        run_sync(ann.add_many, DRAFTS)
+        records, random = everything(ann), Random(name)
+        wheres = [Where(**{name: _some(name, random)}) for _ in range(4)]
+        wheres += [replace(where, **{other: _some(other, random)}) for where in wheres for other in WANTED]
+        for where in random.sample(wheres, k=20):
+            assert {record.id for record in run_sync(ann.list, where=where).records} == _found(records, where, clock)
+        gone = _found(records, wheres[0], clock)
+        assert run_sync(ann.delete_where, wheres[0]) == len(gone)
+        assert {record.id for record in everything(ann)} == {record.id for record in records} - gone
 
     @pytest.mark.parametrize(("condition", "found"), MISSING.values(), ids=MISSING.keys())
     def test_missing_values_satisfy_conditions_as_documented(
@@ -191,6 +269,8 @@ _FILTERS: Final[list[tuple[dict[str, Any], str]]] = [
     ({"$nor": [{"name": "Ann"}, {"age": 17}]}, "Eve"),
     ({"age": {"$not": {"$gte": 18}}}, "Tom"),
     ({"$not": {"age": {"$gte": 18}, "name": "Ann"}}, "Eve Tom"),
+    ({"$not": [{"age": 17}, {"name": "Ann"}]}, "Eve"),
+    ({"age": {"$not": [{"$gte": 65}, {"$lt": 18}]}}, "Ann"),
     ({"age": {"$or": [{"$lt": 18}, {"$eq": 30}]}}, "Ann Tom"),
     ({"$and": [{"age": {"$between": [18, 99]}}, {"name": {"$prefix": "A"}}]}, "Ann"),
     ({"age": {"$nin": [17, 30]}, "$or": [{"name": {"$exists": True}}]}, "Eve"),

@@ -15,6 +15,7 @@ import pytest
 
 from memory_core import (
     BoundMemory,
+    ConflictError,
     Draft,
     DuplicateIdError,
     InvalidInputError,
@@ -113,6 +114,11 @@ def cannot_delete(handle: BoundMemory, foreign: MemoryRecord) -> None:
         run_sync(handle.delete, foreign.id)
 
 
+def cannot_delete_exactly(handle: BoundMemory, foreign: MemoryRecord) -> None:
+    with pytest.raises(ConflictError):
+        run_sync(handle.delete_exactly, {foreign.id: foreign.version})
+
+
 def cannot_delete_where(handle: BoundMemory, foreign: MemoryRecord) -> None:
     for where in (Where(), ANY_STATE, Where(ids=(foreign.id,)), Where(session="s1"), Where(data={"secret": True})):
         assert run_sync(handle.delete_where, where) == 0
@@ -206,6 +212,7 @@ ATTEMPTS: Final[dict[str, Callable[[BoundMemory, MemoryRecord], None]]] = {
     "get": cannot_get,
     "update": cannot_update,
     "delete": cannot_delete,
+    "delete_exactly": cannot_delete_exactly,
     "delete_where": cannot_delete_where,
     "erase": cannot_erase,
     "stats": cannot_count,
@@ -275,6 +282,7 @@ class OwnerContract(Contract):
             "history": lambda: run_sync(open_handle.history, "x"),
             "update": lambda: run_sync(open_handle.update, "x", Patch(text="y")),
             "delete": lambda: run_sync(open_handle.delete, "x"),
+            "delete_exactly": lambda: run_sync(open_handle.delete_exactly, {"id": 1}),
             "delete_where": lambda: run_sync(open_handle.delete_where, Where()),
             "erase": lambda: run_sync(open_handle.erase),
             "stats": lambda: run_sync(open_handle.stats),

@@ -257,6 +257,37 @@ class RecordContract(Contract):
         with pytest.raises(RecordNotFoundError):
             run_sync(ann.delete, gone.id)
 
+    def test_what_is_deleted_is_exactly_what_was_seen_or_nothing(self, ann: BoundMemory) -> None:
+        seen = add(ann, "one", "two", "three")
+        versions = {record.id: record.version for record in seen}
+        changed = run_sync(ann.update, seen[1].id, Patch(text="two and more"))
+        later = run_sync(ann.add, "four")
+        with pytest.raises(ConflictError):
+            run_sync(ann.delete_exactly, versions)
+        with pytest.raises(ConflictError):
+            run_sync(ann.delete_exactly, {"no such memory": 1, seen[0].id: seen[0].version})
+        assert len(everything(ann)) == 4
+        run_sync(ann.delete_exactly, {**versions, changed.id: changed.version})
+        assert texts(everything(ann)) == [later.text]
+        run_sync(ann.delete_exactly, {})
+        assert texts(everything(ann)) == [later.text]
+
+    def test_only_the_version_that_was_read_is_deleted_or_superseded(self, ann: BoundMemory) -> None:
+        (read,) = add(ann, "tea")
+        changed = run_sync(ann.update, read.id, Patch(text="coffee"))
+        for call in (
+            lambda: run_sync(ann.delete, read.id, expected_version=read.version),
+            lambda: run_sync(ann.supersede, read.id, "cocoa", expected_version=read.version),
+        ):
+            with pytest.raises(ConflictError):
+                call()
+        assert everything(ann) == [changed]
+        new = run_sync(ann.supersede, read.id, "cocoa", expected_version=changed.version)
+        assert everything(ann) == [new]
+        run_sync(ann.delete, new.id, expected_version=new.version)
+        with pytest.raises(RecordNotFoundError):
+            run_sync(ann.delete, new.id, expected_version=new.version)
+
     def test_delete_where_returns_how_many_were_deleted(self, ann: BoundMemory) -> None:
         add(ann, *(Draft(f"number {n}", kind="fact" if n % 3 else "note") for n in range(12)))
         assert run_sync(ann.delete_where, Where(kinds=("fact",))) == 8

@@ -44,11 +44,11 @@ from memory_core.where.conditions import (
     DataCondition,
     FieldCondition,
 )
-from memory_core.where.where import EQUAL_FIELDS, Where
+from memory_core.where.where import CONJUNCTIONS, EQUAL_FIELDS, Where
 
 
 def check_where(where: object) -> Where:
-    """Return `where` with every condition validated and normalised.
+    """Return `where` with every condition validated and normalised; what is no condition becomes `None`.
 
     Raises:
         InvalidInputError: A condition is invalid; the message names it.
@@ -58,12 +58,19 @@ def check_where(where: object) -> Where:
     changes: dict[str, Any] = {}  # by field name; most searches set two or three fields, already in normal form
     for name, default in _DEFAULTS.items():
         value = getattr(where, name)
-        if value != default and (allowed := _CONDITIONS[name](value)) is not value:
+        if value == default:
+            continue
+        allowed = None if name in CONJUNCTIONS and _is_empty(value) else _CONDITIONS[name](value)
+        if allowed is not value:
             changes[name] = allowed
     checked = replace(where, **changes) if changes else where
     if checked.as_of is not None and "active" in checked.states:
         checked = replace(checked, states=tuple(dict.fromkeys((*checked.states, "archived"))))
     return checked
+
+
+def _is_empty(value: object) -> bool:
+    return isinstance(value, Sequence | Mapping) and not isinstance(value, str) and not value
 
 
 def _texts(name: str) -> Callable[[object], tuple[str, ...]]:
@@ -77,10 +84,10 @@ def _keywords(value: object) -> tuple[str, ...]:
     return keywords
 
 
-def _some_of(name: str, allowed: Sequence[str], *, least: int) -> Callable[[object], tuple[str, ...]]:
+def _some_of(name: str, allowed: Sequence[str]) -> Callable[[object], tuple[str, ...]]:
     def check(value: object) -> tuple[str, ...]:
         given = check_texts(name, value)
-        if len(given) < least or not set(given) <= set(allowed):
+        if not set(given) <= set(allowed):
             raise InvalidInputError(f"{name} must be some of {', '.join(allowed)}, not {shown(value)}")
         return given
 
@@ -249,9 +256,9 @@ _VALUES: Final[Mapping[str, Callable[[object], Any]]] = {
 }
 """For each field, the check of the values it may be compared with."""
 _CONDITIONS: Final[Mapping[str, Callable[[object], Any]]] = {
-    "roles": _some_of("roles", ROLES, least=0),
+    "roles": _some_of("roles", ROLES),
     "kinds": _texts("kinds"),
-    "tiers": _some_of("tiers", TIERS, least=0),
+    "tiers": _some_of("tiers", TIERS),
     "tags_any": _texts("tags_any"),
     "tags_all": _texts("tags_all"),
     "keywords": _keywords,
@@ -263,10 +270,10 @@ _CONDITIONS: Final[Mapping[str, Callable[[object], Any]]] = {
     "until": or_none(check_time, "until"),
     "as_of": or_none(check_time, "as_of"),
     "links": check_links,
-    "states": _some_of("states", STATES, least=1),
+    "states": _some_of("states", STATES),
     "data": _data_condition,
     "matching": _matching,
-    "ids": or_none(check_texts, "ids"),
-    "source_keys": or_none(check_texts, "source_keys"),
+    "ids": _texts("ids"),
+    "source_keys": _texts("source_keys"),
 }
 _DEFAULTS: Final[Mapping[str, object]] = {name: getattr(Where(), name) for name in _CONDITIONS}

@@ -42,8 +42,9 @@ def data_conditions(given: Mapping[str, Any] | None, within: Sequence[str | int]
 
     A plain value, a list included, must be equal; an object of comparisons (`$eq $ne $gt $gte $lt $lte $in $nin
     $between $prefix $like $exists`) must be true; any other object is a filter for the object there. `$and`, `$or`
-    and `$nor` take a list of filters, `$not` takes one filter. `$gt`, `$gte`, `$lt` and `$lte` accept infinity. Keys
-    are literal: a period is part of the key. All parts must be true.
+    and `$nor` take a list of filters, `$not` takes one filter or a list of them, of which none may be true. A part of a
+    group is a filter, never a plain value. `$gt`, `$gte`, `$lt` and `$lte` accept infinity. Keys are literal: a period
+    is part of the key. All parts must be true.
 
     Args:
         given: The filter; `None` for no conditions.
@@ -53,12 +54,12 @@ def data_conditions(given: Mapping[str, Any] | None, within: Sequence[str | int]
         InvalidInputError: The filter is not an object, contains an unknown operator or one without a key, or is nested
             too deeply.
     """
-    pairs = list(_pairs(given or {}))
+    pairs = list(_pairs({} if given is None else given))
     for key, _ in pairs:
         if key.startswith("$") and key not in _GROUPS:
             raise InvalidInputError(f"a filter names a key first, such as {{'age': {{'$gte': 18}}}}, not {shown(key)}")
     try:
-        return _Reading().conditions(tuple(within), given or {}) if pairs else []
+        return _Reading().conditions(tuple(within), given) if pairs else []
     except RecursionError as cause:
         raise InvalidInputError("a filter is nested too deeply, or contains itself") from cause
 
@@ -92,12 +93,7 @@ class _Reading:
 
     def _group(self, path: Path, name: str, value: object) -> Group:
         self._count()
-        parts: Sequence[object] = [value]
-        if name != "$not":
-            if isinstance(value, str) or not isinstance(value, Sequence):
-                raise InvalidInputError(f"{name} takes a list of filters, not {shown(value)}")
-            parts = cast("Sequence[object]", value)
-        return _GROUPS[name]([_one(self.conditions(path, part)) for part in parts])
+        return _GROUPS[name]([_one(self.conditions(path, part)) for part in _parts(name, value)])
 
     def _leaf(self, path: Path, name: str, value: object) -> DataCondition:
         self._count()
@@ -114,6 +110,20 @@ class _Reading:
     def _count(self) -> None:
         self._found += 1
         check_size("a filter", self._found, MAX_CONDITIONS, "conditions", "ask for less, or filter what is found")
+
+
+def _parts(name: str, value: object) -> Sequence[object]:
+    """The filters of a group; what is none would be compared as a value, and a group of it exclude nothing."""
+    takes = "a list of filters" if name != "$not" else "a filter or a list of filters"
+    if name == "$not" and isinstance(value, Mapping):
+        return [cast("object", value)]
+    if isinstance(value, str) or not isinstance(value, Sequence) or (name == "$not" and not value):
+        raise InvalidInputError(f"{name} takes {takes}, not {shown(value)}")
+    parts = cast("Sequence[object]", value)
+    for part in parts:
+        if not isinstance(part, Mapping):
+            raise InvalidInputError(f"{name} takes {takes}; {shown(part)} is not a filter")
+    return parts
 
 
 def _one(conditions: list[Condition]) -> Condition:

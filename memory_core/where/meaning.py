@@ -46,9 +46,9 @@ def satisfies(record: MemoryRecord, where: Where, now: datetime) -> bool:
     )
 
 
-def has_keyword(text: str, keywords: Collection[str]) -> bool:
-    """Whether a text contains one of the keywords, as defined by `Where.keywords`; true if there are no keywords."""
-    return not keywords or keyword_test(keywords)(text)
+def has_keyword(text: str, keywords: Collection[str] | None) -> bool:
+    """Whether a text contains one of the keywords, as defined by `Where.keywords`; true without a condition."""
+    return keywords is None or keyword_test(keywords)(text)
 
 
 def keyword_test(keywords: Collection[str]) -> Callable[[str], bool]:
@@ -68,7 +68,8 @@ def keyword_test(keywords: Collection[str]) -> Callable[[str], bool]:
 
 def conditions_of(where: Where) -> list[Condition]:
     """`Where.matching`, and `Where.data` in the same form."""
-    return [*(DataCondition((name,), "eq", value) for name, value in where.data.items()), *where.matching]
+    data = (DataCondition((name,), "eq", value) for name, value in (where.data or {}).items())
+    return [*data, *(where.matching or ())]
 
 
 def names_any(conditions: Iterable[Condition], fields: Collection[str]) -> bool:
@@ -224,12 +225,12 @@ def _has_fields(record: MemoryRecord, where: Where) -> bool:
 def _is_listed(record: MemoryRecord, where: Where) -> bool:
     return (
         record.state in where.states
-        and (not where.roles or record.role in where.roles)
-        and (not where.kinds or record.kind in where.kinds)
-        and (not where.tiers or record.tier in where.tiers)
-        and (not where.tags_any or not set(where.tags_any).isdisjoint(record.tags))
-        and set(where.tags_all) <= set(record.tags)
-        and set(where.links) <= set(record.links)
+        and (where.roles is None or record.role in where.roles)
+        and (where.kinds is None or record.kind in where.kinds)
+        and (where.tiers is None or record.tier in where.tiers)
+        and (where.tags_any is None or not set(where.tags_any).isdisjoint(record.tags))
+        and set(where.tags_all or ()) <= set(record.tags)
+        and set(where.links or ()) <= set(record.links)
         and (where.ids is None or record.id in where.ids)
         and (where.source_keys is None or record.source_key in where.source_keys)
         and (where.under is None or _is_under(record.collection, where.under))

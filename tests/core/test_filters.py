@@ -218,7 +218,8 @@ def test_keywords_are_whole_words_where_words_are_spaced() -> None:
 @given(st.text(), st.text(min_size=1).filter(str.strip))
 def test_a_keyword_between_spaces_is_found_whatever_it_is(text: str, keyword: str) -> None:
     assert has_keyword(f"{text} {keyword.strip()} {text}", [keyword])
-    assert has_keyword(text, [])
+    assert has_keyword(text, None)
+    assert not has_keyword(text, [])
 
 
 def holds(data: object, conditions: list[Any]) -> bool:
@@ -296,7 +297,12 @@ def test_a_filter_that_makes_no_sense_is_refused_by_name() -> None:
         ({"$gt": 1}, r"names a key first, .* not '\$gt'"),
         ({"$or": {"a": 1}}, r"\$or takes a list"),
         ({"$or": [{"$gt": 1}]}, r"each behind a key, not '\$gt'"),
-        ({"$or": [1]}, "each behind a key"),
+        ({"$or": [1]}, "1 is not a filter"),
+        ({"a": {"$nor": ["x"]}}, "'x' is not a filter"),
+        ({"a": {"$and": [{"$gt": 1}, ["x"]]}}, "is not a filter"),
+        ({"a": {"$not": "x"}}, r"\$not takes a filter or a list of filters"),
+        ({"a": {"$not": []}}, r"\$not takes a filter or a list of filters"),
+        ([], "is a mapping"),
     ]
     for given_filter, reason in filters:
         with pytest.raises(InvalidInputError, match=reason):

@@ -23,10 +23,11 @@ EVEN = Where(matching=[DataCondition(("even",), "eq", value=True)])
 
 Read = Callable[[BoundMemory], Coroutine[Any, Any, object]]
 
+GROUP = AnyOf(EVEN.matching or ())
 LONG: dict[str, Read] = {
     "a search with keywords": lambda eve: eve.search("tea", where=Where(keywords=["tea"])),
     "a search with conditions on data": lambda eve: eve.search("tea", where=EVEN),
-    "a search by vector with a group": lambda eve: eve.search("tea", where=Where(matching=[AnyOf(EVEN.matching)])),
+    "a search by vector with a group": lambda eve: eve.search("tea", where=Where(matching=[GROUP])),
     "a search by substring": lambda eve: eve.search("tea", mode="substring"),
     "a search of many records that are not loaded": lambda eve: eve.search("tea"),
     "a search with conditions on many records": lambda eve: eve.search("tea", where=Where(min_importance=0.1)),

@@ -22,6 +22,7 @@ from memory_core.app.serve.bodies import (
     Search,
 )
 from memory_core.app.serve.callers import THE_OPERATOR, Caller
+from memory_core.app.serve.conditions import JSON, LISTS, NAMES, given_in
 from memory_core.app.serve.exporting import exported
 from memory_core.app.serve.problems import Problem
 from memory_core.app.serve.served import Grant, Reach, TokenFirst, bearer, path_name, served_by
@@ -33,7 +34,7 @@ from memory_core.operator import Operator
 from memory_core.profile import with_profile
 from memory_core.recall.values import PULLED, PUSHED, Considered
 from memory_core.values.checks import check_key, shown
-from memory_core.where.where import EVERYTHING, Where
+from memory_core.where.where import Where
 
 try:
     from fastapi import APIRouter, Depends, Header, HTTPException, Path, Query, Request, Response
@@ -153,8 +154,21 @@ async def search(given: Search, owner: Owner) -> Found:
     return Found(list(hits))
 
 
-@records.get("/records")
+PLAIN: Final = [
+    {
+        "name": name,
+        "in": "query",
+        "schema": {"type": "array", "items": {"type": "string"}} if name in (*LISTS, "links") else {"type": "string"},
+        "description": f"The condition `{name}`" + (", as JSON." if name in JSON else "."),
+    }
+    for name in NAMES
+]
+"""The conditions, each as a parameter."""
+
+
+@records.get("/records", openapi_extra={"parameters": PLAIN})
 async def list_records(
+    request: Request,
     owner: Owner,
     where: Annotated[
         str | None, Query(description="Conditions as a JSON object.", examples=['{"kinds": ["fact"]}'])
@@ -164,19 +178,26 @@ async def list_records(
     cursor: Annotated[str | None, Query(description="`cursor` of the page before.")] = None,
 ) -> Page:
     """Records without ranking, one page at a time."""
-    return await owner.list(where=_conditions(where), order=order, limit=limit, cursor=cursor)
+    return await owner.list(where=_conditions(request, where), order=order, limit=limit, cursor=cursor)
 
 
-def _conditions(text: str | None) -> Where:
-    if text is None:
-        return EVERYTHING
+def _conditions(request: Request, text: str | None) -> Where:
+    """The conditions in the parameters, together with those of the object."""
+    plain = given_in([pair for pair in request.query_params.multi_items() if pair[0] in NAMES])
+    given = {} if text is None else _object(text)
+    if twice := plain.keys() & given.keys():
+        raise InvalidInputError(f"{min(twice)} is a parameter and in where; give it once")
+    return Where.from_dict(given | plain)
+
+
+def _object(text: str) -> dict[str, object]:
     try:
         given: object = json.loads(text)
     except (ValueError, RecursionError):
         given = None
     if not isinstance(given, Mapping):
         raise InvalidInputError(f"where must be a JSON object, not {shown(text)}")
-    return Where.from_dict(cast("Mapping[str, object]", given))
+    return dict(cast("Mapping[str, object]", given))
 
 
 @records.post("/records", status_code=201)
@@ -223,16 +244,19 @@ async def change_record(
 @records.delete("/records/{id}", status_code=204)
 async def delete_record(id: Id, owner: Writable, if_match: IfMatch = None) -> None:  # noqa: A002
     """Delete a record for good."""
-    expected = _version(if_match)
-    if expected is not None and (await known(owner, id)).version != expected:
-        raise HTTPException(412, f"memory {shown(id)} has changed since it was read; read it again")
-    await owner.delete(id)
+    await owner.delete(id, expected_version=_version(if_match))
 
 
 @records.post("/records/{id}/supersede", status_code=201)
-async def supersede_record(id: Id, given: NewRecord, owner: Writable, response: Response) -> MemoryRecord:  # noqa: A002
+async def supersede_record(
+    id: Id,  # noqa: A002
+    given: NewRecord,
+    owner: Writable,
+    response: Response,
+    if_match: IfMatch = None,
+) -> MemoryRecord:
     """Replace a record that is no longer true; the old one is archived and stays in the history."""
-    return _tagged(await owner.supersede(id, given), response)
+    return _tagged(await owner.supersede(id, given, expected_version=_version(if_match)), response)
 
 
 @records.get("/records/{id}/history")

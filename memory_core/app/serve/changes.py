@@ -82,9 +82,10 @@ async def revert(sent: Sent) -> Response:
 @_drawn_again
 async def supersede(sent: Sent) -> Response:
     """Say what is true now instead of what was true before."""
-    owner, id = sent.visit.owner, _id(sent)  # noqa: A001
-    await _insist_on_version(sent)
-    added = await owner.supersede(id, sent.text("text"))
+    try:
+        added = await sent.visit.owner.supersede(_id(sent), sent.text("text"), expected_version=sent.version())
+    except ConflictError as conflict:
+        raise ConflictError(_STALE) from conflict
     return _shown_after(sent, added, "superseded")
 
 
@@ -137,8 +138,10 @@ async def restore(sent: Sent) -> Response:
 @_drawn_again
 async def forget(sent: Sent) -> Response:
     """Delete a memory for good."""
-    record = await _insist_on_version(sent)
-    await sent.visit.owner.delete(record.id)
+    try:
+        await sent.visit.owner.delete(_id(sent), expected_version=sent.version())
+    except ConflictError as conflict:
+        raise ConflictError(_STALE) from conflict
     return gone_to(f"{sent.visit.base}?done=forgotten")
 
 

@@ -1,4 +1,8 @@
-"""The conditions of a read as the query of an address, and back, so that every condition can be a link."""
+"""The conditions of a read as the query of an address, and back, so that every condition can be a link.
+
+What is sent is a condition: a name without a value is the empty value, and an unknown name is refused. Only a form of
+the page sends fields that nobody filled in; the page leaves those out.
+"""
 
 from __future__ import annotations
 
@@ -30,26 +34,34 @@ FIELDS: Final = ("author", "session", *TIMES, "min_importance", "data")
 
 
 def where_in(pairs: Pairs) -> Where:
-    """The conditions that the pairs of a query say; empty values are left out.
+    """The conditions that the pairs of a query say: see `given_in`."""
+    return check_where(Where.from_dict(given_in(pairs)))
 
-    Lists repeat their name, links are `relation:id`, days stand for their first moment in UTC, `data` and `matching`
-    are JSON.
+
+def given_in(pairs: Pairs) -> dict[str, object]:
+    """The conditions that the pairs of a query say, as JSON.
+
+    Lists repeat their name, and an empty text alone is the empty list; links are `relation:id`, days stand for their
+    first moment in UTC, `data` and `matching` are JSON.
 
     Raises:
-        InvalidInputError: A name is not that of a condition, or a value cannot be a condition.
+        InvalidInputError: A name is not that of a condition, a value cannot be a condition, or there are two of one.
     """
-    given: dict[str, object] = {}
-    many: dict[str, list[object]] = {}
+    texts: dict[str, list[str]] = {}
     for name, text in pairs:
         if name not in NAMES:
             raise InvalidInputError(f"there is no condition {shown(name)}; there are {', '.join(NAMES)}")
-        if not text:
-            continue
-        if name in LISTS or name == "links":
-            many.setdefault(name, []).append(_link(text) if name == "links" else text)
-        else:
-            given[name] = _value(name, text)
-    return check_where(Where.from_dict(given | many))
+        texts.setdefault(name, []).append(text)
+    return {name: _given(name, some) for name, some in texts.items()}
+
+
+def _given(name: str, texts: Sequence[str]) -> object:
+    if name in LISTS or name == "links":
+        some = [] if texts == [""] else texts
+        return [_link(text) for text in some] if name == "links" else some
+    if len(texts) > 1:
+        raise InvalidInputError(f"there are {len(texts)} values of {name}, which has one")
+    return _value(name, texts[0])
 
 
 def pairs_of(where: Where) -> list[tuple[str, str]]:
@@ -62,7 +74,7 @@ def pairs_of(where: Where) -> list[tuple[str, str]]:
         if name == "links":
             pairs += [(name, f"{each['relation']}:{each['id']}") for each in value]
         elif name in LISTS:
-            pairs += [(name, str(each)) for each in value]
+            pairs += [(name, str(each)) for each in value or ("",)]
         else:
             pairs.append((name, json.dumps(value, ensure_ascii=False) if name in JSON else str(value)))
     return pairs

@@ -152,7 +152,7 @@ async def owners(found: Visited, starting: Text = "") -> Response:
 async def memories(found: Visited, q: Text = "", cursor: Text = "", done: Text = "") -> Response:
     """Search, or browse by conditions."""
     pairs = _pairs(found)
-    if "" in found.request.query_params.values() and not is_fragment(found.request):  # a form sends its empty fields
+    if _blanks(found) and not is_fragment(found.request):
         return gone_to(found.base + query_of([*_asked(q), *pairs]))
     where = where_in(pairs)
     query = check_query(q).strip()
@@ -178,8 +178,17 @@ async def memories(found: Visited, q: Text = "", cursor: Text = "", done: Text =
 
 def _pairs(found: Visit) -> Pairs:
     """The conditions in the address."""
-    names = {name for name in found.request.query_params if name not in {"q", "cursor", "done", "id", "words"}}
-    return [(name, value) for name, value in found.request.query_params.multi_items() if name in names and value]
+    pairs = found.request.query_params.multi_items()
+    return [pair for pair in pairs if pair[0] not in _NO_CONDITIONS and pair not in _BLANKS]
+
+
+def _blanks(found: Visit) -> bool:
+    """Whether the address has fields of a form that nobody filled in."""
+    return not _BLANKS.isdisjoint(found.request.query_params.multi_items())
+
+
+_NO_CONDITIONS: Final = ("q", "cursor", "done", "id", "words")
+_BLANKS: Final = frozenset((name, "") for name in (*FIELDS, "keywords", "q"))
 
 
 def _asked(q: str) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
@@ -13,6 +13,7 @@ from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
 from memory_core.models import Scope
 from memory_core.spaces import SharedMemory
+from memory_core.values.checks import shown
 
 Reach = BoundMemory | SharedMemory
 """What is read together: an owner's memories, perhaps with the spaces that are shared with them."""
@@ -22,6 +23,7 @@ Grant = Literal["read", "write", "all"]
 """What a caller may do with the memories of an owner; `all` includes erasing the owner."""
 
 try:
+    from fastapi.dependencies.models import Dependant
     from fastapi.routing import APIRoute
     from starlette.exceptions import HTTPException
     from starlette.requests import HTTPConnection, Request
@@ -163,20 +165,37 @@ def bearer(request: Request) -> Caller:
 
 class TokenFirst(APIRoute):
     """A route of the API that reads nothing of a request without a token: strangers must not fill the memory. What a
-    user sends has few items, because each may be wrong, and naming millions of errors would hold up everybody."""
+    user sends has few items, because each may be wrong, and naming millions of errors would hold up everybody. A
+    parameter that the route does not know is refused like a field of a body: a misspelt condition must not be dropped.
+    """
 
     @override
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handler = super().get_route_handler()
+        handler, known = super().get_route_handler(), self._parameters()
 
         async def handled(request: Request) -> Response:
             bearer(request)
+            if unknown := sorted(set(request.query_params) - known):
+                there = f"there are {', '.join(sorted(known))}" if known else "there is none"
+                raise HTTPException(422, f"there is no parameter {shown(unknown[0])} here; {there}")
             if not is_local(request):  # the hook sends whole conversations
                 with suppress(ValueError, RecursionError):  # what is not JSON is refused by the handler
                     insist_on_few_items(await request.json())
             return await handler(request)
 
         return handled
+
+    def _parameters(self) -> set[str]:
+        """The names of the parameters in the query: those of the function, and those that only the schema names."""
+        named: Sequence[Mapping[str, str]] = (self.openapi_extra or {}).get("parameters", ())
+        return {*_declared(self.dependant), *(one["name"] for one in named)}
+
+
+def _declared(of: Dependant) -> Iterator[str]:
+    """The names of the parameters in the query that a function and what it depends on declare."""
+    yield from (one.alias for one in of.query_params)
+    for one in of.dependencies:
+        yield from _declared(one)
 
 
 def insist_on_few_items(body: object) -> None:

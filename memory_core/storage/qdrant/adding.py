@@ -67,7 +67,14 @@ async def unchanged(owner: Owner, items: Sequence[Prepared], *, is_put: bool) ->
 
 
 async def write(
-    owner: Owner, items: Sequence[Prepared], token: str, now: datetime, *, is_put: bool, remove: Collection[str]
+    owner: Owner,
+    items: Sequence[Prepared],
+    token: str,
+    now: datetime,
+    *,
+    is_put: bool,
+    remove: Collection[str],
+    versions: Mapping[str, int] | None = None,
 ) -> list[MemoryRecord | None]:
     """Write the items, given the current state of the store, and then delete the records of the keys in `remove`. What
     has `token` was stored by an earlier attempt; with `is_put` a record replaces the stored one of its source key.
@@ -79,7 +86,8 @@ async def write(
     seen = await _survey(owner, items, now)
     plan, results = _plan(owner, items, seen, token, is_put=is_put)
     records = [record for record in results if record is not None]
-    heirs = await superseding.claim(owner, records, now)
+    is_repeated = any(token in known.writes for known in seen.by_point.values())
+    heirs = await superseding.claim(owner, records, now, None if is_repeated else versions)
     new = [point for point in plan if point not in seen.by_point]
     seqs = dict(zip(new, owner.access.arrivals(len(new)), strict=True))
     for point, known in seen.by_point.items():

@@ -17,6 +17,7 @@ from typing import Final
 
 from memory_core.errors import StorageError, reason_for_log
 from memory_core.models import RELATIONS, STATES
+from memory_core.records.draft_to_record import insist_on_versions
 from memory_core.storage.qdrant.codec import Payload, Stored, key, to_stored, token
 from memory_core.storage.qdrant.owners import ERASED, Access, Owner, matching, reachable, shard_of, to_owner
 from memory_core.storage.qdrant.points import MAX_POINTS, OvertakenError, by
@@ -40,6 +41,7 @@ async def delete(
     forget: bool | None,
     write: str | None = None,
     tried: dict[str, Stored] | None = None,
+    versions: Mapping[str, int] | None = None,
 ) -> Collection[Stored]:
     """Close what the records supersede, replace them by markers, then remove the links to them from other records.
     Returns what all attempts of the call have deleted, and raises as `Changes.carry_out`.
@@ -49,10 +51,14 @@ async def delete(
         write: The token of the call, the same in all of its attempts; `None` for a call without a second one.
         tried: What earlier attempts tried to delete, by point; this attempt adds its records. Some may be gone: a
             replica that is behind hides a marker from the attempt that wrote it.
+        versions: What the records must be, together with those that earlier attempts have deleted; each is replaced
+            only in the state that was compared.
     """
     write, tried = write or token(), {} if tried is None else tried
     marked = await owner.points.read(list(tried), fields=["_writes"]) if tried else []
     done = {point.id: tried[point.id] for point in marked if write in point.payload.get("_writes", ())}
+    together = {item.point: item for item in (*going, *done.values())}.values()
+    insist_on_versions({item.record.id: item.record.version for item in together}, versions)
     await close_for(owner, going)
     for some in by(MAX_POINTS, going):
         items = {item.point: item for item in some}

@@ -176,7 +176,7 @@ async def reachable(owners: Sequence[Owner], where: Where, now: datetime | None)
     what `undecided` returns are evaluated here, on all records that satisfy the rest; the result names the points."""
     found = conditions([(owner.key, owner.scope) for owner in owners], where, now)
     tests = [matcher(condition) for condition in undecided(where)]
-    if not (tests or where.keywords):
+    if not tests and where.keywords is None:
         return found
     matching: list[str] = []
     async for page in owners[0].points.pages(all_of(*found), fields=[*codec.NAMES]):

@@ -138,13 +138,15 @@ class QdrantStore:
         *,
         embed_later: bool,
         progress: ProgressCallback | None = None,
+        versions: Mapping[str, int] | None = None,
     ) -> list[MemoryRecord | None]:
         """See `Records.add`.
 
         Raises:
             UnfinishedWriteError: The server failed, and some of the records are stored, or perhaps are.
         """
-        return await self._add(scope, records, None if embed_later else self._embedder, progress=progress)
+        embedder = None if embed_later else self._embedder
+        return await self._add(scope, records, embedder, progress=progress, versions=versions)
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
         """See `Records.search`."""
@@ -196,9 +198,11 @@ class QdrantStore:
 
         return await self._write(scope, work)
 
-    async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
+    async def delete(
+        self, scope: Scope, where: Where, *, forget: bool, versions: Mapping[str, int] | None = None
+    ) -> int:
         """See `Records.delete`."""
-        return len(await self._delete(scope, where, forget=forget, expired=False))
+        return len(await self._delete(scope, where, forget=forget, expired=False, versions=versions))
 
     async def put(
         self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
@@ -302,6 +306,7 @@ class QdrantStore:
         is_put: bool = False,
         remove: Collection[str] = (),
         progress: ProgressCallback | None = None,
+        versions: Mapping[str, int] | None = None,
     ) -> list[MemoryRecord | None]:
         if not records and not remove:
             return []
@@ -309,15 +314,18 @@ class QdrantStore:
         if embedder is not None:
             kept = await self._access.run(scope, lambda owner: adding.unchanged(owner, items, is_put=is_put))
             items = await with_vectors(embedder, items, progress, kept=kept)
-        write = partial(adding.write, items=items, token=token(), now=self._clock(), is_put=is_put, remove=remove)
+        now, made = self._clock(), token()
+        write = partial(adding.write, items=items, token=made, now=now, is_put=is_put, remove=remove, versions=versions)
         return await self._write(scope, write, alone=is_put)
 
-    async def _delete(self, scope: Scope, where: Where, *, forget: bool, expired: bool) -> Collection[Stored]:
+    async def _delete(
+        self, scope: Scope, where: Where, *, forget: bool, expired: bool, versions: Mapping[str, int] | None = None
+    ) -> Collection[Stored]:
         now, write, tried = self._clock(), token(), dict[str, Stored]()
 
         async def work(owner: Owner) -> Collection[Stored]:
             going = await matching(owner, where, None if expired else now)
-            return await erasing.delete(owner, going, now, forget=forget, write=write, tried=tried)
+            return await erasing.delete(owner, going, now, forget=forget, write=write, tried=tried, versions=versions)
 
         return await self._write(scope, work)
 

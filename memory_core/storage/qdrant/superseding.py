@@ -18,7 +18,7 @@ from datetime import datetime
 from functools import partial
 
 from memory_core.models import STATES, MemoryRecord, State
-from memory_core.records.superseding import already_superseded, retired, superseded_by
+from memory_core.records.superseding import already_superseded, insist_on_seen, retired, superseded_by
 from memory_core.storage.qdrant.codec import CLOSING, Stored, key, stamp, to_record
 from memory_core.storage.qdrant.owners import LIFE, Access, Owner, matching, shard_of, to_owner
 from memory_core.storage.qdrant.points import OvertakenError
@@ -30,9 +30,12 @@ Heirs = Mapping[str, MemoryRecord]
 """The records that supersede others, by the ids or the points of those."""
 
 
-async def claim(owner: Owner, records: Sequence[MemoryRecord], now: datetime) -> Heirs:
+async def claim(
+    owner: Owner, records: Sequence[MemoryRecord], now: datetime, versions: Mapping[str, int] | None = None
+) -> Heirs:
     """Claim the stored records in reach that new ones supersede; those within the batch are retired already. Raises
-    `SupersededError` if another record has superseded one of them, or is about to; nothing is claimed then."""
+    `SupersededError` if another record has superseded one of them, or is about to, and `ConflictError`
+    if one does not have the version that `versions` names; nothing is claimed then."""
     ids = {record.id for record in records}
     heirs = {old: record for record in records for old in superseded_by(record) if old not in ids}
     if not heirs:
@@ -40,8 +43,11 @@ async def claim(owner: Owner, records: Sequence[MemoryRecord], now: datetime) ->
     for rival in await owner.records(any_of("_keys", [key("links", f"supersedes:{old}") for old in heirs])):
         if rival.record.id not in ids:
             raise already_superseded(next(old for old in superseded_by(rival.record) if old in heirs))
-    changes = Changes(owner)
-    for known in await _reached(owner, heirs):
+    changes, reached = Changes(owner), await _reached(owner, heirs)
+    found = {known.record.id: known.record for known in reached}
+    for old, expected in (versions or {}).items():
+        insist_on_seen(old, found.get(old), expected)
+    for known in reached:
         heir = owner.access.names.point_of(heirs[known.record.id])
         if known.closing is not None and known.closing[0] == heir:
             continue

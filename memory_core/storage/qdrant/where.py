@@ -17,7 +17,7 @@ from memory_core.storage.shared.stored_forms import link_keys
 from memory_core.values.limits import MAX_TAGS
 from memory_core.where.conditions import TIME_FIELDS, AllOf, AnyOf, Comparison, Condition, DataCondition, FieldCondition
 from memory_core.where.meaning import conditions_of
-from memory_core.where.where import EQUAL_FIELDS, Where
+from memory_core.where.where import ALTERNATIVES, EQUAL_FIELDS, Where
 
 Clause = models.Condition
 
@@ -100,8 +100,7 @@ def conditions(reach: Sequence[tuple[str, Scope]], where: Where, now: datetime |
         reach: The key of each owner (`owners.Owner.key`), and what bounds it.
         now: Excludes records that have expired by then; `None` includes them.
     """
-    named_none = any(names is not None and not names for names in (where.ids, where.source_keys))
-    if named_none or len(set(where.tags_all)) > MAX_TAGS:
+    if any(_is_nothing(getattr(where, name)) for name in ALTERNATIVES) or len(set(where.tags_all or ())) > MAX_TAGS:
         return [either()]  # no record
     reached = [[owned(owner), *_given(scope, _BOUNDS)] for owner, scope in reach]
     found = reached[0] if len(reached) == 1 else [either(*(all_of(*one) for one in reached))]
@@ -109,6 +108,10 @@ def conditions(reach: Sequence[tuple[str, Scope]], where: Where, now: datetime |
     if now is not None:
         found.append(either(empty("expires_at"), ranged("expires_at", gt=now)))
     return found + [clause for one in conditions_of(where) if (clause := _indexed(one)) is not None]
+
+
+def _is_nothing(alternatives: Sequence[str] | None) -> bool:
+    return alternatives is not None and not alternatives
 
 
 def undecided(where: Where) -> list[Condition]:
@@ -123,19 +126,23 @@ def _given(values: Scope | Where, names: Sequence[str]) -> list[Clause]:
 
 def _fields(where: Where) -> list[Clause]:
     listed = {
-        "state": () if set(where.states) == set(STATES) else where.states,
+        "state": None if set(where.states) == set(STATES) else where.states,
         "role": where.roles,
         "kind": where.kinds,
         "tier": where.tiers,
         "tags": where.tags_any,
-        "id": dict.fromkeys(where.ids or ()),
-        "source_key": dict.fromkeys(where.source_keys or ()),
+        "id": where.ids,
+        "source_key": where.source_keys,
     }
     return [
         *_given(where, (*EQUAL_FIELDS, "under")),
-        *(any_of("_keys", [key(name, value) for value in values]) for name, values in listed.items() if values),
-        *(keyed("tags", tag) for tag in dict.fromkeys(where.tags_all)),
-        *(keyed("links", link) for link in link_keys(where.links)),
+        *(
+            any_of("_keys", [key(name, value) for value in dict.fromkeys(values)])
+            for name, values in listed.items()
+            if values is not None
+        ),
+        *(keyed("tags", tag) for tag in dict.fromkeys(where.tags_all or ())),
+        *(keyed("links", link) for link in link_keys(where.links or ())),
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from memory_core.models import MemoryRecord, Scope
 from memory_core.storage.rules.changing import change
@@ -13,11 +13,14 @@ from memory_core.storage.shared.merging import insist_on_reach, merged, owner_of
 from memory_core.storage.shared.prepared import Prepared
 
 
-def add(rows: Rows, scope: Scope, items: Sequence[Prepared]) -> list[MemoryRecord | None]:
+def add(
+    rows: Rows, scope: Scope, items: Sequence[Prepared], versions: Mapping[str, int] | None = None
+) -> list[MemoryRecord | None]:
     """Write new records; known source keys update, forgotten ones are left out (`None`); see `Records.add`.
 
     Args:
         items: At least one; the first was made at the time of the write.
+        versions: See `Records.add`.
     """
     sweep(rows, owner_of(scope), items[0].record.created_at)
     sources = [item.record.source_key for item in items if item.record.source_key is not None]
@@ -43,7 +46,7 @@ def add(rows: Rows, scope: Scope, items: Sequence[Prepared]) -> list[MemoryRecor
             results.append(row.record)
     if new:
         rows.append(new)
-        retire(rows, scope, (item.record for item in new))
+        retire(rows, scope, (item.record for item in new), versions)
     return [new[result].record if isinstance(result, int) else result for result in results]
 
 

@@ -30,6 +30,7 @@ class Head(NamedTuple):
     key: int
     id: str
     source_key: str | None
+    version: int
     size: int = 0
     """Bytes of content, for a database that counts them."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memory_core.models import MemoryRecord, Quota, Scope
@@ -29,6 +29,8 @@ class Adds:
         return [Adds(self.scope, [item], self.quota) for item in self.items]
 
 
-def insert(db: sqlite3.Connection, scope: Scope, items: Sequence[Prepared]) -> list[MemoryRecord | None]:
+def insert(
+    db: sqlite3.Connection, scope: Scope, items: Sequence[Prepared], versions: Mapping[str, int] | None = None
+) -> list[MemoryRecord | None]:
     """See `Records.add`."""
-    return add(rows_to_add(db, scope, items), scope, items)
+    return add(rows_to_add(db, scope, items), scope, items, versions)

@@ -81,7 +81,7 @@ class MatchingRows:
     def rows(self, db: sqlite3.Connection, owner: int, scope: Scope, where: Where) -> Rows:
         """The matching rows, ascending; deleted and expired rows may be among them."""
         found = conditions(owner, scope, where, _ALWAYS)
-        name, is_kept = found.name, not names_any(where.matching, _UNNOTED)
+        name, is_kept = found.name, not names_any(where.matching or (), _UNNOTED)
         result = (self._results.get(name) if is_kept or found.in_python else None) or _NO_RESULT
         if result.size < len(self._owner_index):
             result = _Result(np.concatenate([result.rows, self._since(db, found, result.size)]), len(self._owner_index))
@@ -99,7 +99,7 @@ class MatchingRows:
     def to_look_up(self, owner: int, scope: Scope, where: Where) -> Lookup | None:
         """The query to run first if it takes long; `None` if the cache covers all rows, or nearly all."""
         found, size = conditions(owner, scope, where, _ALWAYS), len(self._owner_index)
-        name, is_kept = found.name, not names_any(where.matching, _UNNOTED)
+        name, is_kept = found.name, not names_any(where.matching or (), _UNNOTED)
         known = self._results.get(name, _NO_RESULT).size
         if size - known <= (LONG_ROWS if found.in_python is None else 0) or not (is_kept or found.in_python):
             return None

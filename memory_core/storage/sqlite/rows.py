@@ -144,7 +144,9 @@ class SqliteRows:
         return list(_to_rows(rows, self._scope))
 
     def _heads(self, found: Conditions) -> list[Head]:
-        rows = self._db.execute(f"SELECT key, id, source_key, {SIZE} FROM record WHERE {found.sql}", found.parameters)
+        rows = self._db.execute(
+            f"SELECT key, id, source_key, version, {SIZE} FROM record WHERE {found.sql}", found.parameters
+        )
         return [Head(*row) for row in rows]
 
     def _vectors(self, key: int, pieces: Sequence[tuple[int, int]]) -> Sequence[bytes]:

@@ -166,11 +166,12 @@ class SqliteStore:
         *,
         embed_later: bool,
         progress: ProgressCallback | None = None,
+        versions: Mapping[str, int] | None = None,
     ) -> list[MemoryRecord | None]:
         """See `Records.add`."""
         if not records:
             return []
-        if len(records) == 1:
+        if len(records) == 1 and versions is None:
             done: asyncio.Future[MemoryRecord | None] = asyncio.get_running_loop().create_future()
             self.begin_add(scope, records[0], done, embed_later=embed_later)
             return [await done]
@@ -178,7 +179,7 @@ class SqliteStore:
         batch = await prepare_all(self._prepare, records)
         if not embed_later:
             (batch,) = await self._shared.embedded([(scope, batch)], progress=progress)
-        return await self._writer.write(within(self._quota, scope, lambda db: insert(db, scope, batch)))
+        return await self._writer.write(within(self._quota, scope, lambda db: insert(db, scope, batch, versions)))
 
     def begin_add(
         self, scope: Scope, record: MemoryRecord, done: asyncio.Future[MemoryRecord | None], *, embed_later: bool
@@ -251,13 +252,17 @@ class SqliteStore:
     def _patched(self, record: MemoryRecord, patch: Patch, now: datetime) -> Prepared:
         return self._prepare(patched(record, patch, now))
 
-    async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
+    async def delete(
+        self, scope: Scope, where: Where, *, forget: bool, versions: Mapping[str, int] | None = None
+    ) -> int:
         """See `Records.delete`."""
         now = self._clock()
         row_filter = await rows_for_python(self._readers, scope, where, micros(now))
 
         return await self._writer.write(
-            lambda db: deleting.delete(rows_of(db, scope, row_filter), scope, where, now, forget=forget)
+            lambda db: deleting.delete(
+                rows_of(db, scope, row_filter), scope, where, now, forget=forget, versions=versions
+            )
         )
 
     async def put(

@@ -115,9 +115,9 @@ class Conditions:
         self._parts.append(fragment)
         self.parameters.extend(parameters)
 
-    def any_of(self, column: str, values: Collection[str]) -> None:
-        """Require one of the values in `column`; without values nothing is required."""
-        if values:
+    def any_of(self, column: str, values: Collection[str] | None) -> None:
+        """Require one of the values in `column`, which none is of no values; `None` requires nothing."""
+        if values is not None:
             self.add(f"{column} IN {_LISTED}", _json(values))
 
     @property
@@ -161,10 +161,11 @@ def conditions(owner: int, scope: Scope, where: Where, now: int) -> Conditions:
     found.any_of("role", where.roles)
     found.any_of("kind", where.kinds)
     found.any_of("tier", where.tiers)
-    _listed(found, where)
+    found.any_of("id", where.ids)
+    found.any_of("source_key", where.source_keys)
     _under(found, where.under)
     _tags_any(found, where)
-    _all_listed(found, "tags", where.tags_all)
+    _all_listed(found, "tags", where.tags_all or ())
     _linked(found, where)
     _ranges(found, where)
     _matching(found, where)
@@ -178,7 +179,7 @@ def apart(where: Where) -> tuple[Where, Sequence[Where]]:
     """
     rest: list[Condition] = []
     looked_up: list[Where] = []
-    for condition in where.matching:
+    for condition in where.matching or ():
         found = [_looked_up(one) for one in condition.conditions] if isinstance(condition, NoneOf) else [None]
         some = [one for one in found if one is not None]
         looked_up += some if len(some) == len(found) else ()
@@ -204,19 +205,13 @@ def _looked_up(condition: Condition) -> Where | None:
 
 def needs_python(where: Where) -> bool:
     """Whether Python has to decide some of the conditions."""
-    return bool(where.keywords or where.data) or any(map(touches_data, where.matching))
+    return bool(where.keywords or where.data) or any(map(touches_data, where.matching or ()))
 
 
 def has_few_values(where: Where) -> bool:
     """Whether the conditions are translated to SQL in negligible time."""
-    listed = (where.kinds, where.tags_any, where.tags_all, where.links, where.ids or (), where.source_keys or ())
-    return sum(map(len, listed)) + 10 * len(where.matching) <= FEW_VALUES
-
-
-def _listed(found: Conditions, where: Where) -> None:
-    for column, values in (("id", where.ids), ("source_key", where.source_keys)):
-        if values is not None:
-            found.add(f"{column} IN {_LISTED}", _json(values))
+    listed = (where.kinds, where.tags_any, where.tags_all, where.links, where.ids, where.source_keys)
+    return sum(len(values or ()) for values in listed) + 10 * len(where.matching or ()) <= FEW_VALUES
 
 
 def _under(found: Conditions, path: str | None) -> None:
@@ -227,7 +222,7 @@ def _under(found: Conditions, path: str | None) -> None:
 
 
 def _tags_any(found: Conditions, where: Where) -> None:
-    if where.tags_any:
+    if where.tags_any is not None:
         found.add(f"EXISTS (SELECT 1 FROM json_each(tags) WHERE value IN {_LISTED})", _json(where.tags_any))
 
 
@@ -268,8 +263,10 @@ def _matching(found: Conditions, where: Where) -> None:
             found.add(*_sql(condition))
         if isinstance(condition, DataCondition):
             _spelling(found, condition)
+    if where.keywords is not None and not where.keywords:
+        found.add("FALSE")
     if in_python or where.keywords:
-        found.in_python = PythonConditions(where.keywords, in_python, _field)
+        found.in_python = PythonConditions(where.keywords or (), in_python, _field)
 
 
 def touches_data(condition: Condition) -> bool:

@@ -64,17 +64,20 @@ class SlowStore:
         *,
         embed_later: bool,
         progress: ProgressCallback | None = None,
+        versions: Mapping[str, int] | None = None,
     ) -> Stored:
         async with self._writing():
-            return await self._behind.add(scope, records, embed_later=embed_later, progress=progress)
+            return await self._behind.add(scope, records, embed_later=embed_later, progress=progress, versions=versions)
 
     async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
         async with self._writing():
             return await self._behind.update(scope, id, patch, expected_version=expected_version)
 
-    async def delete(self, scope: Scope, where: Where, *, forget: bool) -> int:
+    async def delete(
+        self, scope: Scope, where: Where, *, forget: bool, versions: Mapping[str, int] | None = None
+    ) -> int:
         async with self._writing():
-            return await self._behind.delete(scope, where, forget=forget)
+            return await self._behind.delete(scope, where, forget=forget, versions=versions)
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         async with self._writing():

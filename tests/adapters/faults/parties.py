@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -88,9 +88,10 @@ class FaultyStore(SlowStore):
         *,
         embed_later: bool,
         progress: ProgressCallback | None = None,
+        versions: Mapping[str, int] | None = None,
     ) -> list[MemoryRecord | None]:
         is_rubbish = await self._met(scope, "before a write")
-        done = await super().add(scope, records, embed_later=embed_later, progress=progress)
+        done = await super().add(scope, records, embed_later=embed_later, progress=progress, versions=versions)
         is_rubbish |= await self._met(scope, "after a write")
         return cast("Any", 3) if is_rubbish else done
 

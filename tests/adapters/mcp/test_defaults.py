@@ -13,7 +13,7 @@ from mcp import Client, ClientSession
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import ElicitRequestParams, ElicitResult, ResourceTemplateReference
 
-from memory_core import BoundMemory, Draft
+from memory_core import BoundMemory, Draft, Patch
 from memory_mcp import memory_server
 
 
@@ -139,16 +139,22 @@ async def holding_a_trip(ann: BoundMemory) -> None:
     await ann.add_many([Draft("Flight at nine", tags=["trip"]), Draft("Hotel Astoria", tags=["trip"]), "Ann rows"])
 
 
-async def test_a_client_that_cannot_ask_confirms_by_the_number(ann: BoundMemory) -> None:
+async def test_a_client_that_cannot_ask_confirms_what_was_shown(ann: BoundMemory) -> None:
     await holding_a_trip(ann)
     async with in_process(ann, skynet=False) as call:
         assert "the filter is empty" in await call.refused("memory_forget", filter={})
         assert (await call.ok("memory_forget", filter={"type": "nothing"}))["matching"] == 0
-        for expected in ({}, {"expected": 3}):
-            answer = await call.ok("memory_forget", **TEMPORARY, **expected)
-            assert answer == {"matching": 2, "deleted": 0, "ids": []}
-        assert "expected=2" in await call.text("memory_forget", **TEMPORARY)
-        answer = await call.ok("memory_forget", **TEMPORARY, expected=2)
+        first = await call.ok("memory_forget", **TEMPORARY)
+        assert (first["matching"], first["deleted"], first["ids"]) == (2, 0, [])
+        assert sorted(first["shown"]) == ['- "Flight at nine"', '- "Hotel Astoria"']
+        assert f"expected={first['expected']}" in await call.text("memory_forget", **TEMPORARY)
+        (flight,) = await ann.search("flight", limit=1)
+        changed = await ann.update(flight.record.id, Patch(text="Flight at ten"))  # as many as before, and not the same
+        assert (await call.ok("memory_forget", **TEMPORARY, expected=first["expected"]))["deleted"] == 0
+        seen = await call.ok("memory_forget", **TEMPORARY)
+        assert '- "Flight at ten"' in seen["shown"]
+        answer = await call.ok("memory_forget", **TEMPORARY, expected=seen["expected"])
+        assert changed.id in answer["ids"]
         assert (answer["deleted"], len(answer["ids"]), answer["filesClean"]) == (2, 2, True)
         assert [record.text for record in (await ann.list()).records] == ["Ann rows"]
 
@@ -158,7 +164,7 @@ async def test_what_is_no_longer_true_is_deleted_with_what_is_where_the_filter_f
     await ann.supersede(old.id, "Ann lives in Bergen")
     then = {"filter": {"asOf": "2021-01-01T00:00:00Z", "tags": ["home"]}}
     async with in_process(ann, skynet=False) as call:
-        answer = await call.ok("memory_forget", **then, expected=1)
+        answer = await call.ok("memory_forget", **then, expected=(await call.ok("memory_forget", **then))["expected"])
         assert (answer["matching"], answer["deleted"], answer["ids"]) == (1, 1, [old.id])
     assert await ann.get(old.id) is None
 
@@ -184,7 +190,9 @@ async def test_the_user_is_asked_where_the_client_can_ask(
 
     await holding_a_trip(ann)
     async with Client(memory_server(ann), elicitation_callback=answer, mode=mode) as client:  # type: ignore[arg-type]
-        receipt = await Caller(client).ok("memory_forget", **TEMPORARY, expected=2)
-    assert asked == ["Delete 2 memories for good? They cannot be brought back."]
+        receipt = await Caller(client).ok("memory_forget", **TEMPORARY, expected="2-guessed")
+    (said,) = asked
+    assert said.startswith("Delete 2 memories for good? They cannot be brought back.")
+    assert {'- "Flight at nine"', '- "Hotel Astoria"'} < {*said.splitlines()}
     assert (receipt["matching"], receipt["deleted"]) == (2, deleted)
     assert (await ann.stats()).records == 3 - deleted

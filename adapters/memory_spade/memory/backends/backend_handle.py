@@ -113,6 +113,6 @@ class BackendHandle:
 
 
 def _category(where: Where) -> str | None:
-    if len(where.kinds) > 1 or replace(where, kinds=()) != EVERYTHING:
+    if replace(where, kinds=None) != EVERYTHING or (where.kinds is not None and len(where.kinds) != 1):
         raise UnsupportedError(f"a MemoryBackend filters by one category, not by {where}")
-    return where.kinds[0] if where.kinds else None
+    return None if where.kinds is None else where.kinds[0]
