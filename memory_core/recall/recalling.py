@@ -62,7 +62,7 @@ class _WithScope(Protocol):
 
 
 class _WithSpaces(Protocol):
-    """A handle that reads several owners."""
+    """A handle that may read several owners."""
 
     def label_of(self, record: MemoryRecord) -> str | None: ...
 
@@ -177,10 +177,16 @@ def _lines_wanted(options: RecallOptions) -> int:
 
 def _trust(handle: Searching, options: RecallOptions) -> Callable[[MemoryRecord], bool]:
     """Whether the author of a record is the owner of the memory, or one whom the options trust."""
-    trusted = {*options.trusted, None, handle.scope.user if _has_scope(handle) else None}
+    trusted = {*options.trusted, None}
+    scope = handle.scope if _has_scope(handle) else None
+
+    def is_owner(record: MemoryRecord) -> bool:
+        """Whether the owner said it; in a space, whoever writes there may give any name."""
+        said_here = record.app, record.user, record.author
+        return scope is not None and said_here == (scope.app, scope.user, scope.user)
 
     def is_trusted(record: MemoryRecord) -> bool:
-        return record.author in trusted or (record.role is not None and record.role in trusted)
+        return record.author in trusted or (record.role is not None and record.role in trusted) or is_owner(record)
 
     return is_trusted
 

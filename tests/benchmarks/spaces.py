@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from common import RememberedVectors, drafts, percentiles, questions, time_each
-from memory_core import Memory, SharedMemory
+from memory_core import Memory
 
 ROUNDS, ASKED = 10, 40
 
@@ -28,7 +28,7 @@ async def main(own: int, shared: int) -> None:
             for handle, part in ((ann, texts[:own]), (team, texts[own:]), (whole, texts)):
                 for start in range(0, len(part), 1_000):
                     await handle.add_many(part[start : start + 1_000])
-            both = SharedMemory(ann, {"team": team})
+            both = ann.sharing({"team": team})
             together, alone = [], []
             for number in range(ROUNDS):
                 asked = questions(ASKED, number)
