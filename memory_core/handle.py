@@ -508,7 +508,8 @@ class BoundMemory:
             ScopeError: The record is in a space that is shared for reading only.
         """
         if self._spaces:
-            return await (await self._changing(id)).delete(id)
+            await (await self._changing(id)).delete(id)
+            return
         if not await self.delete_where(replace(ANY_STATE, ids=(check_key("id", id),))):
             raise RecordNotFoundError(f"there is no memory {id!r}")
 
@@ -588,7 +589,8 @@ class BoundMemory:
     @operation
     async def profile(self, *, max_chars: int = DEFAULT_PROFILE_CHARS, owner: str | None = None) -> Profile:
         """What holds whatever is asked, as a block for every prompt: the pinned memories that this handle can reach,
-        the most important ones that fit, none of a space. A wish holds in every conversation, so ask a handle without a session.
+        the most important ones that fit, none of a space. A wish holds in every conversation, so ask a handle without a
+        session.
 
         A person pins by the tag `pinned`, a model by the tool `memory_pin` or as the manager of the memory. Of what a
         model pinned, only what the owner said is shown.

@@ -38,8 +38,8 @@ class MemoryRetriever(BaseRetriever):
 
     A document has the record's id and text; its metadata are `score` (higher is better, comparable within one call),
     `similarity` (cosine clamped to 0..1, or `None`), `kind`, `author`, `agent`, `session`, `occurred_at` (ISO 8601,
-    UTC) and `tags`, `data` for records that are not turns of a conversation, and with a handle that has spaces also `space`,
-    the label of the space it is from.
+    UTC) and `tags`, `data` for records that are not turns of a conversation, and with a handle that has spaces also
+    `space`, the label of the space it is from.
     """
 
     memory: InstanceOf[BoundMemory] | InstanceOf[Memory] | MemoryOf = Field(exclude=True, repr=False)

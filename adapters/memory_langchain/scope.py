@@ -105,7 +105,8 @@ class ScopeResolver:
     def __post_init__(self) -> None:
         if self.handle is None and not callable(self.memory):
             raise InvalidInputError(
-                f"memory must be a handle, a Memory, or a function from user and context to one, not {self.memory!r:.80}"
+                "memory must be a handle, a Memory, or a function from user and context to a handle, not "
+                f"{self.memory!r:.80}"
             )
         for name in ("user_id", "session_id", "agent_id"):
             value = getattr(self, name)
@@ -217,8 +218,8 @@ class ScopeResolver:
 
 
 def of_one_owner(memory: object, example: str) -> BoundMemory:
-    """Return `memory` if it is a handle with a user and without spaces, for classes that do not see the configuration of
-    a run and have no place for a label.
+    """Return `memory` if it is a handle with a user and without spaces, for classes that do not see the configuration
+    of a run and have no place for a label.
 
     Raises:
         ScopeError: It is not such a handle; the message shows the example.

@@ -31,9 +31,9 @@ from memory_core.adapting import (
     LIST_MEMORIES,
     REMEMBER_INTERACTION_INFO,
     SEARCH_MEMORIES,
+    STATES,
     STORE_MEMORY,
     UPDATE_MEMORY,
-    STATES,
     AgentMemory,
     ToolContext,
 )

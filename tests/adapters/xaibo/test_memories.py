@@ -12,7 +12,7 @@ from foreign_parts import Deleting, Digests, Growing, Pieces, Unreachable, Vecto
 from xaibo.primitives.modules.memory.memory_provider import MemoryToolProvider
 from xaibo.primitives.modules.memory.numpy_vector_index import NumpyVectorIndex
 
-from memory_core import BoundMemory, Draft, InvalidInputError, Memory, NotAStoreError, ScopeError
+from memory_core import BoundMemory, Draft, Memory, NotAStoreError, ScopeError
 from memory_xaibo import (
     CoreMemory,
     EmbeddingProtocol,

@@ -48,7 +48,7 @@ class BackendHandle:
         """None: a backend belongs to one agent."""
         return {}
 
-    def label_of(self, record: MemoryRecord) -> None:  # noqa: ARG002  (of the signature)
+    def label_of(self, record: MemoryRecord) -> None:
         """See `BoundMemory.label_of`."""
 
     async def add(
