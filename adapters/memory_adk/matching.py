@@ -38,6 +38,7 @@ class Alone:
     def __init__(self, handle: BoundMemory) -> None:
         self._handle = handle
         self.memory = handle.memory
+        self.spaces = handle.spaces
         self.label_of = handle.label_of
         self.list = handle.list
         self.profile = handle.profile

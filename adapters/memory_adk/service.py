@@ -119,12 +119,14 @@ class MemoryService(BaseMemoryService):
         return self
 
     def handle(self, app_name: str, user_id: str) -> BoundMemory:
-        """Return the handle of one user's own memory, for code that needs more than ADK's five methods.
+        """Return the handle of one user, for code that needs more than ADK's five methods.
 
         Raises:
             ScopeError: A name is missing or empty, or the service belongs to another user.
         """
-        return self._bound(app_name, user_id).own
+        if isinstance(self._memory, BoundMemory):
+            return owned_by(self._memory, user_id)
+        return owned_by(self._memory.bind(app=app_name if self._app_name is None else self._app_name), user_id)
 
     def memory_of(self, app_name: str, user_id: str) -> BoundMemory:
         """Return what one user reads now: the handle of their memory, with its spaces.
@@ -132,7 +134,7 @@ class MemoryService(BaseMemoryService):
         Raises:
             ScopeError: As for `handle`, or `memory_of=` made a handle of another owner.
         """
-        own = self._bound(app_name, user_id)
+        own = self.handle(app_name, user_id)
         if self._memory_of is None:
             return own
         made = owned_by(self._memory_of(app_name, user_id), own.scope.user)
@@ -146,11 +148,6 @@ class MemoryService(BaseMemoryService):
             return self.memory_of(app_name, user_id)
         choosing = deadline or self.deadline
         return await choosing.ask("choosing a memory", lambda: self.memory_of(app_name, user_id))
-
-    def _bound(self, app_name: str, user_id: str) -> BoundMemory:
-        if isinstance(self._memory, BoundMemory):
-            return owned_by(self._memory, user_id)
-        return owned_by(self._memory.bind(app=app_name if self._app_name is None else self._app_name), user_id)
 
     async def add_session_to_memory(self, session: Session) -> None:
         """Remember the messages of a session; turns that a rewind has undone are taken back.
@@ -183,7 +180,7 @@ class MemoryService(BaseMemoryService):
         Raises:
             MemoryCoreError: The owner or the metadata is invalid, or the store failed; nothing was added.
         """
-        handle = self.handle(app_name, user_id)
+        handle = self.handle(app_name, user_id).own
         metadata = custom_metadata or {}
         await self.deadline.write("adding events", lambda: self._add(handle, events, session_id, metadata))
 
@@ -242,7 +239,7 @@ class MemoryService(BaseMemoryService):
             InvalidInputError: An entry or the metadata is invalid (also a `ValueError`); nothing was added.
             StorageError: The store failed.
         """
-        handle = self.handle(app_name, user_id)
+        handle = self.handle(app_name, user_id).own
         metadata, now = custom_metadata or {}, handle.memory.clock()
         drafts = [entry_draft(entry, metadata, now) for entry in checked_entries(memories)]
         await self.deadline.write("adding memories", lambda: put(handle, drafts))

@@ -8,7 +8,7 @@ import copy
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, cast
 
 import pytest
 
@@ -147,7 +147,7 @@ class SharingContract(Contract):
     ) -> None:
         records = owners.filled(clock)
         closed = {"team": owners.team, "bob": owners.bob} | ({} if name in CHANGING else {"wiki": owners.wiki})
-        secret = {"hidden", "bob"} | (set() if name in READING | CHANGING else {"board", "wiki"})
+        secret = {"hidden", "bob"} | (set[str]() if name in READING | CHANGING else {"board", "wiki"})
         before = {owner: _all_of(handle) for owner, handle in closed.items()}
         for call in CALLS[name]:
             for about in records.values():
@@ -270,7 +270,7 @@ def _all_of(handle: BoundMemory) -> list[MemoryRecord]:
     return list(run_sync(handle.list, where=ANY_STATE, order="oldest", limit=1_000).records)
 
 
-def _said(result: Any) -> str:
+def _said(result: object) -> str:
     """All texts in what an operation returns."""
     match result:
         case None | int() | str():
@@ -290,6 +290,6 @@ def _said(result: Any) -> str:
             assert result.records == 0, "stats counts the own memory"
             return ""
         case list():
-            return " ".join(map(_said, result))
+            return " ".join(map(_said, cast("list[object]", result)))
         case _:
             return repr(result)
