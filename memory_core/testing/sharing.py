@@ -206,6 +206,12 @@ class SharingContract(Contract):
         assert run_sync(both.get, "one id") is None
         assert run_sync(owners.bob.get, "one id") is not None
 
+    def test_a_conversation_is_remembered_whatever_a_space_has_remembered(self, owners: Owners, clock: Ticks) -> None:
+        owners.filled(clock)
+        remembered = run_sync(owners.sharing().remember, [SAID, ("user", "and on")], session="talk")
+        assert [record.user for record in remembered] == ["ann", "ann"]
+        assert _all_of(owners.ann) == remembered
+
     def test_a_cursor_belongs_to_its_spaces(self, owners: Owners) -> None:
         for handle in (owners.ann, owners.team, owners.wiki, owners.bob):
             add(handle, *(f"note {n}" for n in range(3)))
