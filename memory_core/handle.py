@@ -152,7 +152,9 @@ class BoundMemory:
     def sharing(self, spaces: Mapping[str, BoundMemory], *, writable: Collection[str] = ()) -> BoundMemory:
         """A handle that reads these spaces beside its own memory, as one memory.
 
-        `search`, `recall`, `list`, `get` and `history` read all of them; `space_of` says which one a record is from.
+        `search`, `recall`, `list`, `get` and `history` read all of them; `space_of` says which one a record is from. A
+        record ranks as if one owner had the records of all; a store that cannot do that (a SQLite file and Qdrant can)
+        raises `UnsupportedError` at a search.
         `update`, `supersede` and `delete` reach the own memory and writable spaces, `add` a writable space by its
         label. Everything else reaches the own memory only. A handle that leaves its user open keeps the spaces when it
         is bound to one.
@@ -332,8 +334,6 @@ class BoundMemory:
     ) -> Hits:
         """Find memories by meaning and words, best first; an empty list means that nothing is relevant.
 
-        With spaces, a record has the rank that it would have if one owner had the records of all of them.
-
         Args:
             query: A question or some words, up to `MAX_QUERY_CHARS`; a blank one finds nothing.
             limit: Maximum number of hits, 1 to 10,000.
@@ -350,9 +350,6 @@ class BoundMemory:
             recency: Weight of a part that is 1 now and falls by 0.5 % with every hour (Park et al. 2023).
             importance: Weight of the record's `importance`.
             apart: Return an extracted fact and its turn as two hits; by default as one, the turn, at the better place.
-
-        Raises:
-            UnsupportedError: The store cannot rank several owners together; a SQLite file and Qdrant can.
         """
         check_one_of("mode", mode, get_args(Mode))
         request = SearchRequest(
