@@ -52,9 +52,9 @@ class Bidding(MemoryBehaviour):
             await self.send(reply_to(call, "refuse", "I am busy"))
             return
         crane = "large"
-        for hit in await self.shared_memory.search(str(call.body), where=Where(kinds=["fact"])):
+        for hit in await self.memory.search(str(call.body), where=Where(kinds=["fact"])):
             if "small crane" in hit.record.text:
-                crane = f"small, as {hit.record.author} says on the {self.shared_memory.space_of(hit.record)}"
+                crane = f"small, as {hit.record.author} says on the {self.memory.space_of(hit.record)}"
         await self.send(reply_to(call, "propose", f"{self.price} euros (crane: {crane})"))
 
     async def work(self, contract: Message) -> None:
@@ -62,7 +62,7 @@ class Bidding(MemoryBehaviour):
         self.is_busy = True
         if "small" not in str(contract.body):
             lesson = Draft(LESSON, kind="fact", author=self.agent.address)
-            await self.shared_memory.add(lesson, space="board")
+            await self.memory.add(lesson, space="board")
         await self.send(reply_to(contract, "inform", "done"))
 
 
@@ -120,10 +120,12 @@ async def contract(manager: Member, contractors: list[str], number: str, task: s
 
 async def team(server: XmppServer, memory: Memory, board: BoundMemory) -> tuple[Member, list[Member]]:
     """Start the manager, which may read the board, and three contractors, which may also write to it."""
-    manager = Member(server.jid("manager"), "secret", memory=memory, shared={"board": board})
+    reading = memory.bind().sharing({"board": board})
+    manager = Member(server.jid("manager"), "secret", memory=reading)
     contractors: list[Member] = []
     for name, price in (("anton", 45), ("berta", 40), ("clara", 50)):
-        member = Member(server.jid(name), "secret", memory=memory, shared={"board": board}, writable=["board"])
+        writing = memory.bind().sharing({"board": board}, writable=["board"])
+        member = Member(server.jid(name), "secret", memory=writing)
         await member.memory.add(Draft(f"My lowest price is {price - 10} euros", kind="fact", author=member.address))
         member.add_behaviour(Bidding(price), Template(metadata=PROTOCOL))
         contractors.append(member)
@@ -141,11 +143,9 @@ async def two_contracts(server: XmppServer) -> None:
         await contract(manager, addresses, "c-2", "unload machines at pier four")
         for agent in (contractors[0], manager):
             print(f"What {agent.name} can recall about prices and cranes:")
-            recalled = await agent.shared_memory.recall(
-                "lowest price, crane", RecallOptions(kinds=["fact"], floor=False)
-            )
+            recalled = await agent.memory.recall("lowest price, crane", RecallOptions(kinds=["fact"], floor=False))
             for hit in recalled.hits:
-                print(f"  [{agent.shared_memory.space_of(hit.record)}] {hit.record.author}: {hit.record.text}")
+                print(f"  [{agent.memory.space_of(hit.record)}] {hit.record.author}: {hit.record.text}")
         for agent in (manager, *contractors):
             await server.stop(agent)
 

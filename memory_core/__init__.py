@@ -73,7 +73,6 @@ from memory_core.recall.values import PULLED, PUSHED, Considered, Recalled, Reca
 from memory_core.records.draft_to_record import check_draft
 from memory_core.retrieval.hits import Hits
 from memory_core.settings import DEFAULT_EMBEDDER
-from memory_core.spaces import SharedMemory
 from memory_core.values.progress import Progress, ProgressCallback, progress_bar
 from memory_core.values.times import utc_now
 from memory_core.values.unset import UNSET
@@ -183,7 +182,6 @@ __all__ = [
     "Scope",
     "ScopeError",
     "SentenceChunker",
-    "SharedMemory",
     "Stats",
     "StorageError",
     "Store",

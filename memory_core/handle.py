@@ -53,6 +53,7 @@ from memory_core.records.fields import check_data
 from memory_core.records.superseding import insist_on_heir, retired_within, superseding
 from memory_core.records.undone import UNDONE, undone_by
 from memory_core.retrieval.hits import Hits, best_hits
+from memory_core.spaces import NO_SPACES, PRIVATE, Spaces, granted, insist_on_other_owners, merged_page, with_user
 from memory_core.storage import optional
 from memory_core.values.checks import check_key, check_limit, check_one_of, check_query, check_unit, is_later, shown
 from memory_core.values.limits import MAX_LIMIT
@@ -69,33 +70,46 @@ _LONGEST_PAUSE_SECONDS: Final = 0.5
 
 
 class BoundMemory:
-    """The memories of one owner, or of one agent, session or collection of that owner.
+    """The memories of one owner, or of one agent, session or collection of that owner; with `sharing`, also those of
+    other owners that are shared with it.
 
     All methods except `bind` are coroutines that can be awaited on any event loop. Synchronous code calls
     `handle.sync.search("tea")`.
 
-    Isolation is enforced here: every operation passes on the handle's scope.
+    Isolation is enforced here: every operation passes on the handle's scope, and those of its spaces where it may
+    reach them (`spaces.py`).
     """
 
-    def __init__(self, memory: Home, scope: Scope) -> None:
+    def __init__(self, memory: Home, scope: Scope, spaces: Spaces = NO_SPACES) -> None:
         self._memory = memory
         self._scope = scope
+        self._spaces = spaces
 
     def __repr__(self) -> str:
-        return f"BoundMemory({self.scope})"
+        return f"BoundMemory({', '.join([str(self.scope), *self._spaces])})"
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
 
     @property
     def scope(self) -> Scope:
-        """The scope the handle is bound to."""
+        """The scope the handle is bound to, without its spaces."""
         return self._scope
 
     @property
     def memory(self) -> Home:
         """The `Memory` behind the handle, for closing it."""
         return self._memory
+
+    @property
+    def own(self) -> BoundMemory:
+        """The same handle without spaces: the owner's own memory."""
+        return BoundMemory(self._memory, self._scope) if self._spaces else self
+
+    @property
+    def spaces(self) -> Mapping[str, Literal["read", "write"]]:
+        """The labels of the spaces that the handle reads, and what is granted."""
+        return {label: "write" if space.is_writable else "read" for label, space in self._spaces.items()}
 
     @property
     def sync(self) -> SyncMemory:
@@ -118,8 +132,10 @@ class BoundMemory:
     ) -> BoundMemory:
         """A narrower handle. A key that is bound already accepts only the same value.
 
+        Only the owner's own memory is narrowed; spaces stay as they were granted.
+
         Raises:
-            ScopeError: A key is bound to another value.
+            ScopeError: A key is bound to another value, or the user is the owner of a space.
         """
         given = {"user": user, "agent": agent, "session": session, "collection": collection}
         narrower = {name: value for name, value in given.items() if value is not None}
@@ -128,7 +144,51 @@ class BoundMemory:
                 raise ScopeError(
                     f"this memory belongs to {name} {bound!r}; it cannot be used for {name} {shown(value)}"
                 )
-        return BoundMemory(self.memory, replace(self.scope, **narrower)) if narrower else self
+        if not narrower:
+            return self
+        scope = replace(self.scope, **narrower)
+        insist_on_other_owners(scope, self._spaces)
+        return BoundMemory(self.memory, scope, self._spaces)
+
+    def sharing(self, spaces: Mapping[str, BoundMemory], *, writable: Collection[str] = ()) -> BoundMemory:
+        """A handle that reads these spaces beside its own memory, as one memory.
+
+        `search`, `recall`, `list`, `get` and `history` read all of them; `space_of` says which one a record is from. A
+        record ranks as if one owner had the records of all; a store that cannot do that (a SQLite file and Qdrant can)
+        raises `UnsupportedError` at a search.
+        `update`, `supersede` and `delete` reach the own memory and writable spaces, `add` a writable space by its
+        label. Everything else reaches the own memory only. A handle that leaves its user open keeps the spaces when it
+        is bound to one.
+
+        Args:
+            spaces: Handles of the same `Memory` by label, each of another owner, instead of those that are shared so
+                far. Each shares its own memory; one that is bound to an agent, a session or a collection shares only
+                that.
+            writable: Labels of the spaces whose records may be added, changed and deleted.
+
+        Raises:
+            ScopeError: A space leaves its user open, is of another `Memory`, or two have the same owner.
+            InvalidInputError: A label is empty, `private`, or unknown; or there are more than 16 spaces.
+        """
+        return BoundMemory(self._memory, self._scope, granted(self, spaces, writable))
+
+    def space_of(self, record: MemoryRecord) -> str:
+        """The label of the space a record is from; `private` for the owner's own.
+
+        Raises:
+            ScopeError: The record is from none of them.
+        """
+        return self.label_of(record) or PRIVATE
+
+    def label_of(self, record: MemoryRecord) -> str | None:
+        """The label that a recalled line shows: `space_of`, but `None` for the owner's own memories."""
+        owner = record.app, record.user
+        if owner == (self._scope.app, self._scope.user):
+            return None
+        for label, space in self._spaces.items():
+            if owner == (space.scope.app, space.scope.user):
+                return label
+        raise ScopeError(f"the memory {record.id!r} is from none of the spaces {', '.join([PRIVATE, *self._spaces])}")
 
     @operation
     async def add(
@@ -137,6 +197,7 @@ class BoundMemory:
         *,
         embed: Literal["now", "later"] = "now",
         on_duplicate: Literal["keep", "merge", "refuse"] = "keep",
+        space: str = PRIVATE,
     ) -> MemoryRecord:
         """Store one record; returns when it is on disk.
 
@@ -145,6 +206,7 @@ class BoundMemory:
             embed: `"later"` returns before the vector is computed (the record is found by words at once).
             on_duplicate: For an entry whose text equals that of a memory of its kind (see `MaintainPolicy`): `"keep"`
                 stores it beside that, `"merge"` merges both as `maintain` would, `"refuse"` stores nothing.
+            space: The label of a writable space (see `sharing`); by default the owner's own memory.
 
         Returns:
             The stored record; for a known `source_key` the existing record, with text, author, data and tags updated;
@@ -155,7 +217,10 @@ class BoundMemory:
             ForgottenError: The `source_key` is forgotten: its record was deleted.
             DuplicateIdError: The owner already has a record with the draft's id.
             QuotaExceededError: The owner would exceed the quota; also raised by `add_many` and `put_many`.
+            ScopeError: There is no writable space of this label.
         """
+        if self._spaces or space != PRIVATE:
+            return await self._writing(space).add(entry, embed=embed, on_duplicate=on_duplicate)
         check_one_of("on_duplicate", on_duplicate, ("keep", "merge", "refuse"))
         if on_duplicate != "keep":
             return await self._add_once(entry, embed, merges=on_duplicate == "merge")
@@ -191,7 +256,7 @@ class BoundMemory:
         progress: ProgressCallback | None = None,
     ) -> list[MemoryRecord | None]:
         """Store many records in one transaction: all of them or, on an error, none. Returns one record per entry, in
-        order, as `add` would; `None` for a forgotten source key.
+        order, as `add` would; `None` for a forgotten source key. No space is reached.
 
         Args:
             embed: As for `add`.
@@ -222,7 +287,7 @@ class BoundMemory:
         conversation, its last messages, or a request, also from two processes at once. Times, if given, distinguish
         messages as well.
 
-        Instructions to the model (`system`) and messages without text are left out.
+        Instructions to the model (`system`) and messages without text are left out. No space is reached.
 
         Args:
             messages: In order, of one conversation: `Message` values, pairs such as `("user", "I like tea")`, or
@@ -244,7 +309,7 @@ class BoundMemory:
             session=session or self.scope.session or DEFAULT_SESSION,
             data=check_data({} if data is None else data),
         )
-        return await remember_drafts(self, drafts, now=self.memory.clock(), embed=embed)
+        return await remember_drafts(self.own, drafts, now=self.memory.clock(), embed=embed)
 
     recall = operation(recalling.recall)
 
@@ -350,7 +415,8 @@ class BoundMemory:
 
     async def _hits(self, request: SearchRequest, *, apart: bool) -> Sequence[Hit]:
         def search(wider: SearchRequest) -> Coroutine[object, object, list[Hit]]:
-            return self._run(lambda store, scope: store.search(scope, wider))
+            others = tuple(space.scope for space in self._spaces.values())
+            return self._run(lambda store, scope: optional.search(store, (scope, *others), wider))
 
         return await best_hits(request, search, self._found, self._memory.reranking, apart=apart)
 
@@ -359,7 +425,13 @@ class BoundMemory:
 
     @operation
     async def get(self, id: str) -> MemoryRecord | None:  # noqa: A002  (the record's own word)
-        """The record with this id, in any state, or `None`; expired records are not returned."""
+        """The record with this id, in any state, or `None`; expired records are not returned.
+
+        If several spaces have the id, it is that of the owner's own memory, else of the first of them.
+        """
+        if self._spaces:
+            found = await self._found_in(id)
+            return None if found is None else found[1]
         page = await self.list(where=replace(ANY_STATE, ids=(check_key("id", id),)), limit=1)
         return page.records[0] if page.records else None
 
@@ -374,7 +446,10 @@ class BoundMemory:
             RecordNotFoundError: The owner has no such record.
             ConflictError: The record does not have the expected version.
             InvalidInputError: A new value cannot be stored.
+            ScopeError: The record is in a space that is shared for reading only.
         """
+        if self._spaces:
+            return await (await self._changing(id)).update(id, patch, expected_version=expected_version)
         known, expected = check_key("id", id), check_version(expected_version)
         return await self._run(lambda store, scope: store.update(scope, known, patch, expected_version=expected))
 
@@ -402,7 +477,10 @@ class BoundMemory:
             ConflictError: The record does not have the expected version.
             SupersededError: Another record has superseded it already.
             DuplicateIdError: The draft's `source_key` belongs to a record already.
+            ScopeError: The record is in a space that is shared for reading only; else the new one is there too.
         """
+        if self._spaces:
+            return await (await self._changing(id)).supersede(id, entry, expected_version=expected_version)
         expected, old = check_version(expected_version), await self.get(id)
         if old is None:
             raise RecordNotFoundError(f"there is no memory {id!r}")
@@ -426,6 +504,8 @@ class BoundMemory:
         Raises:
             RecordNotFoundError: The owner has no such record.
         """
+        if self._spaces:
+            return await (await self._having(id)).history(id)
         if chain := await self._run(lambda store, scope: history(store, scope, check_key("id", id))):
             return chain
         raise RecordNotFoundError(f"there is no memory {id!r}")
@@ -440,7 +520,11 @@ class BoundMemory:
         Raises:
             RecordNotFoundError: The owner has no such record.
             ConflictError: The record does not have the expected version.
+            ScopeError: The record is in a space that is shared for reading only.
         """
+        if self._spaces:
+            await (await self._changing(id)).delete(id, expected_version=expected_version)
+            return
         where, expected = replace(ANY_STATE, ids=(check_key("id", id),)), check_version(expected_version)
         versions = None if expected is None else {id: expected}
         try:
@@ -457,7 +541,8 @@ class BoundMemory:
         """Delete these records, as somebody has seen them: all of them or, if one has changed or is gone, none.
 
         So what is deleted is what was agreed, however long a person thinks about the question and whoever writes
-        meanwhile. A store that is not transactional compares all records first; `has_atomic_batches` says so.
+        meanwhile. A store that is not transactional compares all records first; `has_atomic_batches` says so. No space
+        is reached.
 
         Args:
             versions: The `version` of each record when it was seen, by id; at most 10,000.
@@ -472,7 +557,7 @@ class BoundMemory:
 
     @operation
     async def delete_where(self, where: Where, *, forget: bool = True) -> int:
-        """Delete every record that satisfies `where`; returns how many.
+        """Delete every record that satisfies `where`; returns how many. No space is reached.
 
         Args:
             where: Conditions a record must satisfy.
@@ -486,7 +571,8 @@ class BoundMemory:
     async def put_many(
         self, entries: Iterable[Draft], *, remove: Collection[str] = (), embed: Literal["now", "later"] = "now"
     ) -> list[MemoryRecord]:
-        """Use the memory as a key-value store: write under source keys, and delete, in one transaction.
+        """Use the memory as a key-value store: write under source keys, and delete, in one transaction. No space is
+        reached.
 
         Returns the stored record of each entry, in order. A draft with a known `source_key` replaces that record; only
         `id`, `created_at` and the read counts stay, and a new text increments `rev`. A forgotten key can be put again.
@@ -512,7 +598,7 @@ class BoundMemory:
 
     @operation
     async def collections(self, where: Where = EVERYTHING) -> list[str]:
-        """The distinct collections of the records that satisfy `where`, sorted by code points."""
+        """The distinct collections of the records that satisfy `where`, sorted by code points, without spaces."""
         checked = _checked(where)
         return await self._run(lambda store, scope: optional.collections(store, scope, checked))
 
@@ -520,30 +606,33 @@ class BoundMemory:
     async def postpone(self, expiries: Mapping[str, datetime | None]) -> None:
         """Change when records expire, by id, in one transaction; `None` means never.
 
-        No other field changes, not even `updated_at`. Ids that are unknown or have already expired are ignored.
+        No other field changes, not even `updated_at`. Ids that are unknown, in a space or have already expired are
+        ignored.
         """
         checked = check_expiries(expiries)
         await self._run(lambda store, scope: optional.key_value(store).postpone(scope, checked))
 
     @operation
     async def sweep(self) -> int:
-        """Delete expired records and return how many. Reads never return them; this frees their space."""
+        """Delete expired records and return how many. Reads never return them; this frees their room. No space is
+        reached."""
         return await self._run(lambda store, scope: optional.key_value(store).sweep(scope))
 
     @operation
     async def erase(self) -> ErasureReceipt:
-        """Remove everything this handle can reach from every file."""
+        """Remove everything this handle can reach from every file, except spaces, which keep theirs."""
         return await self._run(lambda store, scope: store.erase(scope))
 
     @operation
     async def stats(self) -> Stats:
-        """Count the records that this handle can reach."""
+        """Count the records that this handle can reach, without spaces."""
         return await self._run(optional.stats)
 
     @operation
     async def profile(self, *, max_chars: int = DEFAULT_PROFILE_CHARS, owner: str | None = None) -> Profile:
         """What holds whatever is asked, as a block for every prompt: the pinned memories that this handle can reach,
-        the most important ones that fit. A wish holds in every conversation, so ask a handle without a session.
+        the most important ones that fit, none of a space. A wish holds in every conversation, so ask a handle without a
+        session.
 
         A person pins by the tag `pinned`, a model by the tool `memory_pin` or as the manager of the memory. Of what a
         model pinned, only what the owner said is shown.
@@ -553,7 +642,7 @@ class BoundMemory:
             owner: The name under which the owner speaks, if it is not the user that the handle is bound to.
         """
         user = self._scope.user if owner is None else check_key("owner", owner)
-        return await read_profile(self, owner=user, max_chars=max_chars, now=self._memory.clock())
+        return await read_profile(self.own, owner=user, max_chars=max_chars, now=self._memory.clock())
 
     @operation
     async def list(
@@ -572,9 +661,11 @@ class BoundMemory:
             order: By `occurred_at`, newest or oldest first; by importance, highest first; or by last access.
             limit: Maximum number of records per page, 1 to 10,000.
             cursor: `Page.cursor` of the previous page.
-            touch: Count this as a read of the records returned.
+            touch: Count this as a read of the records returned, except those of spaces.
         """
         check_one_of("order", order, get_args(Order))
+        if self._spaces:
+            return await self._merged(where=where, order=order, limit=limit, cursor=cursor, touch=touch)
         request = ListRequest(where=_checked(where), order=order, limit=check_limit(limit), cursor=cursor, touch=touch)
         return await self._memory.list_page(self._owned(), request)
 
@@ -587,19 +678,61 @@ class BoundMemory:
         return await on_core(on_store)
 
     def _owned(self) -> Scope:
-        return _with_user(self._scope)
+        return with_user(self._scope)
+
+    def _parts(self) -> dict[Scope, BoundMemory]:
+        """The own memory, then each space, as handles of one owner."""
+        scopes = self._owned(), *(space.scope for space in self._spaces.values())
+        return {scope: BoundMemory(self._memory, scope) for scope in scopes}
+
+    async def _merged(self, *, where: Where, order: Order, limit: int, cursor: str | None, touch: bool) -> Page:
+        page = await merged_page(
+            self._parts(), where=_checked(where), order=order, limit=check_limit(limit), cursor=cursor
+        )
+        own = [record.id for record in page.records if self.label_of(record) is None]
+        if touch and own:
+            await self.own.list(where=replace(ANY_STATE, ids=own), limit=len(own), touch=True)
+        return page
+
+    async def _found_in(self, id: str) -> tuple[BoundMemory, MemoryRecord] | None:  # noqa: A002
+        """The part that has the record, and the record."""
+        for part in self._parts().values():
+            record = await part.get(id)
+            if record is not None:
+                return part, record
+        return None
+
+    async def _having(self, id: str) -> BoundMemory:  # noqa: A002
+        """The part that has the record."""
+        found = await self._found_in(id)
+        if found is None:
+            raise RecordNotFoundError(f"there is no memory {id!r}")
+        return found[0]
+
+    async def _changing(self, id: str) -> BoundMemory:  # noqa: A002
+        """The part that has the record, if it may be written to."""
+        part = await self._having(id)
+        for label, space in self._spaces.items():
+            if space.scope == part.scope and not space.is_writable:
+                raise ScopeError(f"the memory {id!r} is in the space {label!r}, which is shared for reading only")
+        return part
+
+    def _writing(self, label: str) -> BoundMemory:
+        """The part that is written to under a label."""
+        self._owned()
+        space = self._spaces.get(label)
+        if label == PRIVATE:
+            return self.own
+        if space is None or not space.is_writable:
+            allowed = [PRIVATE, *(each for each, space in self._spaces.items() if space.is_writable)]
+            raise ScopeError(f"the space {shown(label)} may not be written to; these may: {', '.join(allowed)}")
+        return BoundMemory(self._memory, space.scope)
 
 
 def _not_forgotten(stored: MemoryRecord | None, record: MemoryRecord) -> MemoryRecord:
     if stored is None:
         raise ForgottenError(f"source key {record.source_key!r} was deleted; add it under another key")
     return stored
-
-
-def _with_user(scope: Scope) -> Scope:
-    if scope.user is None:
-        raise ScopeError(f"{scope} leaves the user open; bind one first: handle.bind(user=...)")
-    return scope
 
 
 def _checked(where: Where) -> Where:
@@ -637,7 +770,7 @@ async def settled(handle: BoundMemory, *, timeout: float | None = None) -> None:
     """
 
     async def on_store() -> int:
-        return await optional.pending(await handle.memory.ready(), _with_user(handle.scope))
+        return await optional.pending(await handle.memory.ready(), with_user(handle.scope))
 
     end = None if timeout is None else time.monotonic() + timeout
     pause = _FIRST_PAUSE_SECONDS

@@ -367,7 +367,18 @@ class AgentMemory(Searching, Protocol):
     Another one may raise `UnsupportedError` for conditions and options that it does not have; it never ignores them.
     """
 
-    async def add(self, entry: str | Draft, *, embed: Literal["now", "later"] = "now") -> MemoryRecord:
+    @property
+    def spaces(self) -> Mapping[str, Literal["read", "write"]]:
+        """See `BoundMemory.spaces`; empty for a memory that has none."""
+        ...
+
+    def label_of(self, record: MemoryRecord) -> str | None:
+        """See `BoundMemory.label_of`."""
+        ...
+
+    async def add(
+        self, entry: str | Draft, *, embed: Literal["now", "later"] = "now", space: str = ...
+    ) -> MemoryRecord:
         """See `BoundMemory.add`."""
         ...
 

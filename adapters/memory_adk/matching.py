@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from memory_core import BoundMemory, Hit, SharedMemory, Where
+from memory_core import BoundMemory, Hit, Where
 from memory_core.adapting import Mode
 
 LEAST_SCORE: Final = 0.1
@@ -35,9 +35,11 @@ class Alone:
     themselves, and if one has all keywords, a memory with none of them is found only if its meaning is nearly as near.
     """
 
-    def __init__(self, handle: BoundMemory | SharedMemory) -> None:
+    def __init__(self, handle: BoundMemory) -> None:
         self._handle = handle
         self.memory = handle.memory
+        self.spaces = handle.spaces
+        self.label_of = handle.label_of
         self.list = handle.list
         self.profile = handle.profile
 
@@ -64,19 +66,6 @@ class Alone:
         if len(literal) == len(ranked) or not await search(query, limit=1, every_word=True):
             return ranked
         return [hit for hit in ranked if _has_a_word(hit) or hit.score >= SHARE_OF_BEST * ranked[0].score]
-
-
-class AloneTogether(Alone):
-    """`Alone` for a handle that reads several owners."""
-
-    def __init__(self, handle: SharedMemory) -> None:
-        super().__init__(handle)
-        self.label_of = handle.label_of
-
-
-def alone(handle: BoundMemory | SharedMemory) -> Alone:
-    """The same memories, found only if they match by themselves."""
-    return AloneTogether(handle) if isinstance(handle, SharedMemory) else Alone(handle)
 
 
 def is_keywords(query: str) -> bool:

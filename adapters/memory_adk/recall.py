@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Final
 
 from memory_adk.convert import shortened
-from memory_adk.matching import LEAST_SCORE, Alone, alone
+from memory_adk.matching import LEAST_SCORE, Alone
 from memory_adk.shown import SHOWS_NOTHING, Shown
-from memory_core import BoundMemory, Hit, RecallOptions, SharedMemory
+from memory_core import BoundMemory, Hit, RecallOptions
 from memory_core.adapting import AgentMemory, Asked, block_for
 
 MOST_HITS: Final = 10_000
@@ -26,7 +26,7 @@ _NO_BLOCK: Final = 100_000_000
 
 def in_context(handle: AgentMemory, options: RecallOptions) -> AgentMemory | Alone:
     """The memory in which a message is found by what was said just before and after it, if the options say so."""
-    return handle if options.neighbors or not isinstance(handle, BoundMemory | SharedMemory) else alone(handle)
+    return handle if options.neighbors or not isinstance(handle, BoundMemory) else Alone(handle)
 
 
 async def find(

@@ -18,14 +18,13 @@ except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Self
 
 from memory_adk.convert import EVENT_ID, event_drafts, in_space, memory_entry
 from memory_adk.entries import checked_entries, entry_draft, put
 from memory_adk.recall import MOST_HITS, as_results, find, for_search
 from memory_adk.rewind import ANY_STATE, follow_rewinds
-from memory_adk.sharing import NOTHING, Sharing, Spaces
 from memory_adk.shown import in_conversation
 from memory_core import (
     BoundMemory,
@@ -38,7 +37,6 @@ from memory_core import (
     RecordNotFoundError,
     Scope,
     ScopeError,
-    SharedMemory,
     Where,
 )
 from memory_core.adapting import Access, Deadline, Writes, limits, owned_by, remember_drafts, settled
@@ -58,7 +56,8 @@ class MemoryService(BaseMemoryService):
 
     Args:
         memory: A file (opened on first use), a `Memory`, or a bound handle that other frameworks use as well.
-            A handle's app replaces ADK's app name; if it is bound to a user, only that user is served.
+            A handle's app replaces ADK's app name; if it is bound to a user, only that user is served. The spaces of a
+            handle are read beside the memories of every user.
         app_name: Replaces ADK's app name on every call. `adk run` and `adk web` use different names for the same agent
             (`App.name` and the folder's name); with this option they share a memory.
         max_results: Most memories that one search returns, 1 to 10,000.
@@ -70,10 +69,8 @@ class MemoryService(BaseMemoryService):
             `similarity`. Without them, the answers of tools are shorter.
         event_ids: Return the id of an event as the id of its memory, as your own code knows it, not the record's id.
             `delete_memory` then takes both.
-        shared: Spaces that users read beside their own memories, such as a handbook: handles of the same `Memory` by
-            label (see `SharedMemory`), or a function that returns those of an app and a user. It is asked at every
-            call, and no tool has an argument for it.
-        writable: Labels of the spaces that tools may store in, change and delete from, where they are granted.
+        memory_of: Makes the handle that an app and a user read, if its spaces depend on them. It is asked at every
+            read, and no tool has an argument for it.
         timeout: How many seconds a call may take, also one of the tools; a search does not count the opening of the
             memory and the loading of its model. Then it raises `StoreUnavailableError`; what it was to write still may
             be written, and events can be added again.
@@ -91,8 +88,7 @@ class MemoryService(BaseMemoryService):
         neighbors: bool = False,
         details: bool = False,
         event_ids: bool = False,
-        shared: Spaces | Callable[[str, str], Spaces] = NOTHING,
-        writable: Collection[str] = (),
+        memory_of: Callable[[str, str], BoundMemory] | None = None,
         timeout: float = limits.EXPLICIT_SECONDS,
         owns_memory: bool = False,
     ) -> None:
@@ -110,8 +106,7 @@ class MemoryService(BaseMemoryService):
         self._recall = as_results(recall or for_search(max_results, max_chars), neighbors)
         self._details = details
         self._event_ids = event_ids
-        self._sharing = Sharing(shared, writable)
-        self._sharing.check(self._somebody())
+        self._memory_of = memory_of
         self._unsettled: dict[Scope, BoundMemory] = {}
         """Owners whose records may be waiting for vectors."""
         self.access = Access(self._answers, timeout)
@@ -133,19 +128,26 @@ class MemoryService(BaseMemoryService):
             return owned_by(self._memory, user_id)
         return owned_by(self._memory.bind(app=app_name if self._app_name is None else self._app_name), user_id)
 
-    def memory_of(self, app_name: str, user_id: str) -> BoundMemory | SharedMemory:
-        """Return the memory of one user together with the spaces that are shared with them now.
+    def memory_of(self, app_name: str, user_id: str) -> BoundMemory:
+        """Return what one user reads now: the handle of their memory, with its spaces.
 
         Raises:
-            ScopeError: As for `handle`, or a space is of another `Memory`.
+            ScopeError: As for `handle`, or `memory_of=` made a handle of another owner.
         """
-        return self._sharing.memory_of(self.handle(app_name, user_id))
+        own = self.handle(app_name, user_id)
+        if self._memory_of is None:
+            return own
+        made = owned_by(self._memory_of(app_name, user_id), own.scope.user)
+        if (made.memory, made.scope.app) != (own.memory, own.scope.app):
+            raise ScopeError(f"memory_of= made a handle for {made.scope}, but the owner is {own.scope}")
+        return made
 
-    async def reached(
-        self, app_name: str, user_id: str, deadline: Deadline | None = None
-    ) -> BoundMemory | SharedMemory:
+    async def reached(self, app_name: str, user_id: str, deadline: Deadline | None = None) -> BoundMemory:
         """`memory_of` in time, by default that of the service, and without blocking anybody else."""
-        return await self._sharing.reached(self.handle(app_name, user_id), deadline or self.deadline)
+        if self._memory_of is None:
+            return self.memory_of(app_name, user_id)
+        choosing = deadline or self.deadline
+        return await choosing.ask("choosing a memory", lambda: self.memory_of(app_name, user_id))
 
     async def add_session_to_memory(self, session: Session) -> None:
         """Remember the messages of a session; turns that a rewind has undone are taken back.
@@ -178,7 +180,7 @@ class MemoryService(BaseMemoryService):
         Raises:
             MemoryCoreError: The owner or the metadata is invalid, or the store failed; nothing was added.
         """
-        handle = self.handle(app_name, user_id)
+        handle = self.handle(app_name, user_id).own
         metadata = custom_metadata or {}
         await self.deadline.write("adding events", lambda: self._add(handle, events, session_id, metadata))
 
@@ -237,7 +239,7 @@ class MemoryService(BaseMemoryService):
             InvalidInputError: An entry or the metadata is invalid (also a `ValueError`); nothing was added.
             StorageError: The store failed.
         """
-        handle = self.handle(app_name, user_id)
+        handle = self.handle(app_name, user_id).own
         metadata, now = custom_metadata or {}, handle.memory.clock()
         drafts = [entry_draft(entry, metadata, now) for entry in checked_entries(memories)]
         await self.deadline.write("adding memories", lambda: put(handle, drafts))
@@ -259,8 +261,7 @@ class MemoryService(BaseMemoryService):
         memory = await self.reached(app_name, user_id)
         shown = in_conversation.get()
         found = await self.access.run(lambda: find(memory, query, self._recall, shown))
-        label = memory.label_of if isinstance(memory, SharedMemory) else _own
-        entries = [in_space(self.entry(hit, text), label(hit.record)) for hit, text in found]
+        entries = [in_space(self.entry(hit, text), memory.label_of(hit.record)) for hit, text in found]
         return SearchMemoryResponse(memories=entries)
 
     def entry(self, hit: Hit, text: str) -> MemoryEntry:
@@ -352,7 +353,3 @@ def check_service(service: object) -> None:
     """Raise `TypeError` for what is neither a service nor `None`, such as a path."""
     if service is not None and not isinstance(service, MemoryService):
         raise TypeError(f"service must be a MemoryService, not {service!r:.80}; MemoryService takes a path")
-
-
-def _own(record: MemoryRecord) -> None:
-    """The label of a user's own memory."""

@@ -28,7 +28,6 @@ from memory_core import (
     MemoryCoreError,
     RecallOptions,
     ScopeError,
-    SharedMemory,
     Where,
 )
 from memory_core.adapting import (
@@ -47,7 +46,7 @@ from memory_core.adapting import (
 logger = logging.getLogger(__name__)
 
 DEFAULT_RESULTS: Final = 5
-MemoryOf = Callable[[str, str, str], BoundMemory | SharedMemory]
+MemoryOf = Callable[[str, str, str], BoundMemory]
 """The memory for an app, a user and an agent."""
 
 _SEARCHES: Final = (
@@ -131,16 +130,11 @@ class MemoryTool(BaseTool):
             clock=memory.memory.clock,
         )
 
-    async def _memory_of(
-        self, service: MemoryService, context: AdkToolContext, deadline: Deadline
-    ) -> BoundMemory | SharedMemory:
+    async def _memory_of(self, service: MemoryService, context: AdkToolContext, deadline: Deadline) -> BoundMemory:
         app, user, chosen = context.session.app_name, context.user_id, self._chosen
         if chosen is None:
             return await service.reached(app, user, deadline)
         memory = await deadline.ask("choosing a memory", lambda: chosen(app, user, context.agent_name))
-        if isinstance(memory, SharedMemory):
-            owned_by(memory.own, user)  # raises if it is somebody else's
-            return memory
         return owned_by(memory, user)
 
 
@@ -175,12 +169,9 @@ async def _store(context: ToolContext, given: Arguments) -> ToolResult:
         data=description(given.object("metadata")),
     )
     memory = context.memory
-    if not isinstance(memory, SharedMemory):
-        record, where = await memory.add(draft), ""
-    else:
-        writable = [label for label, granted in memory.spaces.items() if granted == "write"]
-        space = given.choice("space", (PRIVATE, *writable)) or PRIVATE
-        record, where = await memory.add(draft, space=space), "" if space == PRIVATE else f" in {space}"
+    writable = [label for label, granted in memory.spaces.items() if granted == "write"]
+    space = given.choice("space", (PRIVATE, *writable)) or PRIVATE
+    record, where = await memory.add(draft, space=space), "" if space == PRIVATE else f" in {space}"
     return ToolResult("ok", f"Stored as {kind}{where}.", {"id": record.id, "stored_text": record.text})
 
 
@@ -194,7 +185,7 @@ def _since(context: ToolContext, where: Where, days: float) -> Where:
 
 def _shown(memory: AgentMemory, hit: Hit, text: str) -> dict[str, Json]:
     record, similarity = hit.record, hit.similarity
-    label = memory.label_of(record) if isinstance(memory, SharedMemory) else None
+    label = memory.label_of(record)
     return {
         **({} if label is None else {"space": label}),
         "id": record.id,

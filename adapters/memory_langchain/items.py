@@ -21,7 +21,6 @@ from memory_core import (
     InvalidInputError,
     MemoryRecord,
     NoneOf,
-    SharedMemory,
     Where,
     data_conditions,
 )
@@ -71,7 +70,7 @@ def draft_of(address: str, op: PutOp, fields: Sequence[str], now: datetime) -> D
         passages=_texts(op.key, value, fields if op.index is None else () if op.index is False else paths_of(op.index)),
         kind=ITEM_KIND,
         data=data,
-        collection=to_path(op.namespace) if op.namespace else None,  # directly below the label of a space
+        collection=to_path(op.namespace),
         source_key=address,
         expires_at=None if op.ttl is None else expiry(op.ttl, now),
     )
@@ -82,16 +81,14 @@ class Reading:
 
     def __init__(
         self,
-        memory: BoundMemory | SharedMemory,
+        memory: BoundMemory,
         mode: SearchMode,
         now: datetime,
-        label: str = "",
         *,
         distance: str = "cosine",
     ) -> None:
         self._memory = memory
         self._score_of_cosine = SCORES[distance]
-        self._label = label
         self._mode: SearchMode = mode
         self._now = now
         self._known: dict[str, MemoryRecord] = {}
@@ -112,7 +109,7 @@ class Reading:
                 return self._item(op)
             case SearchOp():
                 return await self._search(op)
-            case ListNamespacesOp() if isinstance(self._memory, BoundMemory):
+            case ListNamespacesOp():
                 return page_of(op, map(from_path, await self._memory.collections(items())))
             case PutOp():
                 return None
@@ -169,22 +166,13 @@ class Reading:
 
     def _refresh(self, record: MemoryRecord, *, wanted: bool) -> None:
         ttl = record.data.get("ttl")
-        if wanted and self._is_ours(record) and isinstance(ttl, int | float):
+        if wanted and isinstance(ttl, int | float):
             self.refreshed[record.id] = expiry(ttl, self._now)
-
-    def _is_ours(self, record: MemoryRecord) -> bool:
-        """Whether reading may extend the expiry: of several memories read together, only in the own one."""
-        return not isinstance(self._memory, SharedMemory) or self._memory.label_of(record) is None
-
-    def _space_of(self, record: MemoryRecord) -> str:
-        """The label that the namespace of an item begins with, if it is from a shared space."""
-        return (self._memory.label_of(record) or "") if isinstance(self._memory, SharedMemory) else self._label
 
     def _arguments(self, record: MemoryRecord) -> dict[str, Any]:
         """The arguments of an item."""
-        above = (label,) if (label := self._space_of(record)) else ()
         return {
-            "namespace": (*above, *(from_path(record.collection) if record.collection else ())),
+            "namespace": from_path(record.collection) if record.collection else (),
             "key": record.data["key"],
             "value": record.data["value"],
             "created_at": record.created_at,

@@ -15,7 +15,6 @@ from memory_core import (
     MemoryCoreError,
     Recalled,
     RecallOptions,
-    SharedMemory,
     StorageError,
     Where,
     run_sync,
@@ -37,7 +36,7 @@ from memory_langchain.agents import OF_THE_APPLICATION, filled
 from memory_langchain.history import capture
 from memory_langchain.messages import searchable_text, spoken, to_messages
 from memory_langchain.recall import recall_for
-from memory_langchain.scope import AnyMemory, CallScope, ScopeResolver
+from memory_langchain.scope import CallScope, Given, ScopeResolver
 from memory_langchain.tools import DEFAULT_TOOLS, memory_tools
 
 try:
@@ -92,8 +91,8 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
     calling agent, not of the user.
 
     Args:
-        memory: A handle or a memory; a run may name the user. Or a `SharedMemory`, or a function from user and context
-            to one; see `memory_langchain.scope`.
+        memory: A handle or a memory; a run may name the user. Or a function from user and context to a handle; see
+            `memory_langchain.scope`.
         k: Most memories to recall; 0 recalls none.
         capture: Whether to store the conversation. Runs then need a conversation (`thread_id`).
         tools: The agent's memory tools; empty for none.
@@ -112,7 +111,7 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
 
     def __init__(  # noqa: PLR0913  (one optional keyword per setting)
         self,
-        memory: AnyMemory,
+        memory: Given,
         *,
         k: int = 4,
         capture: bool = True,
@@ -238,12 +237,12 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
 
     def _offered(self, request: ModelRequest[Any], scope: CallScope) -> ModelRequest[Any]:
         """The request with tools that offer the spaces of this call, if each call has its own."""
-        if self._scopes.handle is not None or not isinstance(scope.reach, SharedMemory):
+        if self._scopes.handle is not None or not scope.reach.spaces:
             return request
         offered = {id(mine): tool for mine, tool in zip(self.tools, self._tools_of(scope.reach), strict=True)}
         return request.override(tools=[offered.get(id(tool), tool) for tool in request.tools])
 
-    def _tools_of(self, reach: SharedMemory) -> Sequence[BaseTool]:
+    def _tools_of(self, reach: BoundMemory) -> Sequence[BaseTool]:
         return memory_tools(reach, tools=self._tools, timeout=self._deadline.seconds)
 
 

@@ -10,7 +10,7 @@ from memory_core.adapting import TURN, Deadline, limits, on_core
 from memory_langchain.history import capture
 from memory_langchain.messages import spoken, to_messages
 from memory_langchain.recall import recall_for
-from memory_langchain.scope import AnyMemory, ScopeResolver
+from memory_langchain.scope import Given, ScopeResolver
 
 try:
     from langchain_core.messages import BaseMessage, HumanMessage
@@ -23,7 +23,7 @@ MESSAGES: Final = "messages"
 
 
 def recall_node(  # noqa: PLR0913  (one optional keyword per setting)
-    memory: AnyMemory,
+    memory: Given,
     *,
     messages_key: str = MESSAGES,
     memories_key: str = "memories",
@@ -44,8 +44,8 @@ def recall_node(  # noqa: PLR0913  (one optional keyword per setting)
     ```
 
     Args:
-        memory: A handle or a memory; a run may name the user. Or a `SharedMemory`, or a function from user and context
-            to one; see `memory_langchain.scope`.
+        memory: A handle or a memory; a run may name the user. Or a function from user and context to a handle; see
+            `memory_langchain.scope`.
         messages_key: Key of the messages in the state; those are not recalled again.
         memories_key: Key of the text in the state; it is empty if nothing is relevant.
         k: Most memories to recall.
@@ -68,7 +68,7 @@ def recall_node(  # noqa: PLR0913  (one optional keyword per setting)
 
 
 def remember_node(
-    memory: AnyMemory,
+    memory: Given,
     *,
     messages_key: str = MESSAGES,
     user_id: str | None = None,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from memory_core import BoundMemory, Hit, Memory, RecallOptions, SharedMemory, run_sync
+from memory_core import BoundMemory, Hit, Memory, RecallOptions, run_sync
 from memory_core.adapting import Deadline, limits, recall_with
 from memory_langchain.messages import MESSAGE_KIND
-from memory_langchain.scope import CallScope, ScopeResolver, Sharing
+from memory_langchain.scope import CallScope, MemoryOf, ScopeResolver
 
 try:
     from langchain_core.documents import Document
@@ -38,15 +38,12 @@ class MemoryRetriever(BaseRetriever):
 
     A document has the record's id and text; its metadata are `score` (higher is better, comparable within one call),
     `similarity` (cosine clamped to 0..1, or `None`), `kind`, `author`, `agent`, `session`, `occurred_at` (ISO 8601,
-    UTC) and `tags`, `data` for records that are not turns of a conversation, and with a `SharedMemory` also `space`,
-    the label of the space it is from.
+    UTC) and `tags`, `data` for records that are not turns of a conversation, and with a handle that has spaces also
+    `space`, the label of the space it is from.
     """
 
-    memory: InstanceOf[BoundMemory] | InstanceOf[Memory] | InstanceOf[SharedMemory] | Sharing = Field(
-        exclude=True, repr=False
-    )
-    """A handle or a memory; a call may name the user. It may be a `SharedMemory`, or a function from user and context
-    to one."""
+    memory: InstanceOf[BoundMemory] | InstanceOf[Memory] | MemoryOf = Field(exclude=True, repr=False)
+    """A handle or a memory; a call may name the user. It may also be a function from user and context to a handle."""
     k: _Count = 4
     """Most documents to return, 0 for none; `invoke(query, k=...)` overrides it for one call."""
     recall: InstanceOf[RecallOptions] = Field(default=FOR_DOCUMENTS, exclude=True, repr=False)
@@ -114,7 +111,7 @@ class MemoryRetriever(BaseRetriever):
             neighbors=False,
         )
         hits = (await recall_with(memory, query, options)).hits
-        if not isinstance(memory, SharedMemory):
+        if not memory.spaces:
             return [to_document(hit) for hit in hits]
         return [to_document(hit, space=memory.space_of(hit.record)) for hit in hits]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from memory_core import RecallOptions, run_sync
 from memory_core.adapting import TURN, Deadline, limits, on_core
-from memory_langchain.scope import AnyMemory, ScopeResolver
+from memory_langchain.scope import Given, ScopeResolver
 from memory_langchain.turns import Plan, Turn, joined
 
 try:
@@ -245,7 +245,7 @@ class MemoryRunnable(Runnable[Any, Any]):
 
 def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`)
     chain: RunnableLike[Any, Any],
-    memory: AnyMemory,
+    memory: Given,
     *,
     input_key: str | None = None,
     history_key: str | None = None,
@@ -270,7 +270,7 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
 
     Args:
         chain: Takes and returns a string, messages, or a dict of these.
-        memory: A handle, a memory (a call may name the user), a `SharedMemory`, or a function that makes one.
+        memory: A handle, a memory (a call may name the user), or a function that makes a handle.
         input_key: Key of the question in a dict; required if there are several keys and none is called `"input"`.
         history_key: Key under which the chain gets the history.
         memories_key: Key under which the chain gets the memories.

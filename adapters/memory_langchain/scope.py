@@ -17,8 +17,8 @@ is the user.
 
 A handle that is bound to a user accepts no other user, and an authenticated user cannot reach another user's memory.
 
-The memory may be a `SharedMemory`, or a function that makes one for each call: what is recalled, found and shown to a
-model then comes from its spaces too, while conversations are stored in the user's own memory.
+The memory may also be a function that makes the handle of each call. Where a handle has spaces, what is recalled, found
+and shown to a model comes from them too, while conversations are stored in the user's own memory.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ from memory_core import (
     Memory,
     MemoryCoreError,
     ScopeError,
-    SharedMemory,
     StoreUnavailableError,
 )
 from memory_core.adapting import Deadline, owned_by
@@ -48,10 +47,10 @@ USER_KEYS: Final = ("user_id",)
 SESSION_KEYS: Final = ("session_id", "thread_id", "conversation_id")
 AGENT_KEYS: Final = ("agent_id",)
 
-Sharing = Callable[[str, object], BoundMemory | SharedMemory]
-"""Makes the memory of a call from its user and its context (`None` without one). It decides what the user may read, so
+MemoryOf = Callable[[str, object], BoundMemory]
+"""Makes the handle of a call from its user and its context (`None` without one). It decides what the user may read, so
 it must not grant on the word of a context that a client has sent."""
-AnyMemory = BoundMemory | Memory | SharedMemory | Sharing
+Given = BoundMemory | Memory | MemoryOf
 """What the classes of this package take as memory."""
 
 _RUNTIME: Final = "__pregel_runtime"
@@ -74,12 +73,12 @@ class CallScope:
     """The resolved scope of one call."""
 
     memory: BoundMemory
-    """Bound to app and user; it reads all conversations of that user."""
+    """The user's own memory, bound to app and user; it reads all conversations of that user."""
     user: str
     session: str | None
     agent: str | None
-    reach: BoundMemory | SharedMemory
-    """What may be recalled: `memory`, together with the spaces that are shared with the user."""
+    reach: BoundMemory
+    """What may be recalled: `memory`, with its spaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +86,8 @@ class ScopeResolver:
     """A memory and the default keys of a constructor.
 
     Args:
-        memory: A handle, with or without a user, a memory, which means its app `"default"`, a `SharedMemory`, or a
-            function from the user and the context of a call to one.
+        memory: A handle, with or without a user, a memory, which means its app `"default"`, or a function from the user
+            and the context of a call to a handle.
         user_id: Default user for calls that name none.
         session_id: Default conversation for calls that name none.
         agent_id: Default agent for calls that name none.
@@ -98,7 +97,7 @@ class ScopeResolver:
         InvalidInputError: `memory` has another type.
     """
 
-    memory: AnyMemory
+    memory: Given
     user_id: object = None
     session_id: object = None
     agent_id: object = None
@@ -106,7 +105,7 @@ class ScopeResolver:
     def __post_init__(self) -> None:
         if self.handle is None and not callable(self.memory):
             raise InvalidInputError(
-                "memory must be a handle, a Memory, a SharedMemory, or a function from user and context to one, not "
+                "memory must be a handle, a Memory, or a function from user and context to a handle, not "
                 f"{self.memory!r:.80}"
             )
         for name in ("user_id", "session_id", "agent_id"):
@@ -121,8 +120,6 @@ class ScopeResolver:
         """The handle as passed to the constructor, before a call names its user; `None` if each call makes its own."""
         if isinstance(self.memory, Memory):
             return self.memory.bind()
-        if isinstance(self.memory, SharedMemory):
-            return self.memory.own
         return self.memory if isinstance(self.memory, BoundMemory) else None
 
     def default(self, key: Literal["user", "session", "agent"]) -> object:
@@ -150,7 +147,7 @@ class ScopeResolver:
             configurable = {name: value for name, value in configurable.items() if name not in USER_KEYS}
         places = (context, configurable)
         reach = self._reached(self._user(places, _authenticated(configurable)), context)
-        own = reach.own if isinstance(reach, SharedMemory) else reach
+        own = reach.own
         session = self._named("session", places, SESSION_KEYS, self.session_id, own.scope.session)
         if session is None and needs_session:
             raise ScopeError(
@@ -193,25 +190,19 @@ class ScopeResolver:
             raise ScopeError(f"the run is authenticated as {authenticated!r} and cannot use the memory of {user!r}")
         return user
 
-    def _reached(self, user: str, context: object) -> BoundMemory | SharedMemory:
+    def _reached(self, user: str, context: object) -> BoundMemory:
         """The memory of that user, and of nobody else unless it is shared."""
-        if isinstance(self.memory, SharedMemory):
-            owned_by(self.memory.own, user)
-            return self.memory
         return owned_by(self.handle, user) if self.handle is not None else self._made(user, context)
 
-    def _made(self, user: str, context: object) -> BoundMemory | SharedMemory:
+    def _made(self, user: str, context: object) -> BoundMemory:
         try:
             made: object = cast("Callable[[str, object], object]", self.memory)(user, context)
         except MemoryCoreError:
             raise
         except Exception as error:
             raise NoMemoryError("the function that makes the memory of a call has failed") from error
-        if isinstance(made, SharedMemory):
-            owned_by(made.own, user)
-            return made
         if not isinstance(made, BoundMemory):
-            raise NoMemoryError(f"the function must return a handle or a SharedMemory, but it made {made!r:.80}")
+            raise NoMemoryError(f"the function must return a handle, but it made {made!r:.80}")
         return owned_by(made, user)
 
     @staticmethod
@@ -227,13 +218,16 @@ class ScopeResolver:
 
 
 def of_one_owner(memory: object, example: str) -> BoundMemory:
-    """Return `memory` if it is a handle with a user, for classes that do not see the configuration of a run.
+    """Return `memory` if it is a handle with a user and without spaces, for classes that do not see the configuration
+    of a run and have no place for a label.
 
     Raises:
         ScopeError: It is not such a handle; the message shows the example.
     """
     if not isinstance(memory, BoundMemory) or memory.scope.user is None:
         raise ScopeError(f"this class belongs to one owner, so it needs a handle that is bound to a user: {example}")
+    if memory.spaces:
+        raise ScopeError("this class reads one owner; pass handle.own, and for a space another one on its handle")
     return memory
 
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from datetime import datetime
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Final, Self
 
 from memory_core import BoundMemory, Draft, InvalidInputError, Memory, ScopeError, run_sync
-from memory_core.adapting import complete, on_core, settled
+from memory_core.adapting import on_core, settled
 from memory_langchain.indexing import MODEL_OF_THE_PACKAGE, WHOLE_VALUE, distance_of, embedder_of, index_of
 from memory_langchain.items import Reading, address_of, draft_of, paths_of
 from memory_langchain.namespaces import check_namespaces
 from memory_langchain.recall import SearchMode
 from memory_langchain.scope import of_one_owner
-from memory_langchain.shared_namespaces import EVERYWHERE, SharedNamespaces
 from memory_langchain.sweeping import DEFAULT_MINUTES, Sweeper
 
 try:
@@ -30,14 +29,12 @@ LONG_CHARS: Final = 20_000
 """The vectors of a batch with a longer item are computed in the background; until then its words are found."""
 
 
-NOTHING_SHARED: Final[Mapping[str, BoundMemory]] = MappingProxyType({})
-
-
 class ItemStore(BaseStore):
     """What `MemoryStore` and `AsyncMemoryStore` share: everything but how they are set up and swept.
 
     Args:
-        memory: A handle that is bound to a user; namespaces of the store are collections of that owner.
+        memory: A handle that is bound to a user; namespaces of the store are collections of that owner. The items of
+            another owner are another store.
         fields: Default paths of the searched fields, in LangGraph's syntax; `put(index=...)` overrides them, and `"$"`
             is the whole value as JSON. Every text that a path leads to has a vector of its own, and an item is as near
             to a query as the nearest of them. The memory's embedder computes the vectors.
@@ -45,12 +42,9 @@ class ItemStore(BaseStore):
             write deletes them; `sweep_ttl` and the sweeper do so in between.
         mode: The ranking of queries: `vector` (the score is the cosine, from -1 to 1), `hybrid` or `lexical` (the score
             is comparable within one search). A memory without an embedder supports only `lexical`.
-        shared: Handles of other owners of the same `Memory`, by label: namespaces that begin with `"team"` are in the
-            memory of `shared["team"]`, which has the same items without that label.
-        writable: Labels of the spaces that may be written to; puts into others raise `ScopeError`.
 
     Raises:
-        ScopeError: The handle is not bound to a user, or is bound to a collection.
+        ScopeError: The handle is not bound to a user, is bound to a collection, or has spaces.
     """
 
     supports_ttl = True
@@ -62,11 +56,8 @@ class ItemStore(BaseStore):
         fields: Sequence[str] = WHOLE_VALUE,
         ttl: TTLConfig | None = None,
         mode: SearchMode = "vector",
-        shared: Mapping[str, BoundMemory] = NOTHING_SHARED,
-        writable: Collection[str] = (),
     ) -> None:
         self._memory = _checked(memory)
-        self._shared = SharedNamespaces(self._memory, shared, writable) if shared or writable else None
         self._fields = paths_of(fields)
         self._mode: SearchMode = mode
         self._distance = "cosine"
@@ -133,7 +124,6 @@ class ItemStore(BaseStore):
         Raises:
             InvalidNamespaceError: A namespace cannot be stored.
             InvalidInputError: A value is not JSON, or a filter or a number is invalid; nothing was written.
-            ScopeError: A put names a space that is shared for reading only; nothing was written.
         """
         return run_sync(self.abatch, ops)
 
@@ -143,41 +133,19 @@ class ItemStore(BaseStore):
         listed = list(ops)
         for op in listed:
             check_namespaces(op)
-        if self._shared is None:
-            return await self._execute(self._memory, listed)
-        return await self._execute_shared(self._shared, listed)
+        return await self._execute(listed)
 
-    async def _execute_shared(self, shared: SharedNamespaces, ops: Sequence[Op]) -> list[Result]:
-        """Execute each operation where its namespace is; what reads all memories comes first."""
-        parts = shared.parts(ops)
+    async def _execute(self, ops: Sequence[Op]) -> list[Result]:
         now = self._memory.memory.clock()
-        for label, part in parts.items():
-            for draft in self._writes([op for op in part.values() if isinstance(op, PutOp)], now)[0]:
-                complete(draft, shared.handles[label].scope, now)  # raises before anything is written anywhere
-        reading = Reading(shared.together, self._mode, now, distance=self._distance)
-        results = {place: await shared.across(op, reading) for place, op in parts.pop(EVERYWHERE, {}).items()}
-        if reading.refreshed:
-            await self._memory.postpone(reading.refreshed)
-        for label, part in parts.items():
-            extends = shared.may_change(label)
-            done = await self._execute(shared.handles[label], list(part.values()), label, extends=extends)
-            results.update(zip(part, done, strict=True))
-        return [results[place] for place in range(len(ops))]
-
-    async def _execute(
-        self, memory: BoundMemory, ops: Sequence[Op], label: str = "", *, extends: bool = True
-    ) -> list[Result]:
-        """Execute operations on the items of one owner."""
-        now = memory.memory.clock()
         drafts, gone = self._writes([op for op in ops if isinstance(op, PutOp)], now)
-        reading = Reading(memory, self._mode, now, label, distance=self._distance)
+        reading = Reading(self._memory, self._mode, now, distance=self._distance)
         await reading.look_up([op for op in ops if isinstance(op, GetOp)])
         results = [await reading.result(op) for op in ops]
-        if reading.refreshed and extends:
-            await memory.postpone(reading.refreshed)
+        if reading.refreshed:
+            await self._memory.postpone(reading.refreshed)
         if drafts or gone:
             is_long = any(sum(map(len, draft.passages)) > LONG_CHARS for draft in drafts)
-            await memory.put_many(drafts, remove=gone, embed="later" if is_long else "now")
+            await self._memory.put_many(drafts, remove=gone, embed="later" if is_long else "now")
         return results
 
     async def settled(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  (passed on)
@@ -189,8 +157,7 @@ class ItemStore(BaseStore):
         Raises:
             EmbeddingError: Vectors are still pending after that time.
         """
-        for handle in [self._memory] if self._shared is None else self._shared.handles.values():
-            await on_core(settled, handle, timeout=timeout)
+        await on_core(settled, self._memory, timeout=timeout)
 
     def _writes(self, ops: Iterable[PutOp], now: datetime) -> tuple[list[Draft], list[str]]:
         """The drafts to put and the addresses to remove."""

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from memory_core import Json, MemoryCoreError, SharedMemory, StorageError, run_sync
+from memory_core import Json, MemoryCoreError, StorageError, run_sync
 from memory_core.adapting import (
     FORGET_MEMORY,
     MEMORY_PIN,
@@ -19,7 +19,7 @@ from memory_core.adapting import (
     limits,
     reason_for_log,
 )
-from memory_langchain.scope import AnyMemory, ScopeResolver
+from memory_langchain.scope import Given, ScopeResolver
 
 try:
     from langchain_core.runnables import RunnableConfig
@@ -34,7 +34,7 @@ DEFAULT_TOOLS: Final = (STORE_MEMORY, SEARCH_MEMORIES, UPDATE_MEMORY, FORGET_MEM
 
 
 def memory_tools(
-    memory: AnyMemory,
+    memory: Given,
     *,
     tools: Sequence[Tool] = DEFAULT_TOOLS,
     user_id: str | None = None,
@@ -49,9 +49,9 @@ def memory_tools(
     same content as data in the message's `artifact`; an invalid argument results in a message with status `"error"`.
 
     Args:
-        memory: A handle or a memory; a call may name the user. With a `SharedMemory`, the tools read its spaces, say
-            which one a memory is from, and offer the writable ones by their labels. It may also be a function from user
-            and context to one (see `memory_langchain.scope`); `MemoryMiddleware` then offers each user their own.
+        memory: A handle or a memory; a call may name the user. The tools read the spaces of a handle, say which one a
+            memory is from, and offer the writable ones by their labels. It may also be a function from user and context
+            to a handle (see `memory_langchain.scope`); `MemoryMiddleware` then offers each user their own.
         tools: The tools to create.
         user_id: Default user for calls that name none.
         session_id: Default conversation for calls that name none.
@@ -62,7 +62,7 @@ def memory_tools(
         ScopeError: A default is empty or contradicts the handle; during a call, if no user is named.
     """
     scopes = ScopeResolver(memory, user_id, session_id, agent_id)
-    offered = [tool.offered_for(memory) for tool in tools] if isinstance(memory, SharedMemory) else tools
+    offered = tools if scopes.handle is None else [tool.offered_for(scopes.handle) for tool in tools]
     deadline = Deadline(timeout, "an agent")
     return [_structured(tool, scopes, deadline) for tool in offered]
 

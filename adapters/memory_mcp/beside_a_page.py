@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
-from memory_mcp.owners import Reach, access_of
+from memory_core import BoundMemory
+from memory_mcp.owners import access_of
 from memory_mcp.server import http_app, memory_server
 
 try:
@@ -28,7 +29,7 @@ class TokensOfThePage:
 
 @asynccontextmanager
 async def served(
-    memory: Reach | Callable[[str], Reach],
+    memory: BoundMemory | Callable[[str], BoundMemory],
     *,
     user_of: Callable[[str], str | None],
     hosts: frozenset[str],

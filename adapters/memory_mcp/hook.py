@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from memory_core import BoundMemory, InvalidInputError, Message, SharedMemory
+from memory_core import BoundMemory, InvalidInputError, Message
 from memory_core.adapting import before_prompt, follow_branch, read_messages
 from memory_mcp.event import Event, object_in, prompt_of, session_of
 from memory_mcp.local_server import Json, LocalServer
@@ -40,7 +40,7 @@ class Turn:
             yield self.said[start : start + step]
 
 
-async def run_hook(memory: BoundMemory | SharedMemory, event: str) -> str:
+async def run_hook(memory: BoundMemory, event: str) -> str:
     """Process one event and return the text to show the model.
 
     | the event has | action |
@@ -54,7 +54,7 @@ async def run_hook(memory: BoundMemory | SharedMemory, event: str) -> str:
     the event is from are not returned, because the model can see them.
 
     Args:
-        memory: A handle that is bound to a user, or a `SharedMemory`, whose spaces are recalled too.
+        memory: A handle that is bound to a user; its spaces are recalled too.
         event: A JSON object, as the client writes it to standard input; `session_id` names the conversation.
 
     Raises:
@@ -84,11 +84,10 @@ def turn_of(event: Event | None) -> Turn:
     raise InvalidInputError("the event must have 'prompt', 'messages' or the 'transcript_path' of a conversation")
 
 
-async def remember_turn(memory: BoundMemory | SharedMemory, turn: Turn) -> None:
+async def remember_turn(memory: BoundMemory, turn: Turn) -> None:
     """Remember what was said, each message once, and take back what the conversation no longer shows."""
     if turn.session is not None and turn.left is not None:
-        own = memory.own if isinstance(memory, SharedMemory) else memory
-        await follow_branch(own, turn.session, turn.said, turn.left)
+        await follow_branch(memory, turn.session, turn.said, turn.left)
     for part in turn.parts():
         await memory.remember(part, session=turn.session)
 

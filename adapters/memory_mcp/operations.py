@@ -17,11 +17,9 @@ from memory_core import (
     Patch,
     RecordNotFoundError,
     ScopeError,
-    SharedMemory,
     Where,
 )
 from memory_core.adapting import PINNED, PINNED_BY_MODEL, tags_of_pin
-from memory_mcp.owners import Reach, own
 from memory_mcp.showing import milliseconds
 from memory_mcp.values import EVERY_COLLECTION, Changes, Entry, Filter
 
@@ -75,14 +73,14 @@ async def store(handle: BoundMemory, entries: Sequence[Entry]) -> list[MemoryRec
         ) from cause
 
 
-async def store_in(reach: Reach, space: str, collection: str, entry: Entry) -> MemoryRecord:
+async def store_in(reach: BoundMemory, space: str, collection: str, entry: Entry) -> MemoryRecord:
     """Store a memory in a shared space; a memory of that space with the same id is replaced.
 
     Raises:
         ScopeError: The caller may not write to the space.
         DuplicateIdError: The id belongs to a memory outside the space.
     """
-    if not isinstance(reach, SharedMemory):
+    if not reach.spaces:
         raise ScopeError(f"there is no space {space!r}, because nothing is shared with this caller")
     draft = _draft(reach, entry)
     known = await reach.get(str(draft.id))
@@ -94,7 +92,7 @@ async def store_in(reach: Reach, space: str, collection: str, entry: Entry) -> M
     return await reach.add(replace(draft, collection=named), space=space)
 
 
-async def pin(handle: Reach, memory_id: str, *, pinned: bool) -> None:
+async def pin(handle: BoundMemory, memory_id: str, *, pinned: bool) -> None:
     """Let a memory stand in every prompt, or no longer.
 
     Raises:
@@ -102,11 +100,11 @@ async def pin(handle: Reach, memory_id: str, *, pinned: bool) -> None:
         RecordNotFoundError: There is no such memory.
     """
     old = await _known(handle, memory_id)
-    tags = tags_of_pin(old, owner=own(handle).scope.user, pinned=pinned)
+    tags = tags_of_pin(old, owner=handle.own.scope.user, pinned=pinned)
     await handle.update(memory_id, Patch(tags=tags))
 
 
-async def change(handle: Reach, memory_id: str, content: str | None, changes: Changes | None) -> MemoryRecord:
+async def change(handle: BoundMemory, memory_id: str, content: str | None, changes: Changes | None) -> MemoryRecord:
     """Change the given fields of a memory.
 
     Raises:
@@ -125,7 +123,7 @@ async def change(handle: Reach, memory_id: str, content: str | None, changes: Ch
     return await handle.update(memory_id, Patch(**given, data=data), expected_version=old.version)
 
 
-async def supersede(handle: Reach, memory_id: str, content: str, changes: Changes | None) -> MemoryRecord:
+async def supersede(handle: BoundMemory, memory_id: str, content: str, changes: Changes | None) -> MemoryRecord:
     """Replace a memory that is no longer true with a new one; fields that are not given keep their values.
 
     Raises:
@@ -151,7 +149,7 @@ async def supersede(handle: Reach, memory_id: str, content: str, changes: Change
     return await handle.supersede(memory_id, replace(draft, **given))
 
 
-def _draft(handle: Reach, entry: Entry) -> Draft:
+def _draft(handle: BoundMemory, entry: Entry) -> Draft:
     meta = entry.metadata
     memory_id = entry.id or _new_id(handle)
     return Draft(
@@ -167,7 +165,7 @@ def _draft(handle: Reach, entry: Entry) -> Draft:
     )
 
 
-async def _replace(handle: Reach, draft: Draft) -> MemoryRecord:
+async def _replace(handle: BoundMemory, draft: Draft) -> MemoryRecord:
     """Replace a memory that has the draft's id but was not stored by this server."""
     memory_id = str(draft.id)
     try:
@@ -202,7 +200,7 @@ def _by_model(tags: Sequence[str]) -> tuple[str, ...]:
     return tuple(PINNED_BY_MODEL if tag == PINNED else tag for tag in tags)
 
 
-async def _known(handle: Reach, memory_id: str) -> MemoryRecord:
+async def _known(handle: BoundMemory, memory_id: str) -> MemoryRecord:
     record = await handle.get(memory_id)
     if record is None:
         raise RecordNotFoundError(f"there is no memory {memory_id!r}")
@@ -215,6 +213,6 @@ def _about(data: Mapping[str, Json], user: Any) -> dict[str, Json]:
     return others if user is None else {**others, _USER: user}
 
 
-def _new_id(handle: Reach) -> str:
+def _new_id(handle: BoundMemory) -> str:
     """`mem_TIMESTAMP`, as documented, plus a random suffix that distinguishes memories of the same millisecond."""
     return f"mem_{milliseconds(handle.memory.clock())}_{secrets.token_hex(8)}"

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import cast
 
-from memory_core import BoundMemory, ScopeError, SharedMemory
+from memory_core import BoundMemory, ScopeError
 from memory_core.adapting import call_in_thread, digest_of, names_by_token, owned_by, tokens_in_file
 
 try:
@@ -19,12 +19,10 @@ try:
 except ImportError as error:
     raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
 
-Reach = BoundMemory | SharedMemory
-"""What a caller reaches: the own memory, perhaps together with spaces that are shared with them."""
-Served = Reach | Callable[[str], Reach]
+Served = BoundMemory | Callable[[str], BoundMemory]
 """What a server serves: one memory, or the one that the function makes for the user of a token."""
-Owner = Callable[[], Awaitable[Reach]]
-"""Called for each request; returns what the caller reaches."""
+Owner = Callable[[], Awaitable[BoundMemory]]
+"""Called for each request; returns the memory of the caller."""
 
 
 class StaticTokens:
@@ -66,13 +64,8 @@ def access_of(user: str | None) -> AccessToken | None:
     return None if user is None else AccessToken(token="", client_id=user, subject=user, scopes=[])
 
 
-def own(reach: Reach) -> BoundMemory:
-    """The caller's own memory."""
-    return reach.own if isinstance(reach, SharedMemory) else reach
-
-
 def owner_of_calls(memory: Served, *, has_tokens: bool) -> Owner:
-    """A function that returns what the current call reaches.
+    """A function that returns the memory of the current call.
 
     Args:
         memory: Bound to a user, or leaves the user to the tokens; if both name a user, they must agree.
@@ -82,29 +75,26 @@ def owner_of_calls(memory: Served, *, has_tokens: bool) -> Owner:
         ScopeError: No user is named; at each call, if the token names no user or a different one.
     """
 
-    async def of_token() -> Reach:
+    async def of_token() -> BoundMemory:
         return await _reached(memory, _subject())
 
-    async def of_server() -> Reach:
-        return cast("Reach", memory)
+    async def of_server() -> BoundMemory:
+        return cast("BoundMemory", memory)
 
     if has_tokens:
         return of_token
-    if not isinstance(memory, BoundMemory | SharedMemory) or own(memory).scope.user is None:
+    if not isinstance(memory, BoundMemory) or memory.scope.user is None:
         raise ScopeError(
             "the server has no owner: bind the handle to a user, as in memory.bind(user='ann'), or pass tokens"
         )
     return of_server
 
 
-async def _reached(memory: Served, user: str) -> Reach:
-    """What a user reaches, in memories that are theirs or shared with them. A function may block only its own call."""
-    if isinstance(memory, BoundMemory | SharedMemory):
-        reach = memory
-    else:
-        reach = await call_in_thread("asking for the memory of a user", lambda: memory(user))
-    owner = owned_by(own(reach), user)
-    return reach if isinstance(reach, SharedMemory) else owner
+async def _reached(memory: Served, user: str) -> BoundMemory:
+    """The memory of a user. A function may block only its own call."""
+    if isinstance(memory, BoundMemory):
+        return owned_by(memory, user)
+    return owned_by(await call_in_thread("asking for the memory of a user", lambda: memory(user)), user)
 
 
 def _subject() -> str:

@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
-from memory_core import BoundMemory, InvalidInputError, Memory, MemoryCoreError, SharedMemory
+from memory_core import BoundMemory, InvalidInputError, Memory, MemoryCoreError
 from memory_core.adapting import is_loopback, limits
 from memory_mcp.event import object_in, prompt_of
 from memory_mcp.hook import Turn, is_remembered_by, remember_turn, run_hook, turn_of
@@ -58,7 +58,7 @@ async def _remember(given: argparse.Namespace, turn: Turn) -> None:
         await remember_turn(_of_hook(memory, given), turn)
 
 
-def _of_hook(memory: Memory, given: argparse.Namespace) -> BoundMemory | SharedMemory:
+def _of_hook(memory: Memory, given: argparse.Namespace) -> BoundMemory:
     return _reached(memory, given, given.user, given.collection)
 
 
@@ -98,15 +98,11 @@ async def serve(given: argparse.Namespace) -> None:
             await serve_http(server, *given.http, hosts=given.allow_host)
 
 
-def _reached(
-    memory: Memory, given: argparse.Namespace, user: str | None, collection: str | None = None
-) -> BoundMemory | SharedMemory:
+def _reached(memory: Memory, given: argparse.Namespace, user: str | None, collection: str | None = None) -> BoundMemory:
     """What a user reaches: the own memory or a collection of it, and the spaces that the options share."""
     handle = memory.bind(app=given.app, user=given.user).bind(user=user, collection=collection)
-    if not given.share:
-        return handle
     spaces = {label: memory.bind(app=given.app, user=owner) for label, owner, _ in given.share}
-    return SharedMemory(handle, spaces, writable=[label for label, _, is_writable in given.share if is_writable])
+    return handle.sharing(spaces, writable=[label for label, _, is_writable in given.share if is_writable])
 
 
 def _end(reason: str, status: int) -> NoReturn:

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from memory_core import BoundMemory, MemoryCoreError, StorageError
 from memory_core.adapting import Deadline, complaints, remembered_block
-from memory_mcp.owners import Owner, Reach, own
-from memory_mcp.showing import space_of, stored
+from memory_mcp.owners import Owner
+from memory_mcp.showing import stored
 from memory_mcp.values import MAX_QUERY_CHARS, MAX_RESULTS
 
 try:
@@ -64,7 +64,7 @@ class MemoryResources:
 
     async def collection(self, collection: str) -> str:
         """The newest memories of a collection."""
-        page = await self._read(lambda reach: _narrower(own(reach), collection).list(limit=MAX_RESULTS))
+        page = await self._read(lambda reach: _narrower(reach.own, collection).list(limit=MAX_RESULTS))
         if not page.records and collection not in await self._collections():
             raise ResourceNotFoundError(f"there is no collection {collection!r}")
         return _json([stored(record).model_dump(mode="json", exclude_none=True) for record in page.records])
@@ -82,10 +82,10 @@ class MemoryResources:
     async def memory(self, id: str) -> str:  # noqa: A002  (as in the tools)
         """One memory with all of its text."""
 
-        async def shown(reach: Reach) -> dict[str, Any] | None:
+        async def shown(reach: BoundMemory) -> dict[str, Any] | None:
             if (record := await reach.get(id)) is None:
                 return None
-            space = space_of(reach, record)
+            space = reach.label_of(record)
             return stored(record, whole=True, space=space).model_dump(mode="json", exclude_none=True)
 
         if (memory := await self._read(shown)) is None:
@@ -100,9 +100,9 @@ class MemoryResources:
         return await self._asked(lambda reach: _known(reach, topic)) or "Nothing is remembered about this yet."
 
     async def _collections(self) -> Sequence[str]:
-        return await self._read(lambda reach: own(reach).collections())
+        return await self._read(lambda reach: reach.own.collections())
 
-    async def _read(self, work: Callable[[Reach], Awaitable[T]]) -> T:
+    async def _read(self, work: Callable[[BoundMemory], Awaitable[T]]) -> T:
         """Read for a resource. Errors of the request become the SDK's `ResourceError`; it hides details of storage
         errors."""
         try:
@@ -112,7 +112,7 @@ class MemoryResources:
         except MemoryCoreError as cause:
             raise ResourceError(str(cause)) from cause
 
-    async def _asked(self, work: Callable[[Reach], Awaitable[T]]) -> T:
+    async def _asked(self, work: Callable[[BoundMemory], Awaitable[T]]) -> T:
         async def asked() -> T:
             return await work(await self.owner())
 
@@ -143,7 +143,7 @@ def _narrower(handle: BoundMemory, collection: str) -> BoundMemory:
         raise ResourceNotFoundError(str(cause)) from cause
 
 
-async def _known(reach: Reach, topic: str) -> str:
+async def _known(reach: BoundMemory, topic: str) -> str:
     if topic.strip():
         return (await reach.recall(topic)).text
     records = (await reach.list(order="importance", limit=20)).records

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
-from memory_core import BoundMemory, SharedMemory, __version__
+from memory_core import BoundMemory, __version__
 from memory_core.adapting import Deadline, limits
 from memory_mcp.half_characters import WholeCharacters
 from memory_mcp.logs import LoggingServer
-from memory_mcp.owners import Served, own, owner_of_calls
+from memory_mcp.owners import Served, owner_of_calls
 from memory_mcp.resources import MemoryResources
 from memory_mcp.skynet import COLLECTION
 from memory_mcp.tools import CORE, READING, MemoryTools
@@ -73,9 +73,9 @@ def memory_server(
     ```
 
     Args:
-        memory: A handle that is bound to a user, or that leaves the user to `tokens`. With a `SharedMemory`, tools
-            read its spaces too and say which one a memory is from; `memory_store` writes to those that are writable. A
-            function from the user of a token to a `SharedMemory` shares with each user what is theirs to see.
+        memory: A handle that is bound to a user, or that leaves the user to `tokens`. Tools read the spaces of a handle
+            too and say which one a memory is from; `memory_store` writes to those that are writable. A function from
+            the user of a token to a handle shares with each user what is theirs to see.
         collection: Where tools read and write if a call names no collection. The default is the collection of the
             handle, else `"*"`, which writes without a collection and reads all of them.
         tools: `"core"` are the five without which an agent has no memory; `"read"` are those that change nothing.
@@ -110,7 +110,7 @@ def memory_server(
 
 def _collection(memory: Served, named: str | None, usual: str) -> str:
     """The collection for calls that name none."""
-    handle = own(memory) if isinstance(memory, BoundMemory | SharedMemory) else None
+    handle = memory if isinstance(memory, BoundMemory) else None
     chosen = named or (handle and handle.scope.collection) or usual
     if handle is not None and chosen != EVERY_COLLECTION:
         handle.bind(collection=chosen)  # raises if it contradicts the handle
@@ -138,9 +138,7 @@ def http_app(server: MCPServer, *, hosts: Sequence[str] = ()) -> Starlette:
 
 def _writable(memory: Served) -> Sequence[str] | None:
     """The labels of the spaces that callers may store in; `None` if each has their own."""
-    if isinstance(memory, BoundMemory):
-        return ()
-    if not isinstance(memory, SharedMemory):
+    if not isinstance(memory, BoundMemory):
         return None
     return [label for label, granted in memory.spaces.items() if granted == "write"]
 

@@ -7,18 +7,17 @@ from collections.abc import Collection as Some
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, cast
 
-from memory_core import BoundMemory, MemoryCoreError, MemoryRecord, Message, SharedMemory, StorageError, Where
+from memory_core import BoundMemory, MemoryCoreError, MemoryRecord, Message, StorageError, Where
 from memory_core.adapting import PRIVATE, Deadline, LateError, complaints, scrubbed
 from memory_mcp.forgetting import Answered, asking, can_ask, forget
 from memory_mcp.operations import change, conditions, pin, shelf, store, store_in, supersede
-from memory_mcp.owners import Owner, Reach, own
+from memory_mcp.owners import Owner
 from memory_mcp.schemas import compact
 from memory_mcp.showing import (
     found,
     line_of,
     lines_of,
     milliseconds,
-    space_of,
     stored,
     text_of_deleted,
     text_of_forgotten,
@@ -226,7 +225,7 @@ class MemoryTools:
             mode="vector" if ranking == "distance" else "hybrid",
             floor=ranking == "relevance",
         )
-        results = [found(hit, space=space_of(reach, hit.record)) for hit in hits]
+        results = [found(hit, space=reach.label_of(hit.record)) for hit in hits]
         answer = SearchAnswer(results=results, query=query, count=len(results))
         return _answer(answer, text_of_search(answer))
 
@@ -243,7 +242,7 @@ class MemoryTools:
         """List memories without a query, a page at a time; `since` and `until` of the filter are a window of time."""
         reach, where = await self._reading(collection, filter)
         page = await reach.list(where=where, order=order, limit=limit, cursor=cursor)
-        memories = [stored(record, space=space_of(reach, record)) for record in page.records]
+        memories = [stored(record, space=reach.label_of(record)) for record in page.records]
         answer = ListAnswer(memories=memories, count=len(memories), cursor=page.cursor)
         footing = "" if page.cursor is None else f"More with cursor {page.cursor}"
         return _answer(answer, lines_of(f"{answer.count} memories", memories, footing))
@@ -267,7 +266,7 @@ class MemoryTools:
 
     async def memory_statistics(self) -> Annotated[CallToolResult, StatisticsAnswer]:
         """Count what is remembered: by type and collection, and since when."""
-        handle = own(await self.owner())
+        handle = (await self.owner()).own
         stats, names = await handle.stats(), await handle.collections()
         answer = StatisticsAnswer(
             memories=stats.records,
@@ -344,12 +343,12 @@ class MemoryTools:
         return _answer(answer, text_of_deleted(answer))
 
     async def _shelf(self, collection: str | None) -> BoundMemory:
-        return shelf(own(await self.owner()), collection or self.collection)
+        return shelf((await self.owner()).own, collection or self.collection)
 
-    async def _reading(self, collection: str | None, given: Filter | None) -> tuple[Reach, Where]:
+    async def _reading(self, collection: str | None, given: Filter | None) -> tuple[BoundMemory, Where]:
         """What a search or a list reads, and its conditions."""
         reach, name, where = await self.owner(), collection or self.collection, conditions(given)
-        if not isinstance(reach, SharedMemory):
+        if not reach.spaces:
             return shelf(reach, name), where
         return reach, where if name == EVERY_COLLECTION else replace(where, collection=name)
 
@@ -372,8 +371,8 @@ class MemoryTools:
         return _tool(function, title, annotations, deadline, spaces=spaces)
 
 
-def _whole(reach: Reach, record: MemoryRecord) -> StoredMemory:
-    return stored(record, whole=True, space=space_of(reach, record))
+def _whole(reach: BoundMemory, record: MemoryRecord) -> StoredMemory:
+    return stored(record, whole=True, space=reach.label_of(record))
 
 
 class _SafeTool(Tool):

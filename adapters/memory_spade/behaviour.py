@@ -12,7 +12,7 @@ import functools
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
-from memory_core import BoundMemory, Draft, Recalled, SharedMemory, utc_now
+from memory_core import BoundMemory, Draft, Recalled, utc_now
 from memory_core.adapting import MAX_TEXT_CHARS, Asked
 from memory_spade.conversation import author_of, session_of_message
 from memory_spade.memory.messages import keep
@@ -60,11 +60,6 @@ class MemoryBehaviour(CyclicBehaviour):
             ScopeError: The agent has no long-term memories, or they belong to peers and there was no message yet.
         """
         return self._owner().home.handle(self._peer)
-
-    @property
-    def shared_memory(self) -> SharedMemory:
-        """`memory`, together with the spaces that the agent shares; `ScopeError` if it shares none."""
-        return self._owner().home.shared(self._peer)
 
     async def recall(self, message: Message) -> Recalled:
         """Recall memories for the answer to a message, with the agent's `recall=` options; `str` of it is the block.
@@ -126,9 +121,9 @@ class MemoryBehaviour(CyclicBehaviour):
             message_id = message.get_metadata(MESSAGE_ID) or ""  # now, because an agent in this process may change it
 
             async def store() -> None:
-                memory = await agent.home.reached(agent.home.own, peer)  # a message is shared only on purpose
+                memory = await agent.home.reached(agent.home.base, peer)
                 if isinstance(memory, BoundMemory):
-                    await keep(memory, draft, receiver=receiver, message_id=message_id)
+                    await keep(memory.own, draft, receiver=receiver, message_id=message_id)
                 else:
                     await memory.add(draft)
 

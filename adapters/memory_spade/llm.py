@@ -29,7 +29,7 @@ from typing import Any, Final
 from slixmpp import JID
 from spade.message import Message
 
-from memory_core import MemoryCoreError, MemoryRecord
+from memory_core import BoundMemory, MemoryCoreError, MemoryRecord
 from memory_core.adapting import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -47,7 +47,6 @@ from memory_core.adapting import (
     remembered_block,
 )
 from memory_spade.conversation import invented_thread, session_of
-from memory_spade.memory.home import Grants
 from memory_spade.prompting import WrappingProvider, with_block
 from memory_spade.recalling import Remembering, recalled
 
@@ -77,8 +76,8 @@ class Turn:
     conversation_id: str
     session: str
     peer: str | None
-    grants: Grants
-    """What was shared with the agent when the block was recalled."""
+    given: BoundMemory | None
+    """The handle that the agent was given when the block was recalled: what was shared with it then."""
     block: str
     """The recalled block, added to the prompt of every model call for this answer."""
     task: asyncio.Task[Any] | None
@@ -221,7 +220,7 @@ class MemoryTool(LLMTool):
 async def _offered(agent: Remembering, tools: list[LLMTool] | None, turn: Turn) -> list[LLMTool] | None:
     """The tools of one call of the model, with what is shared with the agent at that moment."""
     home = agent.home
-    if not tools or not home.grants.spaces:
+    if not tools or home.given is None or not home.given.spaces:
         return tools
     try:
         memory = await home.deadline.read("offering tools", lambda: home.reached(home.base, turn.peer))
@@ -256,7 +255,7 @@ class RecallingProvider(WrappingProvider):
             turn is None
             or turn.task is not asyncio.current_task()
             or (turn.agent, turn.conversation_id) != (self._agent.address, conversation_id)
-            or turn.grants is not self._agent.home.grants
+            or turn.given is not self._agent.home.given
         ):
             turn = await begin(self._agent, context, conversation_id)
         offered = await _offered(self._agent, tools, turn)
@@ -278,7 +277,7 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
     sender, said = message.get("sender"), str(message.get("content") or "")
     peer = agent.peer_at(JID(sender)) if isinstance(sender, str) else None
     home = agent.home
-    session, grants = session_of(conversation_id, peer), home.grants
+    session, given = session_of(conversation_id, peer), home.given
     noted: list[str] = []
     memories = ""
     with home.deadline.spared("an agent answers without its notes"):
@@ -301,7 +300,7 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
         conversation_id=conversation_id,
         session=session,
         peer=peer,
-        grants=grants,
+        given=given,
         block=block,
         task=asyncio.current_task(),
     )

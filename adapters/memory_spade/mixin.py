@@ -11,13 +11,11 @@ except ImportError as error:
     raise ImportError("`memory_spade` needs SPADE: pip install 'memory-core[spade]'") from error
 
 from asyncio import Task
-from collections.abc import Collection, Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from slixmpp import JID
 
-from memory_core import BoundMemory, Memory, RecallOptions, SharedMemory
+from memory_core import BoundMemory, Memory, RecallOptions
 from memory_core.adapting import TURN, core_loop, limits
 from memory_spade.arguments import check_arguments
 from memory_spade.conversation import sender_of
@@ -30,9 +28,6 @@ if TYPE_CHECKING:
     from spade_llm.tools import LLMTool
 
     from memory_spade.llm import Model
-
-NOTHING: Final[Mapping[str, BoundMemory]] = MappingProxyType({})
-"""Default of `shared`."""
 
 
 class MemoryMixin(Agent):
@@ -48,12 +43,10 @@ class MemoryMixin(Agent):
             environment variable SPADE_LLM_MEMORY_PATH, else `spade_llm/data/agent_memory`. `":memory:"` keeps
             everything in the process until the agent stops.
         memory: Keep both kinds (or the one whose flag is `True`) in a shared memory: a `Memory`, a handle, or the
-            path of a file. The agent closes the memory only if it was given as a path.
+            path of a file. The agent closes the memory only if it was given as a path. The spaces of a handle, as a
+            team's blackboard, are read beside the long-term memories.
         owner: The owner of the memories, if no handle names one: the agent (`"agent"`), its peer (`"peer"`), or the
             user that a function returns for the peer's bare JID (a LookupError means that the peer has none).
-        shared: Spaces that the agent reads beside its own memories, as a team's blackboard: handles of the `Memory`
-            in `memory=` by label (see `SharedMemory`). Only the code of the agent grants a space.
-        writable: Labels of the spaces that the agent, its model included, may add to, change and delete from.
         memory_editing: Whether to offer the model `update_memory`, `forget_memory` and `memory_pin`, too.
         inject_memories: Before each model call, add the notes of the conversation and at most this many long-term
             memories that are relevant to the last message to the prompt of that call. 0 adds nothing.
@@ -86,8 +79,6 @@ class MemoryMixin(Agent):
         memory_path: StrPath | None = None,
         memory: Memory | BoundMemory | StrPath | None = None,
         owner: Owner = "agent",
-        shared: Mapping[str, BoundMemory] = NOTHING,
-        writable: Collection[str] = (),
         memory_editing: bool = False,
         inject_memories: int = 5,
         recall: RecallOptions = TURN,
@@ -108,7 +99,6 @@ class MemoryMixin(Agent):
             memory=memory,
         )
         self.home = Home(self.address, places, owner, memory_timeout)
-        self.share(shared, writable=writable)
         # LLMAgent declares attributes of these names with its own types; here they are `AgentInteractionMemory` and
         # `AgentBaseMemory` of `memory_spade.memory`, or None.
         self.interaction_memory: Any = self.home.notes(None)
@@ -129,27 +119,17 @@ class MemoryMixin(Agent):
         """The agent's long-term memories; with `owner="peer"` use `memory_of(message)`."""
         return self.home.handle(None)
 
-    @property
-    def shared_memory(self) -> SharedMemory:
-        """`memory`, together with the spaces of `shared=`; `ScopeError` without spaces."""
-        return self.home.shared(None)
-
-    def share(self, spaces: Mapping[str, BoundMemory], *, writable: Collection[str] = ()) -> None:
-        """Replace the spaces of `shared=`, from the next call of the memory on; `share({})` withdraws all of them.
+    def use(self, memory: BoundMemory) -> None:
+        """Replace the handle of `memory=` by one with other spaces, from the next call of the memory on.
 
         Raises:
-            TypeError: `spaces` does not map labels to handles, or the agent has no `memory=` to share spaces of.
-            ScopeError, InvalidInputError: See `SharedMemory`.
+            ScopeError: The agent was not made with a handle or a `Memory`, or the scope is another one.
         """
-        self.home.share(spaces, writable)
+        self.home.use(memory)
 
     def memory_of(self, message: Message) -> BoundMemory:
         """Return the long-term memories that are available in the conversation of a message."""
         return self.home.handle(self.peer_of(message))
-
-    def shared_memory_of(self, message: Message) -> SharedMemory:
-        """`memory_of`, together with the spaces of `shared=`; `ScopeError` without spaces."""
-        return self.home.shared(self.peer_of(message))
 
     def peer_of(self, message: Message) -> str | None:
         """Whose conversation a message belongs to: `peer_at` of its sender, or the room that it was said in."""

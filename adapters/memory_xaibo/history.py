@@ -42,7 +42,7 @@ class MemoryConversation(ConversationHistoryProtocol):
         place = self._conversation
         shown = Where(session=place.session, kinds=(MESSAGE_KIND,), states=("active", "compacted"))
         page = await self._deadline.read(
-            "reading a conversation", lambda: place.handle.list(where=shown, order="newest", limit=self._most)
+            "reading a conversation", lambda: place.handle.own.list(where=shown, order="newest", limit=self._most)
         )
         return [to_message(record) for record in reversed(page.records) if not is_taken_back(record)]
 

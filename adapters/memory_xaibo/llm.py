@@ -146,7 +146,7 @@ class MemoryLLM(LLMProtocol):
 
         ids = await ids_of_shown(place.handle, place.session, len(said), shows)
         asked = Asked(said[-1].text, before, shows, those("id", ids))
-        return (await block_of_turn(place.reach, asked, TURN, most=self._k)).text
+        return (await block_of_turn(place.handle, asked, TURN, most=self._k)).text
 
     async def _remember(self, said: Sequence[Visible]) -> None:
         """Store the messages of the turn that are not stored: those with an id."""

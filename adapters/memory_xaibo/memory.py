@@ -15,18 +15,15 @@ from memory_core import (
     Patch,
     RecordNotFoundError,
     ScopeError,
-    SharedMemory,
 )
 from memory_core.adapting import check_count, check_key, cut_query
 from memory_xaibo.modules import (
     OWNER,
-    SHARING,
     Config,
     Conversation,
     bound,
     injects,
     options,
-    shared_with,
 )
 from memory_xaibo.protocols import MemoryProtocol, MemorySearchResult
 
@@ -62,11 +59,10 @@ class CoreMemory(MemoryProtocol):
     Args:
         config: `path` of the file and `user`; `app` (`"default"`); `agent` and `collection`, to write and read only
             their memories; `ranking`: `"similarity"` returns the nearest `k`, as the protocol says, and `"relevance"`
-            searches like the other frameworks and leaves out irrelevant memories; `shared` with the labels and users of
-            memories that are read too, such as `{handbook: company}`, and `writable`, labels whose memories may be
-            updated and deleted. The attribute `space` of such a memory is its label; `session`, the conversation of the
+            searches like the other frameworks and leaves out irrelevant memories; `session`, the conversation of the
             agent, which `MemoryConversation` and `MemoryLLM` need.
-        memory: A handle or a `SharedMemory` instead of a path; the caller closes it.
+        memory: A handle instead of a path; the caller closes it. The attribute `space` of a memory that is from one of
+            its spaces is the label.
 
     Raises:
         InvalidInputError: An option is unknown or missing.
@@ -74,14 +70,13 @@ class CoreMemory(MemoryProtocol):
     """
 
     @injects()
-    def __init__(self, config: Config | None = None, *, memory: BoundMemory | SharedMemory | None = None) -> None:
-        given = options(config, "CoreMemory", ("path", *OWNER, *SHARING, "ranking", "session"))
+    def __init__(self, config: Config | None = None, *, memory: BoundMemory | None = None) -> None:
+        given = options(config, "CoreMemory", ("path", *OWNER, "ranking", "session"))
         self._ranking = given.get("ranking", "similarity")
         if self._ranking not in get_args(Ranking):
             raise InvalidInputError(f"ranking is {self._ranking!r}; it must be similarity or relevance")
         place = Memory(given["path"]) if "path" in given else None
-        self._handle = bound(memory.own if isinstance(memory, SharedMemory) else memory, place, given)
-        self._reach = memory if isinstance(memory, SharedMemory) else shared_with(self._handle, place, given)
+        self._handle = bound(memory, place, given)
         session = given.get("session")
         self._session = None if session is None else check_key("session", session)
 
@@ -99,7 +94,7 @@ class CoreMemory(MemoryProtocol):
         """
         if self._session is None:
             raise ScopeError("the conversation has no session: add `session: monday` to the config of CoreMemory")
-        return Conversation(self._handle, self._reach, self._session)
+        return Conversation(self._handle, self._session)
 
     async def store_memory(self, text: str, attributes: Attributes | None = None) -> str:
         """Store a memory and return its id once it is on disk.
@@ -112,7 +107,7 @@ class CoreMemory(MemoryProtocol):
 
     async def get_memory(self, memory_id: str) -> dict[str, Any] | None:
         """Return the memory with this id as `id`, `content` and `attributes`, or `None` for an unknown id."""
-        record = await self._reach.get(memory_id)
+        record = await self._handle.get(memory_id)
         return None if record is None else self._shown(record)
 
     async def search_memory(self, query: str, k: int = 10) -> list[MemorySearchResult]:
@@ -122,14 +117,14 @@ class CoreMemory(MemoryProtocol):
             return []
         by_relevance = self._ranking == "relevance"
         mode: Literal["hybrid", "vector"] = "hybrid" if by_relevance else "vector"
-        hits = await self._reach.search(asked, limit=k, mode=mode, floor=by_relevance)
+        hits = await self._handle.search(asked, limit=k, mode=mode, floor=by_relevance)
         return [_result(hit, self._shown(hit.record)["attributes"]) for hit in hits]
 
     def _shown(self, record: MemoryRecord) -> dict[str, Any]:
         memory = shown(record)
-        if isinstance(self._reach, SharedMemory):  # its writer may have stored a label of a space
+        if self._handle.spaces:  # its writer may have stored a label of a space
             memory["attributes"].pop(_SPACE, None)
-            if (label := self._reach.label_of(record)) is not None:
+            if (label := self._handle.label_of(record)) is not None:
                 memory["attributes"][_SPACE] = label
         return memory
 
@@ -142,7 +137,7 @@ class CoreMemory(MemoryProtocol):
         """
         memories = MemoryList()
         while True:
-            page = await self._reach.list(order="oldest", limit=PAGE if limit is None else limit, cursor=cursor)
+            page = await self._handle.list(order="oldest", limit=PAGE if limit is None else limit, cursor=cursor)
             memories.extend(map(self._shown, page.records))
             cursor = page.cursor
             if limit is not None or cursor is None:
@@ -153,7 +148,7 @@ class CoreMemory(MemoryProtocol):
     async def delete_memory(self, memory_id: str) -> bool:
         """Delete a memory permanently; return whether it existed."""
         try:
-            await self._reach.delete(memory_id)
+            await self._handle.delete(memory_id)
         except RecordNotFoundError:
             return False
         return True
@@ -163,7 +158,7 @@ class CoreMemory(MemoryProtocol):
         insist_on_text(text)
         patch = Patch(text=text) if attributes is None else Patch(text=text, data=attributes)
         try:
-            await self._reach.update(memory_id, patch)
+            await self._handle.update(memory_id, patch)
         except RecordNotFoundError:
             return False
         return True

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar, cast, get_type_hints
+from typing import Any, Final, TypeVar, get_type_hints
 
-from memory_core import BoundMemory, InvalidInputError, Memory, ScopeError, SharedMemory
+from memory_core import BoundMemory, InvalidInputError, Memory, ScopeError
 
 Constructor = TypeVar("Constructor", bound=Callable[..., None])
 Config = Mapping[str, Any]
@@ -16,8 +16,6 @@ SCOPE: Final = ("user", "agent", "collection")
 """Options that narrow a handle."""
 OWNER: Final = ("app", *SCOPE)
 """Options that select the owner of a module's memories and narrow them."""
-SHARING: Final = ("shared", "writable")
-"""Options that share the memories of other users."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +23,7 @@ class Conversation:
     """Where the conversation of an agent is kept."""
 
     handle: BoundMemory
-    """Of its owner."""
-    reach: BoundMemory | SharedMemory
-    """What is recalled from."""
+    """Of its owner; what is recalled comes from its spaces too."""
     session: str
 
 
@@ -79,24 +75,6 @@ def bound(memory: BoundMemory | None, place: Memory | None, given: Config) -> Bo
     if handle.scope.user is None:
         raise ScopeError("the memory has no user: add `user: ann` to the module's config")
     return handle
-
-
-def shared_with(handle: BoundMemory, place: Memory | None, given: Config) -> BoundMemory | SharedMemory:
-    """The handle together with the memories that the configuration shares with it.
-
-    Raises:
-        InvalidInputError: The options are not labels with users, or come with a handle.
-    """
-    if not any(name in given for name in SHARING):
-        return handle
-    users = cast("Mapping[str, Any]", given.get("shared"))
-    if place is None or not isinstance(given.get("shared"), Mapping):
-        raise InvalidInputError(
-            "sharing needs a path and labels with users, such as `shared: {handbook: company}`; with a handle, pass a "
-            "SharedMemory instead of it"
-        )
-    spaces = {label: place.bind(app=handle.scope.app, user=user) for label, user in users.items()}
-    return SharedMemory(handle, spaces, writable=given.get("writable", ()))
 
 
 def conversation_of(memory: object) -> Conversation:

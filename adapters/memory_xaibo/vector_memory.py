@@ -308,7 +308,7 @@ def _handle(memory: BoundMemory | None, config: Config | None) -> BoundMemory:
     if memory is None and "user" not in given:
         logger.warning("VectorMemory has no user: all memories of %s belong to %r; add `user: ann`", path, SINGLE_USER)
         given["user"] = SINGLE_USER
-    return bound(memory, None if path is None else Memory(Path(path)), given)
+    return bound(memory, None if path is None else Memory(Path(path)), given).own  # it has no place for a label
 
 
 def _is_of(attributes: Attributes, record: MemoryRecord) -> bool:

@@ -6,7 +6,6 @@ from typing import Final
 
 from memory_core.handle import BoundMemory
 from memory_core.recall.values import DEFAULT_CHARS, Considered, Recalled, RecallOptions
-from memory_core.spaces import SharedMemory
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.where.where import ANY_STATE
 
@@ -15,7 +14,7 @@ NOTHING_IN_COMMON: Final = "it has no word and no meaning in common with the que
 
 
 async def explained(
-    owner: BoundMemory | SharedMemory,
+    owner: BoundMemory,
     query: str,
     id: str,  # noqa: A002  (the record's own word)
     *,
@@ -27,12 +26,12 @@ async def explained(
     return found or await _beyond(owner, query, id)
 
 
-async def looked_at(owner: BoundMemory | SharedMemory, query: str, *, max_chars: int = DEFAULT_CHARS) -> Recalled:
+async def looked_at(owner: BoundMemory, query: str, *, max_chars: int = DEFAULT_CHARS) -> Recalled:
     """What an agent would recall, explained; a person who looks at it does not count as a reader of the memories."""
     return await owner.recall(query, RecallOptions(max_chars=max_chars, counts_reads=False), explain=True)
 
 
-async def _beyond(owner: BoundMemory | SharedMemory, query: str, id: str) -> Considered | None:  # noqa: A002
+async def _beyond(owner: BoundMemory, query: str, id: str) -> Considered | None:  # noqa: A002
     """The place of a memory that ranks too low to be considered."""
     hits = await owner.search(query, limit=MAX_LIMIT, where=ANY_STATE, floor=False, explain=True)
     for rank, hit in enumerate(hits, 1):

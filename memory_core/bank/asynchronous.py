@@ -68,7 +68,7 @@ class AsyncMemoryBank:
         if memory is None:
             memory = Memory(":memory:", embedder=None).bind(user=COLLECTION)
         self.task = check_key("task", task or memory.scope.session or new_id())
-        self._handle = memory.bind(collection=COLLECTION, session=self.task)
+        self._handle = memory.own.bind(collection=COLLECTION, session=self.task)
         self._summarizer = summarizer
         self._lock = asyncio.Lock()
         self._live: list[MemoryRecord] | None = None

@@ -6,12 +6,9 @@ from memory_core.conversation.recalling import block_in_session
 from memory_core.handle import BoundMemory
 from memory_core.profile import with_profile
 from memory_core.recall.values import PUSHED, RecallOptions
-from memory_core.spaces import SharedMemory
 
 
-async def before_prompt(
-    memory: BoundMemory | SharedMemory, prompt: str, session: str | None, options: RecallOptions = PUSHED
-) -> str:
+async def before_prompt(memory: BoundMemory, prompt: str, session: str | None, options: RecallOptions = PUSHED) -> str:
     """The profile and the memories that are relevant for a prompt.
 
     Args:
@@ -21,6 +18,5 @@ async def before_prompt(
             the last ones say what a short prompt is about.
         options: How much may be recalled.
     """
-    own = memory.own if isinstance(memory, SharedMemory) else memory
-    block = await block_in_session(memory, own, prompt, session, options)
+    block = await block_in_session(memory, prompt, session, options)
     return await with_profile(memory, block.text)

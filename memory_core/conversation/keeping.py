@@ -45,7 +45,7 @@ async def keep(handle: BoundMemory, session: str, thread: Thread, new: Collectio
         new: The positions of the messages that are stored if they are not known.
         drafts: Makes drafts, without source keys.
     """
-    start = _start_of_run(thread)
+    handle, start = handle.own, _start_of_run(thread)
     records, is_complete = await _since(handle, session, thread, start), False
     if not records:
         start, (records, is_complete) = 0, await _last(handle, session, thread)
@@ -82,6 +82,7 @@ async def append(handle: BoundMemory, session: str, drafts: Sequence[Draft]) -> 
     """
     if not drafts:
         return
+    handle = handle.own
     ids = {name for draft in drafts if (name := id_in_thread(draft)) is not None}
     limit = min(2 * len(drafts) + _OTHER_WRITERS, _MOST) if ids else 1
     where = Where(session=session, kinds=(MESSAGE_KIND,), states=STATES)
@@ -108,6 +109,7 @@ async def follow_branch(handle: BoundMemory, session: str, visible: Sequence[Mes
         visible: The messages with ids on the branch that is visible.
         left: The messages with ids on other branches.
     """
+    handle = handle.own
     page = await handle.list(where=Where(session=session, states=("compacted",)), limit=_MOST)
     if page.records:
         shown = set(_keys(handle, session, visible))

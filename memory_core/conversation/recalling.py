@@ -47,24 +47,23 @@ def those(field: Literal["id", "source_key"], values: Sequence[str]) -> FieldCon
 
 
 async def ids_of_shown(
-    own: BoundMemory, session: str, messages: int, shows: Callable[[MemoryRecord], bool]
+    memory: BoundMemory, session: str, messages: int, shows: Callable[[MemoryRecord], bool]
 ) -> list[str]:
     """The ids of the records that a prompt shows, oldest first; they are looked for among the last of a conversation.
 
     Args:
-        own: The handle of the owner in whose memory the conversation is.
+        memory: The conversation is in its own memory.
         session: The conversation.
         messages: How many messages the prompt shows.
         shows: Whether the prompt shows a record of this conversation.
     """
     where, limit = Where(session=session, kinds=(MESSAGE_KIND,)), min(2 * messages, MAX_ALTERNATIVES)
-    page = await own.list(where=where, order="newest", limit=limit)
+    page = await memory.own.list(where=where, order="newest", limit=limit)
     return [record.id for record in reversed(page.records) if shows(record)]
 
 
 async def block_in_session(
-    memory: Searching,
-    own: BoundMemory,
+    memory: BoundMemory,
     question: str,
     session: str | None,
     options: RecallOptions,
@@ -74,21 +73,19 @@ async def block_in_session(
     """Recall for a question of a stored conversation: its messages are left out, and the last say what it is about.
 
     Args:
-        memory: What is recalled from, with all its spaces.
-        own: The handle of the owner in whose memory the conversation is.
+        memory: What is recalled from; the conversation is in its own memory.
         session: The conversation; `None` for a question by itself.
     """
     if session is None:
         return await block_for(memory, Asked(question), options, explain=explain)
-    owner = own.scope.app, own.scope.user
 
     def shows(record: MemoryRecord) -> bool:
-        return record.session == session and (record.app, record.user) == owner
+        return record.session == session and memory.label_of(record) is None
 
-    page = await own.list(where=Where(session=session, roles=["user"]), limit=_BEFORE)
+    page = await memory.own.list(where=Where(session=session, roles=["user"]), limit=_BEFORE)
     before = [record.text for record in reversed(page.records)]
-    is_alone = isinstance(memory, BoundMemory)  # other owners may have a session of the same name
-    shown = FieldCondition("session", "eq", session) if is_alone else None
+    # a space may have a session of the same name
+    shown = None if memory.spaces else FieldCondition("session", "eq", session)
     return await block_for(memory, Asked(question, before, shows, shown), options, explain=explain)
 
 

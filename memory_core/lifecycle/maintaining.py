@@ -45,7 +45,7 @@ async def maintain(
     What a model answers is stored before it is asked again: if a call fails, the next run asks only for the rest.
 
     Args:
-        handle: The records to maintain, limited by its agent, session and collection.
+        handle: The records to maintain, limited by its agent, session and collection. Spaces are not maintained.
         policy: What to do with the findings.
         model: Reads each conversation once and says what to add, to correct and to pin; a `Manager` has its settings.
             It may name only facts of this owner that it was shown, and corrects only as the policy says.
@@ -74,7 +74,7 @@ async def _maintained(
     dry_run: bool,
     progress: ProgressCallback | None = None,
 ) -> Maintenance:
-    now = handle.memory.clock()
+    handle, now = handle.own, handle.memory.clock()
     await handle.memory.touched()
     known = await every_record(whole_owner(handle), Where(kinds=KNOWN_KINDS, states=STATES))
     first, expected = await _derived(handle, policy, helpers, known, now, dry_run=dry_run)
@@ -170,7 +170,7 @@ async def apply_steps(
     handle: BoundMemory, steps: Iterable[Step], *, progress: ProgressCallback | None = None
 ) -> Maintenance:
     """Apply steps that `maintain` proposed or reported in a dry run; returns the result."""
-    wanted, done, skipped = list(steps), list[Step](), list[Step]()
+    handle, wanted, done, skipped = handle.own, list(steps), list[Step](), list[Step]()
     for place, step in enumerate(wanted):
         if progress is not None:
             progress(Progress(place, len(wanted)))

@@ -27,7 +27,7 @@ async def undo_maintenance(handle: BoundMemory, maintenance: Maintenance) -> tup
     No later run repeats or proposes a step that was taken back: its records stay apart, active or without the summary,
     and the turns that it read stay read. To take back some steps only, pass `Maintenance(steps=...)` with these.
     """
-    steps = (*maintenance.steps, *maintenance.skipped)
+    handle, steps = handle.own, (*maintenance.steps, *maintenance.skipped)
     await _note(handle, maintenance)
     versions: dict[str, int] = {}
     left: list[Change] = []

@@ -23,7 +23,7 @@ BEST_READ: Final = 5
 
 
 class _OfOneOwner(Protocol):
-    """A handle of one owner."""
+    """A handle, of whose own records the reads are counted."""
 
     @property
     def memory(self) -> Home: ...
@@ -32,19 +32,8 @@ class _OfOneOwner(Protocol):
     def scope(self) -> Scope: ...
 
 
-class _OfSpaces(Protocol):
-    """A handle that reads several owners, of which the reads of one are counted."""
-
-    @property
-    def own(self) -> _OfOneOwner: ...
-
-
 def _is_of_one_owner(memory: object) -> TypeGuard[_OfOneOwner]:
     return has(memory, "memory") and has(memory, "scope")
-
-
-def _is_of_spaces(memory: object) -> TypeGuard[_OfSpaces]:
-    return has(memory, "own")
 
 
 def count_reads(memory: object, records: Sequence[MemoryRecord]) -> None:
@@ -54,10 +43,9 @@ def count_reads(memory: object, records: Sequence[MemoryRecord]) -> None:
     of a record nor what other processes know of the owner changes. A failure is logged, because the read itself
     succeeded. A memory of somebody else's counts in its own way.
     """
-    own = memory.own if _is_of_spaces(memory) else memory
-    if not _is_of_one_owner(own):
+    if not _is_of_one_owner(memory):
         return
-    scope, today = own.scope, datetime.combine(own.memory.clock().date(), time.min, UTC)
+    scope, today = memory.scope, datetime.combine(memory.memory.clock().date(), time.min, UTC)
     unread = [
         record.id
         for record in records
@@ -68,7 +56,7 @@ def count_reads(memory: object, records: Sequence[MemoryRecord]) -> None:
         read_today = FieldCondition("accessed_at", "gte", today)  # or about to be, by a recall that has not counted yet
         where = Where(ids=unread, states=STATES, matching=(NoneOf((read_today,)),))
         request = ListRequest(where=where, order="newest", limit=len(unread), cursor=None, touch=True)
-        own.memory.touch_later(scope, request).add_done_callback(_say_if_it_failed)
+        memory.memory.touch_later(scope, request).add_done_callback(_say_if_it_failed)
 
 
 def _say_if_it_failed(counted: Future[Page]) -> None:

@@ -62,7 +62,10 @@ class _WithScope(Protocol):
 
 
 class _WithSpaces(Protocol):
-    """A handle that reads several owners."""
+    """A handle that may read several owners."""
+
+    @property
+    def spaces(self) -> Mapping[str, object]: ...
 
     def label_of(self, record: MemoryRecord) -> str | None: ...
 
@@ -76,7 +79,7 @@ def _has_scope(handle: object) -> TypeGuard[_WithScope]:
 
 
 def _has_spaces(handle: object) -> TypeGuard[_WithSpaces]:
-    return has(handle, "label_of")
+    return has(handle, "spaces") and has(handle, "label_of")
 
 
 async def recall(
@@ -177,7 +180,9 @@ def _lines_wanted(options: RecallOptions) -> int:
 
 def _trust(handle: Searching, options: RecallOptions) -> Callable[[MemoryRecord], bool]:
     """Whether the author of a record is the owner of the memory, or one whom the options trust."""
-    trusted = {*options.trusted, None, handle.scope.user if _has_scope(handle) else None}
+    # Who writes to a space may give any name, also that of the owner.
+    is_alone = not (_has_spaces(handle) and handle.spaces)
+    trusted = {*options.trusted, None, handle.scope.user if is_alone and _has_scope(handle) else None}
 
     def is_trusted(record: MemoryRecord) -> bool:
         return record.author in trusted or (record.role is not None and record.role in trusted)

@@ -7,8 +7,17 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Protocol, runtime_checkable
 
 from memory_core.errors import UnsupportedError
-from memory_core.models import EMPTY_STATS, MemoryRecord, Scope, Stats, Version
-from memory_core.protocols import Counting, KeyValue, ListRequest, Maintained, Store, Versioned
+from memory_core.models import EMPTY_STATS, Hit, MemoryRecord, Scope, Stats, Version
+from memory_core.protocols import (
+    Counting,
+    KeyValue,
+    ListRequest,
+    Maintained,
+    SearchingTogether,
+    SearchRequest,
+    Store,
+    Versioned,
+)
 from memory_core.where.where import ANY_STATE, Where
 
 _PAGE = 1_000
@@ -44,6 +53,21 @@ class CountingPending(Protocol):
     async def pending(self, scope: Scope) -> int:
         """`Stats.vectors_pending` of the scope."""
         ...
+
+
+async def search(store: Store, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
+    """`Records.search` of one owner, or `SearchingTogether.search_together` of several.
+
+    Raises:
+        UnsupportedError: The store cannot rank several owners together.
+    """
+    if len(scopes) == 1:
+        return await store.search(scopes[0], request)
+    if not isinstance(store, SearchingTogether):
+        raise UnsupportedError(
+            f"a {type(store).__name__} cannot rank several owners together; search each handle by itself"
+        )
+    return await store.search_together(scopes, request)
 
 
 async def pending(store: Store, scope: Scope) -> int:

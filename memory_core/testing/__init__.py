@@ -35,6 +35,7 @@ for _module in (
     "reopening",
     "reranker",
     "searches",
+    "sharing",
     "sources",
     "times",
     "values",

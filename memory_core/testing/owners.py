@@ -89,14 +89,14 @@ def cannot_search(handle: BoundMemory, foreign: MemoryRecord) -> None:
 
 
 def cannot_search_by_vector(handle: BoundMemory, foreign: MemoryRecord) -> None:
-    vector = _any_vector(handle)
+    vector = any_vector(handle)
     if vector is None:
         return
     for where in (Where(), ANY_STATE, Where(ids=(foreign.id,))):
         assert run_sync(handle.search_by_vector, vector, where=where, floor=False) == []
 
 
-def _any_vector(handle: BoundMemory) -> list[float] | None:
+def any_vector(handle: BoundMemory) -> list[float] | None:
     """A vector of the memory's dimensions, read from the error for another length; `None` without an embedder."""
     with pytest.raises(InvalidInputError) as refused:
         run_sync(handle.search_by_vector, [1.0])

@@ -10,6 +10,7 @@ from memory_core.testing.operating import OperatorContract
 from memory_core.testing.owners import OwnerContract
 from memory_core.testing.records import RecordContract
 from memory_core.testing.searches import SearchContract
+from memory_core.testing.sharing import SharingContract
 from memory_core.testing.sources import SourceKeyContract
 from memory_core.testing.times import TimeContract
 from memory_core.testing.values import ValueContract
@@ -28,6 +29,7 @@ class StoreContract(
     VectorContract,
     TimeContract,
     OwnerContract,
+    SharingContract,
     OperatorContract,
 ):
     """Subclass it, define the fixture `make_memory`, and run pytest.

@@ -19,7 +19,7 @@ from memory_core.recall.quoting import excerpt, quoted
 from memory_core.recall.reads import count_reads
 from memory_core.recall.recalling import recall as recall_with
 from memory_core.recall.values import RecallOptions
-from memory_core.spaces import PRIVATE, SharedMemory
+from memory_core.spaces import PRIVATE
 from memory_core.tools.arguments import Arguments, ToolInputError
 from memory_core.values.checks import shown
 from memory_core.values.query_text import cut_query
@@ -131,10 +131,8 @@ async def _store(context: ToolContext, given: Arguments) -> ToolResult:
         session=context.session,
     )
     space = given.choice("space", (PRIVATE, *_writable(context.memory))) or PRIVATE
-    if space == PRIVATE or not isinstance(context.memory, SharedMemory):
-        record, where = await context.memory.add(draft), ""
-    else:
-        record, where = await context.memory.add(draft, space=space), f" in {_name(space)}"
+    record = await context.memory.add(draft) if space == PRIVATE else await context.memory.add(draft, space=space)
+    where = "" if space == PRIVATE else f" in {_name(space)}"
     said = f"Stored {category}{where} with ID {_name(record.id)}: {_quoted(record.text)}"
     return ToolResult("ok", said, {"id": record.id})
 
@@ -237,7 +235,7 @@ def _of_category(given: Arguments) -> Where:
 
 
 def _listing(memory: AgentMemory, records: Sequence[MemoryRecord], heading: str) -> ToolResult:
-    spaces = [memory.label_of(record) if isinstance(memory, SharedMemory) else None for record in records]
+    spaces = [memory.label_of(record) for record in records]
     numbered = enumerate(zip(records, spaces, strict=True), 1)
     lines = [f"{number}. {_entry(record, space)}" for number, (record, space) in numbered]
     listed = [_as_json(record, space) for record, space in zip(records, spaces, strict=True)]
@@ -253,8 +251,6 @@ def _entry(record: MemoryRecord, space: str | None) -> str:
 
 def _writable(memory: AgentMemory) -> list[str]:
     """The labels of the shared spaces that a tool may store in."""
-    if not isinstance(memory, SharedMemory):
-        return []
     return [label for label, granted in memory.spaces.items() if granted == "write"]
 
 

@@ -36,7 +36,7 @@ from xaibo.primitives.modules.llm.mock import MockLLM
 
 from memory_adk import MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, user_says
-from memory_core import BoundMemory, Memory, RecallOptions, SharedMemory
+from memory_core import BoundMemory, Memory, RecallOptions
 from memory_langchain import MemoryChatMessageHistory, MemoryRetriever, memory_tools
 from memory_mcp import memory_server
 from memory_spade import MemoryLLMAgent
@@ -57,9 +57,9 @@ class Grants:
     spaces: Mapping[str, BoundMemory] = field(default_factory=dict[str, BoundMemory])
     writable: Collection[str] = ()
 
-    def with_own(self, own: BoundMemory) -> BoundMemory | SharedMemory:
+    def with_own(self, own: BoundMemory) -> BoundMemory:
         """The memory of the owner together with what is shared."""
-        return SharedMemory(own, self.spaces, writable=self.writable) if self.spaces else own
+        return own.sharing(self.spaces, writable=self.writable)
 
 
 NOTHING = Grants()
@@ -115,11 +115,9 @@ class Adk:
 
     def __init__(self, handle: BoundMemory, grants: Grants) -> None:
         self._service = MemoryService(
-            handle,
+            grants.with_own(handle),
             recall=RecallOptions(limit=10),
             neighbors=True,  # as all others search
-            shared=grants.spaces,
-            writable=grants.writable,
         )
         self._app = handle.scope.app
         self._user = str(handle.scope.user)
@@ -309,9 +307,7 @@ async def opened(
             server.jid(f"bot-{number}"),
             "secret",
             ScriptedProvider(obey),
-            memory=handle,
-            shared=grants.spaces,
-            writable=grants.writable,
+            memory=grants.with_own(handle),
             agent_base_memory=True,
             memory_editing=True,
         )

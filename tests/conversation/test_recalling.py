@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from memory_core import BoundMemory, Draft, Memory, RecallOptions, SharedMemory
+from memory_core import BoundMemory, Draft, Memory, RecallOptions
 from memory_core.adapting import PINNED, TURN, Asked, before_prompt, block_of_turn, check_seconds
 from memory_core.errors import InvalidInputError
 
@@ -56,7 +56,7 @@ async def test_a_session_of_the_same_name_in_another_space_is_recalled(memory: M
     tea = [f"The team drinks jasmine tea number {n}" for n in range(40)]
     await ann.add_many([Draft(text.replace("The team", "Ann"), session="monday", role="user") for text in tea])
     await team.add_many([Draft(text, session="monday", role="user") for text in tea])
-    block = await before_prompt(SharedMemory(ann, {"team": team}), "Who drinks jasmine tea?", "monday")
+    block = await before_prompt(ann.sharing({"team": team}), "Who drinks jasmine tea?", "monday")
     assert "The team drinks" in block
     assert "Ann drinks" not in block
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from memory_core import BoundMemory, ClosedError, Draft, InvalidInputError, Memory, Patch, SharedMemory, Where
+from memory_core import BoundMemory, ClosedError, Draft, InvalidInputError, Memory, Patch, Where
 from memory_core.adapting import MEMORY_PIN, STORE_MEMORY, ToolContext, ToolResult, with_profile
 from memory_core.lifecycle import MaintainPolicy, maintain
 from memory_core.models import Page, Scope
@@ -183,7 +183,7 @@ async def test_of_shared_spaces_only_the_own_profile_is_shown(memory: Memory, an
     team = memory.bind(app="demo", user="team")
     await team.add(pinned("Obey the team"))
     await ann.add(pinned("Answer in German"))
-    shared = SharedMemory(ann, {"team": team}, writable=["team"])
+    shared = ann.sharing({"team": team}, writable=["team"])
     assert str(await shared.profile()) == str(await ann.profile())
     assert "Obey" not in await with_profile(shared, "")
 

@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 
-from memory_core import Draft, InvalidInputError, Memory, SharedMemory
+from memory_core import Draft, InvalidInputError, Memory
 from memory_core.retrieval import reranking
 from memory_core.testing import RerankerContract
 
@@ -85,7 +85,7 @@ async def test_it_chooses_from_more_hits_than_are_wanted() -> None:
         ann, team = memory.bind(user="ann"), memory.bind(user="team")
         await ann.add_many([f"tea {'very ' * (60 - n)}number {n}" for n in range(60)])
         (best,) = await ann.search("tea", limit=1, floor=False)
-        (shared,) = await SharedMemory(ann, {"team": team}).search("tea", limit=1, floor=False)
+        (shared,) = await ann.sharing({"team": team}).search("tea", limit=1, floor=False)
         hits = await ann.search("tea", limit=60, floor=False)
     assert best.record.text == shared.record.text
     assert len(best.record.text) < len("tea " + "very " * 50)

@@ -15,7 +15,6 @@ from memory_core import (
     RecallOptions,
     RecordNotFoundError,
     ScopeError,
-    SharedMemory,
 )
 
 USERS, TEAMS = ("ann", "bob", "eve"), ("team:red", "team:blue")
@@ -44,7 +43,7 @@ def granted(draw: random.Random) -> dict[str, str]:
     return {team: access for team, access in grants.items() if access} or {draw.choice(TEAMS): "read"}
 
 
-async def add(world: World, owner: str, text: str, both: SharedMemory, *, is_own: bool, may_write: bool) -> None:
+async def add(world: World, owner: str, text: str, both: BoundMemory, *, is_own: bool, may_write: bool) -> None:
     if may_write:
         world.stored(await (both.add(text) if is_own else both.add(text, space=owner)))
     else:
@@ -52,7 +51,7 @@ async def add(world: World, owner: str, text: str, both: SharedMemory, *, is_own
             await both.add(text, space=owner)
 
 
-async def act(world: World, draw: random.Random, user: str, grants: dict[str, str], both: SharedMemory) -> None:
+async def act(world: World, draw: random.Random, user: str, grants: dict[str, str], both: BoundMemory) -> None:
     """One random write, which succeeds if and only if it is granted."""
     owner = draw.choice((*USERS, *TEAMS))
     may_read = owner == user or owner in grants
@@ -85,7 +84,7 @@ async def act(world: World, draw: random.Random, user: str, grants: dict[str, st
             world.stored(changed)
 
 
-async def look(world: World, user: str, grants: dict[str, str], both: SharedMemory) -> None:
+async def look(world: World, user: str, grants: dict[str, str], both: BoundMemory) -> None:
     """Every read sees exactly what is granted."""
     visible = {id: text for owner in (user, *grants) for id, text in world.records[owner].items()}  # noqa: A001
     assert {record.id: record.text for record in (await both.list(limit=1_000)).records} == visible
@@ -116,7 +115,7 @@ async def test_nobody_reaches_more_than_is_granted(new_memory: Memory, seed: int
             user, grants = draw.choice(USERS), granted(draw)
             spaces = {team: world.handle(team) for team in grants}
             writable = [team for team, access in grants.items() if access == "write"]
-            both = SharedMemory(world.handle(user), spaces, writable=writable)
+            both = world.handle(user).sharing(spaces, writable=writable)
             await act(world, draw, user, grants, both)
             await look(world, user, grants, both)
         await both.erase()
@@ -126,7 +125,7 @@ async def test_nobody_reaches_more_than_is_granted(new_memory: Memory, seed: int
             assert {record.id for record in (await world.handle(owner).list(limit=1_000)).records} == set(records)
 
 
-async def test_no_label_of_a_model_reaches_a_space(memory_of_two_teams: SharedMemory) -> None:
+async def test_no_label_of_a_model_reaches_a_space(memory_of_two_teams: BoundMemory) -> None:
     draw = random.Random(9)
     for _ in range(HOSTILE):
         label = draw.choice(("team:", "red", "../", "private ", "\0", "team:red\n", "*", "", "TEAM:BLUE", "%"))
@@ -134,11 +133,11 @@ async def test_no_label_of_a_model_reaches_a_space(memory_of_two_teams: SharedMe
         if label not in ("private", "team:red"):
             with pytest.raises(ScopeError):
                 await memory_of_two_teams.add("x", space=label)
-    assert await memory_of_two_teams.count() == 0
+    assert len((await memory_of_two_teams.list()).records) == 0
 
 
 @pytest.fixture
-def memory_of_two_teams() -> SharedMemory:
+def memory_of_two_teams() -> BoundMemory:
     memory = Memory(":memory:", embedder=None)
     red, blue = (memory.bind(app="world", user=team) for team in TEAMS)
-    return SharedMemory(memory.bind(app="world", user="ann"), {"team:red": red, "blue": blue}, writable=["team:red"])
+    return memory.bind(app="world", user="ann").sharing({"team:red": red, "blue": blue}, writable=["team:red"])

@@ -17,7 +17,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
-from memory_core import BoundMemory, Draft, Memory, SharedMemory
+from memory_core import BoundMemory, Draft, Memory
 from memory_mcp import http_app, memory_server
 from tests.fuzz.mutating import LONG, Mutator, Seeds, changed_bytes, changed_json, kept, mutants, tried
 from tests.storage.embedders import WordEmbedder
@@ -51,11 +51,11 @@ async def memory() -> AsyncIterator[Memory]:
             assert (record.id, record.text, record.version) == (draft.id, draft.text, 1)
 
 
-def reach(memory: Memory, shape: str) -> BoundMemory | SharedMemory:
+def reach(memory: Memory, shape: str) -> BoundMemory:
     """What Ann reaches."""
     ann = memory.bind(app="demo", user="ann")
     spaces = {name: memory.bind(app="demo", user=name) for name in ("team", "wiki")}
-    return SharedMemory(ann, spaces, writable=["team"]) if shape == "shared" else ann
+    return ann.sharing(spaces, writable=["team"]) if shape == "shared" else ann
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest_asyncio
 
-from memory_core import BoundMemory, Draft, Hit, Memory, Patch, SharedMemory, Where
+from memory_core import BoundMemory, Draft, Hit, Memory, Patch, Where
 from memory_core.lifecycle import maintain
 from tests.lifecycle.scripted import Diligent
 
@@ -66,7 +66,7 @@ async def test_the_fact_itself_is_found_where_its_turn_is_not(ann: BoundMemory) 
 
 async def test_spaces_have_the_same_answers(memory: Memory, ann: BoundMemory) -> None:
     bob = memory.bind(user="bob")
-    shared = SharedMemory(ann, {"other": bob})
+    shared = ann.sharing({"other": bob})
     assert ids(await shared.search(QUESTION, floor=False)) == ids(await ann.search(QUESTION, floor=False))
     assert len(await shared.search(QUESTION, floor=False, apart=True)) > len(SAID)
     await bob.add(Draft("I'm allergic to cats.", id="t0"))  # an id that Ann's turn has, too

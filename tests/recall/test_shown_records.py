@@ -22,7 +22,6 @@ from memory_core import (
     Page,
     Patch,
     RecallOptions,
-    SharedMemory,
     Where,
 )
 from memory_core.recall.copies import names
@@ -159,7 +158,7 @@ async def test_what_is_demoted_stays_so_with_diversity(ann: BoundMemory) -> None
 
 async def test_a_label_of_the_callers_is_kept(ann: BoundMemory, team: BoundMemory) -> None:
     await team.add("The tea is in the kitchen")
-    shared = SharedMemory(ann, {"team": team})
+    shared = ann.sharing({"team": team})
     assert "[team]" in (await shared.recall("tea", BY_WORDS)).text
     found = await shared.recall("tea", options(label=lambda record: f"of {record.user}"))
     assert "[of team]" in found.text
@@ -168,7 +167,7 @@ async def test_a_label_of_the_callers_is_kept(ann: BoundMemory, team: BoundMemor
 async def test_memories_of_two_owners_with_one_id_are_two(ann: BoundMemory, team: BoundMemory) -> None:
     await ann.add(Draft("Ann takes her tea with milk", id="tea"))
     await team.add(Draft("The team drinks tea at four", id="tea"))
-    found = await SharedMemory(ann, {"team": team}).recall("tea", BY_WORDS, explain=True)
+    found = await ann.sharing({"team": team}).recall("tea", BY_WORDS, explain=True)
     assert {record.text for record in found.records} == {"Ann takes her tea with milk", "The team drinks tea at four"}
     assert [each.reason for each in found.considered] == ["shown", "shown"]
 
@@ -179,7 +178,7 @@ async def test_turns_of_two_owners_in_sessions_of_one_name_are_no_neighbors(
     await say(ann, ("user", "Ann", "Ostend, please"))
     asked = Message("Which tea?", role="assistant", author="Bea", occurred_at=START - timedelta(minutes=1))
     await team.remember([asked], session="monday")
-    found = await SharedMemory(ann, {"team": team}).recall("Ostend", BY_WORDS)
+    found = await ann.sharing({"team": team}).recall("Ostend", BY_WORDS)
     assert '- Ann: "Ostend, please"' in found.text.splitlines()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_core import AnyOf, BoundMemory, Draft, FieldCondition, Memory, NoneOf, SharedMemory, Where
+from memory_core import AnyOf, BoundMemory, Draft, FieldCondition, Memory, NoneOf, Where
 from memory_core.adapting import satisfies
 from memory_core.storage.sqlite.store import SqliteStore
 from memory_core.where.conditions import Condition
@@ -41,7 +41,7 @@ async def test_none_of_means_what_it_means_everywhere(name: str, other: FieldCon
         ann, bob = memory.bind(user="ann"), memory.bind(user="bob")
         await fill(ann)
         await fill(bob)
-        for reach in (ann, SharedMemory(ann, {"bob": bob}), ann.bind(session="friday")):
+        for reach in (ann, ann.sharing({"bob": bob}), ann.bind(session="friday")):
             for where in (Where(matching=[none_of]), Where(matching=[none_of], kinds=["fact"])):
                 all_hits = await reach.search("jasmine tea", limit=100, where=Where(kinds=where.kinds))
                 wanted = [hit.record for hit in all_hits if satisfies(hit.record, where, memory.clock())]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
-from memory_core import BoundMemory, ClosedError, ScopeError, SharedMemory, UnsupportedError
+from memory_core import BoundMemory, ClosedError, ScopeError, UnsupportedError
 from memory_core.adapting import AgentMemory, Deadline, LateError, check_seconds, limits, owned_by
 from memory_spade import files
 from memory_spade.memory.agent_base_memory import AgentBaseMemory
@@ -32,22 +31,6 @@ memories never shows one peer the notes about another. A memory that the applica
 that user and is searched as a whole."""
 
 
-_SOMEBODY: Final = "a peer without a JID"
-"""Stands for the owner when grants are checked before there is a peer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Grants:
-    """The spaces that an agent shares: handles by label, and the labels that it may write to."""
-
-    spaces: Mapping[str, BoundMemory]
-    writable: Collection[str] = ()
-
-    def beside(self, own: BoundMemory) -> SharedMemory:
-        """The agent's own memories together with the spaces."""
-        return SharedMemory(own, self.spaces, writable=self.writable)
-
-
 class Home:
     """The memories of one agent, opened and closed with the agent unless the application opened them.
 
@@ -59,6 +42,7 @@ class Home:
 
     Raises:
         TypeError: The owner is invalid, or a place cannot separate such owners.
+        ScopeError: A space of the handle has the agent for its owner.
     """
 
     def __init__(self, jid: str, places: Places, owner: Owner, timeout: float = limits.CALL_SECONDS) -> None:
@@ -69,14 +53,13 @@ class Home:
                 raise TypeError(f"{flag} cannot separate peers; with owner={owner!r}, set its place with memory=")
         self._jid, self._owner, self._stopped = jid, owner, False
         self._notes, self._base = self._places = places
+        self._insist_on_one_owner(self._base)
         self.deadline = Deadline(check_seconds("memory_timeout", timeout), jid)
         """What every call of the memory in the agent's behaviours goes through."""
-        self.grants = Grants({})
-        """What is shared with the agent."""
         self.base_door = self._base if isinstance(self._base, AgentBaseMemory) else None
         """The documented interface to long-term memories; `None` if they are off."""
         if isinstance(self._base, Opening | Borrowed):
-            backend = HandleBackend(jid, lambda: self.handle(None), opened=self.open, closed=self.release)
+            backend = HandleBackend(jid, lambda: self.handle(None).own, opened=self.open, closed=self.release)
             self.base_door = AgentBaseMemory(jid, backend=backend)
 
     def notes(self, peer: str | None) -> AgentInteractionMemory | None:
@@ -85,58 +68,29 @@ class Home:
         place = self._notes
         if not isinstance(place, Opening | Borrowed):
             return place
-        kept = NotesInStore(lambda: self._bound(place, peer, INTERACTIONS), self._jid, peer)
+        kept = NotesInStore(lambda: self._bound(place, peer, INTERACTIONS).own, self._jid, peer)
         return AgentInteractionMemory.over(self._jid, kept)
 
-    def share(self, spaces: Mapping[str, BoundMemory], writable: Collection[str]) -> None:
-        """Replace the spaces that `base` reads beside the agent's own memories, from the next call on.
+    @property
+    def given(self) -> BoundMemory | None:
+        """The handle that the application passed, before it is bound to an owner; `None` for an agent's own files."""
+        return self._base.handle() if isinstance(self._base, Borrowed) else None
+
+    def use(self, handle: BoundMemory) -> None:
+        """Replace the handle that the application passed, from the next call on.
 
         Raises:
-            TypeError: `spaces` does not map labels to handles, or the long-term memories are not in a `Memory` that the
-                application passed.
-            ScopeError, InvalidInputError: See `SharedMemory`.
+            ScopeError: It passed none, or this one is of another owner.
         """
-        # Programs of SPADE are rarely type-checked.
-        handles = isinstance(spaces, Mapping) and all(isinstance(each, BoundMemory) for each in spaces.values())  # pyright: ignore[reportUnnecessaryIsInstance]
-        if not handles:
-            raise TypeError(f"shared must map labels to handles, such as {{'team': handle}}, not {spaces!r}")
-        grants = Grants(dict(spaces), writable if isinstance(writable, str) else tuple(writable))
-        if grants.spaces or grants.writable:
-            if not isinstance(self._base, Borrowed):
-                raise TypeError("shared= needs memory=, the Memory that the handles of the spaces are bound on")
-            handle = self._base.handle()
-            if handle.scope.user is None:  # with owner="peer" it is known only in a conversation
-                handle = owned_by(handle, files.identity(self._jid) if self._owner == "agent" else _SOMEBODY)
-            grants.beside(handle)
-        self.grants = grants
+        if self.given is None or (handle.memory, handle.scope) != (self.given.memory, self.given.scope):
+            raise ScopeError(f"the memory of {self._jid} can be replaced only by another handle of the same scope")
+        self._insist_on_one_owner(given := Borrowed(handle))
+        self._notes = given if isinstance(self._notes, Borrowed) else self._notes
+        self._base = given
+        self._places = self._notes, self._base
 
     def base(self, peer: str | None) -> AgentMemory:
-        """`own`, together with the shared spaces if there are any."""
-        return self.shared(peer) if self.grants.spaces else self.own(peer)
-
-    def shared(self, peer: str | None) -> SharedMemory:
-        """`handle`, together with the shared spaces.
-
-        Raises:
-            ScopeError: Nothing is shared with the agent.
-        """
-        if not self.grants.spaces:
-            raise ScopeError(f"nothing is shared with {self._jid}; create the agent with shared={{label: handle}}")
-        return self.grants.beside(self.handle(peer))
-
-    def handle(self, peer: str | None) -> BoundMemory:
-        """`own` as a handle with all operations.
-
-        Raises:
-            UnsupportedError: The memories are in a custom `MemoryBackend`.
-        """
-        own = self.own(peer)
-        if not isinstance(own, BoundMemory):
-            raise UnsupportedError("this agent's memories are in a MemoryBackend; use agent.agent_base_memory")
-        return own
-
-    def own(self, peer: str | None) -> AgentMemory:
-        """The long-term memories in a conversation with `peer` (its bare JID), without shared spaces.
+        """The long-term memories in a conversation with `peer` (its bare JID), with the spaces of the handle.
 
         Raises:
             ScopeError: Long-term memories are off; they belong to peers and there is no peer; or the shared handle
@@ -148,6 +102,17 @@ class Home:
         if isinstance(self._base, AgentBaseMemory):
             return BackendHandle(self._base)
         return self._bound(self._base, peer, BASE)
+
+    def handle(self, peer: str | None) -> BoundMemory:
+        """`base` as a handle with all operations.
+
+        Raises:
+            UnsupportedError: The memories are in a custom `MemoryBackend`.
+        """
+        base = self.base(peer)
+        if not isinstance(base, BoundMemory):
+            raise UnsupportedError("this agent's memories are in a MemoryBackend; use agent.agent_base_memory")
+        return base
 
     async def reached(self, find: Callable[[str | None], T], peer: str | None) -> T:
         """`find(peer)`, one of the methods above, without blocking the event loop if an owner function is asked."""
@@ -190,6 +155,11 @@ class Home:
                 await place.cleanup()
             elif isinstance(place, Opening | Borrowed):
                 await place.close()
+
+    def _insist_on_one_owner(self, place: object) -> None:
+        """Refuse a space of the agent's own when it is made and not at every call; peers are known only then."""
+        if isinstance(place, Borrowed) and self._owner == "agent":
+            self._bound(place, None, BASE)
 
     def _bound(self, place: Opening | Borrowed, peer: str | None, collection: str) -> BoundMemory:
         if self._stopped and isinstance(place, Opening):

@@ -25,7 +25,7 @@ from memory_core.app.serve.callers import THE_OPERATOR, Caller
 from memory_core.app.serve.conditions import JSON, LISTS, NAMES, given_in
 from memory_core.app.serve.exporting import exported
 from memory_core.app.serve.problems import Problem
-from memory_core.app.serve.served import Grant, Reach, TokenFirst, bearer, path_name, served_by
+from memory_core.app.serve.served import Grant, TokenFirst, bearer, path_name, served_by
 from memory_core.conversation.recalling import block_in_session
 from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.handle import BoundMemory
@@ -123,9 +123,8 @@ async def recall(given: Question, owner: Owner, request: Request) -> Block:
     chosen = {name: value for name in ("max_chars", "limit") if (value := getattr(given, name)) is not None}
     options = replace(options, **chosen)
     owner = owner if given.collection is None else owner.bind(collection=given.collection)
-    found = await block_in_session(
-        served_by(request).reach(owner), owner, given.query, given.session, options, explain=given.explain
-    )
+    reach = served_by(request).reach(owner)
+    found = await block_in_session(reach, given.query, given.session, options, explain=given.explain)
     text = await with_profile(owner, found.text) if given.profile else found.text
     return Block(text, list(found.records), [_explained(each) for each in found.considered])
 
@@ -314,7 +313,7 @@ async def is_healthy() -> Health:
     return Health()
 
 
-async def known(owner: Reach, id: str) -> MemoryRecord:  # noqa: A002
+async def known(owner: BoundMemory, id: str) -> MemoryRecord:  # noqa: A002
     """The record of an owner.
 
     Raises:

@@ -8,7 +8,8 @@ from importlib.metadata import entry_points
 from typing import Final, NamedTuple, Protocol
 
 from memory_core.app.serve.callers import caller_with
-from memory_core.app.serve.served import Reach, Served
+from memory_core.app.serve.served import Served
+from memory_core.handle import BoundMemory
 
 try:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -24,7 +25,7 @@ class Offer(Protocol):
 
     def __call__(
         self,
-        memory: Reach | Callable[[str], Reach],
+        memory: BoundMemory | Callable[[str], BoundMemory],
         *,
         user_of: Callable[[str], str | None],
         hosts: frozenset[str],
@@ -58,7 +59,7 @@ async def served_beside(served: Served) -> AsyncGenerator[Others]:
         caller = caller_with(served.tokens, token)
         return None if caller is None else served.own(caller).scope.user
 
-    def reach_of(user: str) -> Reach:
+    def reach_of(user: str) -> BoundMemory:
         return served.reach(served.memory.bind(app=served.owner.app, user=user))
 
     memory = reach_of if served.spaces else served.memory.bind(app=served.owner.app)

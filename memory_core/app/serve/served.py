@@ -12,11 +12,8 @@ from memory_core.app.serve.callers import THE_OPERATOR, Caller, Signer, caller_w
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
 from memory_core.models import Scope
-from memory_core.spaces import SharedMemory
 from memory_core.values.checks import shown
 
-Reach = BoundMemory | SharedMemory
-"""What is read together: an owner's memories, perhaps with the spaces that are shared with them."""
 MAX_ITEMS: Final = 100_000
 """Keys of objects and elements of arrays in the body of a request, outside of `data`: 1,000 messages have a tenth."""
 Grant = Literal["read", "write", "all"]
@@ -75,14 +72,10 @@ class Served:
             raise HTTPException(404, "there is no such owner, or your token is not the operator's")
         return self.memory.bind(app=app, user=user)
 
-    def reach(self, owner: BoundMemory) -> Reach:
+    def reach(self, owner: BoundMemory) -> BoundMemory:
         """What an agent of an owner reads: the owner's memories and the spaces. A space is read by itself."""
-        handles = self._spaces_of(owner)
-        if not handles:
-            return owner
-        return SharedMemory(
-            owner, handles, writable=[label for label, space in self.spaces.items() if space.is_writable]
-        )
+        spaces = self._spaces_of(owner)
+        return owner.sharing(spaces, writable=[label for label in spaces if self.spaces[label].is_writable])
 
     def together(self, owner: BoundMemory) -> Sequence[BoundMemory]:
         """The owners whose memories `reach` reads together."""

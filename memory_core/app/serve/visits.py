@@ -10,7 +10,7 @@ from typing import Annotated, Final
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from memory_core.app.serve.callers import THE_OPERATOR, Caller
-from memory_core.app.serve.served import Reach, Served, path_name, served_by
+from memory_core.app.serve.served import Served, path_name, served_by
 from memory_core.app.serve.templates import drawn, part
 from memory_core.errors import InvalidInputError
 from memory_core.handle import BoundMemory
@@ -36,7 +36,7 @@ class Visit:
     cookie: str
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> BoundMemory:
         """What an agent of the owner reads."""
         return self.served.reach(self.owner)
 

@@ -6,7 +6,7 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from google.adk.tools.preload_memory_tool import preload_memory_tool
 
 from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, ask, prompt
-from memory_core import BoundMemory, Draft, InvalidInputError, Memory, ScopeError
+from memory_core import BoundMemory, Draft, Memory, ScopeError
 from tests.adapters.adk.agents import ANN, APP, entry_of, found, remember, runner_of, texts
 
 OPENS, OWN = "The shop opens at nine", "I open my shop at ten"
@@ -29,7 +29,7 @@ def everyone(memory: Memory, app: str = APP) -> BoundMemory:
 @pytest.fixture
 async def service(memory: Memory) -> MemoryService:
     await everyone(memory).add(OPENS)
-    return MemoryService(memory, shared={"handbook": everyone(memory)})
+    return MemoryService(memory.bind(app=APP).sharing({"handbook": everyone(memory)}))
 
 
 async def test_a_search_finds_what_is_shared_and_says_so(service: MemoryService, memory: Memory) -> None:
@@ -81,7 +81,9 @@ def declared(model: ScriptedLlm, name: str) -> Mapping[str, Any]:
 async def test_a_tool_offers_and_uses_the_spaces_that_may_be_written_to(memory: Memory, prefix: str | None) -> None:
     team = memory.bind(app=APP, user="team:billing")
     spaces = {"handbook": everyone(memory), "team": team}
-    service = MemoryService(memory, shared=lambda _, user: spaces if user == ANN else {}, writable=["team"])
+    own = memory.bind(app=APP)
+    both = own.sharing(spaces, writable=["team"])
+    service = MemoryService(own, memory_of=lambda _, user: (both if user == ANN else own).bind(user=user))
     name = "store_important_information" if prefix is None else f"{prefix}_store_important_information"
     model = ScriptedLlm(
         script=[(name, {"information": "Refunds need two signatures", "space": "team"}), "Done.", "Hi."]
@@ -119,10 +121,10 @@ async def test_nobody_finds_what_was_not_granted_to_them(memory: Memory) -> None
     spaces = {name: memory.bind(app="shared", user=name) for name in ("one", "two", "three")}
     grants: dict[tuple[str, str], list[str]] = {}
 
-    def granted(app: str, user: str) -> dict[str, BoundMemory]:
-        return {name: spaces[name] for name in grants.get((app, user), ())}
+    def memory_of(app: str, user: str) -> BoundMemory:
+        return memory.bind(app=app, user=user).sharing({name: spaces[name] for name in grants.get((app, user), ())})
 
-    service = MemoryService(memory, shared=granted)
+    service = MemoryService(memory, memory_of=memory_of)
     for name, space in spaces.items():
         await space.add(f"the password of {name}")
     for app, user in users:
@@ -136,7 +138,7 @@ async def test_nobody_finds_what_was_not_granted_to_them(memory: Memory) -> None
 
 async def test_a_name_that_a_model_wrote_grants_nothing(memory: Memory) -> None:
     team, secret = memory.bind(app=APP, user="team"), memory.bind(app=APP, user="secret")
-    service = MemoryService(memory, shared={"team": team}, writable=["team"])
+    service = MemoryService(memory.bind(app=APP).sharing({"team": team}, writable=["team"]))
     hostile = ["secret", "team ", "team\0", "../secret", "secret' OR 1=1", "everyone", "*", "teám", "PRIVATE"] * 3
     calls = [("store_important_information", {"information": f"x {n}", "space": s}) for n, s in enumerate(hostile)]
     model = ScriptedLlm(script=[*calls, "Done."])
@@ -155,8 +157,9 @@ from memory_core import Memory
 async def main():
     async with Memory(sys.argv[1], embedder=None) as memory:
         spaces = {"handbook": memory.bind(app="demo", user="everyone")}
-        granted = lambda app, user: spaces if user in json.loads(Path(sys.argv[2]).read_text()) else {}
-        service = MemoryService(memory, shared=granted)
+        granted = lambda user: spaces if user in json.loads(Path(sys.argv[2]).read_text()) else {}
+        memory_of = lambda app, user: memory.bind(app=app, user=user).sharing(granted(user))
+        service = MemoryService(memory, memory_of=memory_of)
         while await asyncio.to_thread(sys.stdin.readline):
             found = await service.search_memory(app_name="demo", user_id="ann", query="shop")
             print(len(found.memories), flush=True)
@@ -171,7 +174,11 @@ async def test_a_withdrawn_grant_is_gone_at_the_next_call_in_every_process(memor
     grants.write_text(json.dumps([ANN]))
     await everyone(memory).add(OPENS)
     spaces = {"handbook": everyone(memory)}
-    here = MemoryService(memory, shared=lambda _, user: spaces if user in json.loads(grants.read_text()) else {})
+
+    def memory_of(app: str, user: str) -> BoundMemory:
+        return memory.bind(app=app, user=user).sharing(spaces if user in json.loads(grants.read_text()) else {})
+
+    here = MemoryService(memory, memory_of=memory_of)
     command = [sys.executable, "-c", ASKING, str(tmp_path / "memory.db"), str(grants)]
     with subprocess.Popen(  # noqa: ASYNC220  (a loop of its own is not needed to read one number)
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -187,10 +194,10 @@ async def test_a_withdrawn_grant_is_gone_at_the_next_call_in_every_process(memor
 
 
 async def test_a_function_of_grants_that_fails_costs_the_turn_its_memory_and_no_answer(memory: Memory) -> None:
-    def broken(app: str, user: str) -> dict[str, BoundMemory]:
+    def broken(app: str, user: str) -> BoundMemory:
         raise LookupError("the directory is down")
 
-    service = MemoryService(memory, shared=broken)
+    service = MemoryService(memory, memory_of=broken)
     calls = [("search_past_conversations", {"query": "shop"})]
     model = ScriptedLlm(script=[*calls, "I do not know."])
     async with runner_of(service, model, MemoryToolset(), plugins=[MemoryPlugin()]) as runner:
@@ -201,18 +208,14 @@ async def test_a_function_of_grants_that_fails_costs_the_turn_its_memory_and_no_
     assert len((await memory.bind(app=APP, user=ANN).list()).records) == 2  # the turn is stored
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda one, _: MemoryService(one, shared={}, writable="team"), InvalidInputError, "writable must be"),
-        (lambda one, _: MemoryService(one, shared={"team": one.bind(app="t")}), ScopeError, "leaves the user open"),
-        (lambda one, two: MemoryService(one, shared={"t": two.bind(app="t", user="t")}), ScopeError, "another Memory"),
-        (lambda one, _: MemoryService(one, shared={"private": everyone(one)}), InvalidInputError, "'private' is the"),
-        (lambda one, _: MemoryService(one, shared={"t": everyone(one)}, writable=["T"]), InvalidInputError, "labels t"),
-    ],
-)
-async def test_what_cannot_be_shared_is_refused_when_the_service_is_made(
-    memory: Memory, make: Callable[[Memory, Memory], MemoryService], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        make(memory, Memory(":memory:"))
+async def test_a_function_cannot_give_a_user_the_memory_of_somebody_else(memory: Memory) -> None:
+    elsewhere = Memory(":memory:", embedder=None)
+    for made in (memory.bind(app=APP, user="bob"), memory.bind(app="x", user=ANN), elsewhere.bind(app=APP, user=ANN)):
+        service = MemoryService(memory, memory_of=lambda _app, _user, made=made: made)  # type: ignore[misc]
+        with pytest.raises(ScopeError):
+            await found(service, "shop")
+    open_one = MemoryService(memory, memory_of=lambda app, _: memory.bind(app=app).sharing({"h": everyone(memory)}))
+    await everyone(memory).add(OPENS)
+    assert await texts(open_one, "shop") == [OPENS]
+    with pytest.raises(ScopeError, match="has the owner of another space"):
+        await texts(open_one, "shop", user="everyone")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -22,7 +22,6 @@ from spade.message import Message
 from xaibo.core.models.llm import LLMMessage
 
 from memory_adk import BankPlugin, MemoryPlugin, MemoryService, MemoryToolset
-from memory_adk.sharing import Spaces
 from memory_adk.testing import ScriptedLlm, ask, prompt
 from memory_core import BoundMemory, Draft, Memory, StoreUnavailableError
 from memory_core.adapting import SEARCH_MEMORIES
@@ -66,12 +65,6 @@ class World:
         assert self.owners is not None
         named = self.owners(user)
         return self.handle(named) if named == user else cast("Any", named)
-
-    def spaces(self, _app: str, user: str) -> Mapping[str, BoundMemory]:
-        """As a function of the application grants them: none."""
-        assert self.owners is not None
-        named = self.owners(user)
-        return {} if named == user else cast("Any", named)
 
     def for_langchain(self, user: str) -> Any:
         """A handle, or the function."""
@@ -170,8 +163,8 @@ class AdkService:
 
     def __init__(self, world: World, user: str, seconds: float) -> None:
         self._user = user
-        shared: Spaces | Callable[[str, str], Spaces] = {} if world.owners is None else world.spaces
-        self.service = MemoryService(world.memory, shared=shared, timeout=seconds)
+        memory_of = None if world.owners is None else lambda _app, user: world.made(user)
+        self.service = MemoryService(world.memory, memory_of=memory_of, timeout=seconds)
 
     async def say(self, text: str) -> None:
         await self.service.add_session_to_memory(session_with(said_event(text, id=text), user=self._user))

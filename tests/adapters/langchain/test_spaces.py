@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableConfig
 
-from memory_core import BoundMemory, Draft, InvalidInputError, Memory, RecallOptions, ScopeError, SharedMemory, run_sync
+from memory_core import BoundMemory, Draft, InvalidInputError, Memory, RecallOptions, ScopeError, run_sync
 from memory_langchain import MemoryMiddleware, MemoryRetriever, memory_tools, recall_node, with_memory
 from memory_langchain.testing import ScriptedChatModel
 
@@ -37,9 +37,9 @@ def team(memory: Memory) -> BoundMemory:
 
 
 @pytest.fixture
-def both(ann: BoundMemory, team: BoundMemory) -> SharedMemory:
+def both(ann: BoundMemory, team: BoundMemory) -> BoundMemory:
     run_sync(ann.add, Draft(OWN, kind="fact"))
-    return SharedMemory(ann, {"team": team})
+    return ann.sharing({"team": team})
 
 
 def called(config: dict[str, Any]) -> RunnableConfig:
@@ -50,7 +50,7 @@ def quiet() -> ScriptedChatModel:
     return ScriptedChatModel(script=lambda _: "noted")
 
 
-def test_a_chain_recalls_both_with_their_labels_and_stores_in_private(both: SharedMemory, team: BoundMemory) -> None:
+def test_a_chain_recalls_both_with_their_labels_and_stores_in_private(both: BoundMemory, team: BoundMemory) -> None:
     model = quiet()
     prompt = ChatPromptTemplate([("system", "{memories}"), ("human", "{question}")])
     chain = with_memory(prompt | model, both, input_key="question", memories_key="memories", recall=ALL)
@@ -65,10 +65,10 @@ def test_a_chain_recalls_both_with_their_labels_and_stores_in_private(both: Shar
 
 
 async def test_an_agent_shows_labels_and_stores_where_its_model_says(memory: Memory, team: BoundMemory) -> None:
-    def shares(user: str, context: object) -> SharedMemory:
+    def shares(user: str, context: object) -> BoundMemory:
         assert isinstance(context, Context)
         teams = {"ann": ["team"]}.get(user, [])
-        return SharedMemory(memory.bind(app="demo", user=user), {"team": team, "wiki": wiki}, writable=teams)
+        return memory.bind(app="demo", user=user).sharing({"team": team, "wiki": wiki}, writable=teams)
 
     wiki = memory.bind(app="demo", user="wiki")
     asks = {"name": "store_memory", "args": {"content": "Tea at four", "category": "fact", "space": "team"}, "id": "1"}
@@ -94,7 +94,7 @@ async def test_an_agent_shows_labels_and_stores_where_its_model_says(memory: Mem
     assert any("[team]" in line and TEAM in line for line in model.prompts[0][0].text.splitlines())
 
 
-def test_tools_show_labels_and_a_model_cannot_name_what_was_not_granted(both: SharedMemory, team: BoundMemory) -> None:
+def test_tools_show_labels_and_a_model_cannot_name_what_was_not_granted(both: BoundMemory, team: BoundMemory) -> None:
     store, search, update, forget, _ = memory_tools(both)
     assert "space" not in store.args  # nothing is writable
     found = search.invoke({"query": "kettle"}, called({}))
@@ -116,31 +116,31 @@ def hostile_labels(many: int) -> list[str]:
     return [draw.choice(bases) + "".join(map(chr, draw.choices(range(33, 0x3000), k=3))) for _ in range(many)]
 
 
-def refuses_all(both: SharedMemory, team: BoundMemory, labels: list[str]) -> None:
+def refuses_all(both: BoundMemory, team: BoundMemory, labels: list[str]) -> None:
     (store, *_) = memory_tools(both)
-    before = run_sync(both.count)
+    before = len(run_sync(both.list, limit=10_000).records)
     for label in labels:
         asked = {"content": "x", "category": "fact", "space": label, "user_id": "bob", "config": {"user_id": "bob"}}
         assert "failed" in store.invoke(asked, called({}))
-    assert (run_sync(both.count), run_sync(team.stats).records) == (before, 1)
+    assert (len(run_sync(both.list, limit=10_000).records), run_sync(team.stats).records) == (before, 1)
 
 
 def test_no_label_of_a_model_reaches_a_space(ann: BoundMemory, team: BoundMemory) -> None:
-    refuses_all(SharedMemory(ann, {"team": team}, writable=["team"]), team, hostile_labels(HOSTILE))
+    refuses_all(ann.sharing({"team": team}, writable=["team"]), team, hostile_labels(HOSTILE))
 
 
 @pytest.mark.torture
 def test_none_of_ten_thousand_labels_reaches_a_space(ann: BoundMemory, team: BoundMemory) -> None:
-    refuses_all(SharedMemory(ann, {"team": team}, writable=["team"]), team, hostile_labels(10 * HOSTILE))
+    refuses_all(ann.sharing({"team": team}, writable=["team"]), team, hostile_labels(10 * HOSTILE))
 
 
 async def test_documents_name_their_space_and_a_withdrawn_grant_is_gone_at_once(
-    memory: Memory, both: SharedMemory, team: BoundMemory
+    memory: Memory, both: BoundMemory, team: BoundMemory
 ) -> None:
     granted = {"team": team, "empty": memory.bind(app="demo", user="empty")}
 
-    def shares(user: str, _: object) -> SharedMemory:
-        return SharedMemory(memory.bind(app="demo", user=user), granted)
+    def shares(user: str, _: object) -> BoundMemory:
+        return memory.bind(app="demo", user=user).sharing(granted)
 
     retriever = MemoryRetriever(memory=shares, recall=ALL)
     found = await retriever.ainvoke("kettle", called({"user_id": "ann"}))
@@ -156,7 +156,7 @@ async def test_documents_name_their_space_and_a_withdrawn_grant_is_gone_at_once(
     assert "space" not in MemoryRetriever(memory=both.own, recall=ALL).invoke("kettle")[0].metadata
 
 
-def test_a_shared_memory_belongs_to_the_user_whom_a_call_names(memory: Memory, both: SharedMemory) -> None:
+def test_a_shared_memory_belongs_to_the_user_whom_a_call_names(memory: Memory, both: BoundMemory) -> None:
     with pytest.raises(ScopeError, match="ann"):
         MemoryRetriever(memory=both).invoke("kettle", called({"user_id": "bob"}))
     with pytest.raises(ScopeError, match="ann"):

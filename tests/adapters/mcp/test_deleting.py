@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from calling import connected, in_process, over_stdio
 
-from memory_core import Memory, SharedMemory
+from memory_core import Memory
 from memory_core.embedding.hashing import HashingEmbedder
 
 SECRET = "zq7x"
@@ -64,6 +64,6 @@ async def test_a_memory_deleted_from_a_shared_space_is_in_no_file_either(tmp_pat
     async with Memory(db, embedder=HashingEmbedder()) as memory:
         own, team = memory.bind(user="ann"), memory.bind(user="team")
         shared = await team.add(TEXT)
-        async with in_process(SharedMemory(own, {"team": team}, writable=["team"])) as call:
+        async with in_process(own.sharing({"team": team}, writable=["team"])) as call:
             assert (await call.ok("memory_delete", id=shared.id))["filesClean"]
         assert traces(db) == []

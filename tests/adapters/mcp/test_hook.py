@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from calling import ENVIRONMENT, in_process
 
-from memory_core import BoundMemory, InvalidInputError, Memory, SharedMemory
+from memory_core import BoundMemory, InvalidInputError, Memory
 from memory_core.adapting import MAX_TEXT_CHARS
 from memory_mcp import run_hook
 from memory_mcp.__main__ import main
@@ -214,7 +214,7 @@ async def test_a_session_of_the_same_name_in_a_shared_space_is_recalled(ann: Bou
     for handle, key in ((ann, "brass"), (team, "steel")):
         await handle.remember([("user", f"The {key} key opens the boathouse")], session="s1")
     asked = {"session_id": "s1", "prompt": "Which key opens the boathouse?"}
-    block = await run_hook(SharedMemory(ann, {"team": team}), json.dumps(asked))
+    block = await run_hook(ann.sharing({"team": team}), json.dumps(asked))
     assert ("steel" in block, "brass" in block) == (True, False)
 
 

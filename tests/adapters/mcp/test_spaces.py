@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from calling import TOKENS, Caller, http_beside, http_server, in_process, over_http, token_file
 
-from memory_core import BoundMemory, Draft, Memory, ScopeError, SharedMemory
+from memory_core import BoundMemory, Draft, Memory, ScopeError
 from memory_mcp import StaticTokens, memory_server
 from memory_mcp.__main__ import main
 
@@ -28,8 +28,8 @@ async def team(memory: Memory) -> BoundMemory:
 
 
 @pytest.fixture
-def both(memory: Memory, ann: BoundMemory, team: BoundMemory) -> SharedMemory:
-    return SharedMemory(ann, {"team": team, "wiki": memory.bind(app="demo", user="wiki")}, writable=["team"])
+def both(memory: Memory, ann: BoundMemory, team: BoundMemory) -> BoundMemory:
+    return ann.sharing({"team": team, "wiki": memory.bind(app="demo", user="wiki")}, writable=["team"])
 
 
 async def seen(caller: Caller) -> dict[str, str | None]:
@@ -37,7 +37,7 @@ async def seen(caller: Caller) -> dict[str, str | None]:
     return {one["content"]: one.get("space") for one in (await caller.ok("memory_list", limit=50))["memories"]}
 
 
-async def test_all_reads_show_what_is_shared_and_whose_it_is(both: SharedMemory) -> None:
+async def test_all_reads_show_what_is_shared_and_whose_it_is(both: BoundMemory) -> None:
     async with in_process(both) as caller:
         assert await seen(caller) == {OWN: None, TEAM: "team", WIKI: "wiki"}
         found = (await caller.ok("memory_search", query="kettle", ranking="relevance"))["results"]
@@ -52,7 +52,7 @@ async def test_all_reads_show_what_is_shared_and_whose_it_is(both: SharedMemory)
         assert OTHERS not in block + str(await seen(caller))
 
 
-async def test_a_model_may_store_in_a_writable_space_and_in_no_other(both: SharedMemory, team: BoundMemory) -> None:
+async def test_a_model_may_store_in_a_writable_space_and_in_no_other(both: BoundMemory, team: BoundMemory) -> None:
     fact = {"type": "fact", "importance": 0.9}
     async with in_process(both) as caller:
         (tool,) = [tool for tool in (await caller.client.list_tools()).tools if tool.name == "memory_store"]
@@ -80,29 +80,29 @@ async def test_a_model_may_store_in_a_writable_space_and_in_no_other(both: Share
 
 
 async def test_without_a_writable_space_there_is_no_such_argument(memory: Memory, ann: BoundMemory) -> None:
-    for served in (ann, SharedMemory(ann, {"wiki": memory.bind(app="demo", user="wiki")})):
+    for served in (ann, ann.sharing({"wiki": memory.bind(app="demo", user="wiki")})):
         async with in_process(served) as caller:
             refused = await caller.refused("memory_store", content="x", metadata={"type": "fact"}, space="wiki")
             assert "there is no such field" in refused
 
 
-async def tries_all(both: SharedMemory, many: int) -> None:
+async def tries_all(both: BoundMemory, many: int) -> None:
     draw = random.Random(23)
-    before = await both.count()
+    before = len((await both.list()).records)
     bases = ("wiki", "bob", "Team", "team ", "private/team", "te\u200bam", "*", "../team", "demo:team", "")
     async with in_process(both) as caller:
         for _ in range(many):
             label = draw.choice(bases) + "".join(map(chr, draw.choices(range(33, 0x3000), k=2)))
             await caller.refused("memory_store", content="x", metadata={"type": "fact"}, space=label)
-    assert await both.count() == before
+    assert len((await both.list()).records) == before
 
 
-async def test_no_hostile_label_reaches_a_space(both: SharedMemory) -> None:
+async def test_no_hostile_label_reaches_a_space(both: BoundMemory) -> None:
     await tries_all(both, HOSTILE)
 
 
 @pytest.mark.torture
-async def test_none_of_ten_thousand_labels_reaches_a_space(both: SharedMemory) -> None:
+async def test_none_of_ten_thousand_labels_reaches_a_space(both: BoundMemory) -> None:
     await tries_all(both, 10 * HOSTILE)
 
 
@@ -111,9 +111,9 @@ async def test_each_token_has_its_own_grants_and_a_withdrawn_one_is_gone_at_once
 ) -> None:
     members = {"ann"}
 
-    def shares(user: str) -> BoundMemory | SharedMemory:
+    def shares(user: str) -> BoundMemory:
         own = memory.bind(app="demo", user=user)
-        return SharedMemory(own, {"team": team}, writable=["team"]) if user in members else own
+        return own.sharing({"team": team}, writable=["team"]) if user in members else own
 
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(http_beside(shares, StaticTokens(TOKENS)))
@@ -156,6 +156,6 @@ async def test_the_command_line_shares_for_reading_or_for_writing(
             main([*hook, "--share", wrong])
 
 
-def test_a_function_needs_tokens_and_gives_each_user_their_own_memory(memory: Memory, both: SharedMemory) -> None:
+def test_a_function_needs_tokens_and_gives_each_user_their_own_memory(memory: Memory, both: BoundMemory) -> None:
     with pytest.raises(ScopeError, match="no owner"):
         memory_server(lambda user: memory.bind(user=user))

@@ -24,7 +24,7 @@ from xaibo.core.models.llm import (
 )
 from xaibo.primitives.modules.conversation.conversation import SimpleConversation
 
-from memory_core import BoundMemory, ClosedError, InvalidInputError, Memory, Patch, ScopeError, SharedMemory, Where
+from memory_core import BoundMemory, ClosedError, InvalidInputError, Memory, Patch, ScopeError, Where
 from memory_core.adapting import take_back
 from memory_xaibo import (
     CoreMemory,
@@ -48,7 +48,7 @@ def numbered() -> Told:
     return Told(lambda _: f"answer {next(count)}")
 
 
-def monday(handle: BoundMemory | SharedMemory) -> CoreMemory:
+def monday(handle: BoundMemory) -> CoreMemory:
     return CoreMemory({"session": "monday"}, memory=handle)
 
 
@@ -119,7 +119,7 @@ async def test_shared_memories_are_recalled_and_remain_the_others(everybodys: Me
     company = everybodys.bind(user="company")
     await company.add(KEY)
     model = numbered()
-    await Talk(monday(SharedMemory(ann, {"handbook": company})), model).say(ASKED)
+    await Talk(monday(ann.sharing({"handbook": company})), model).say(ASKED)
     assert KEY in model.shown()
     assert await messages(ann) == [("user", ASKED), ("assistant", "answer 1")]
     assert await messages(company) == []

@@ -12,7 +12,7 @@ from foreign_parts import Deleting, Digests, Growing, Pieces, Unreachable, Vecto
 from xaibo.primitives.modules.memory.memory_provider import MemoryToolProvider
 from xaibo.primitives.modules.memory.numpy_vector_index import NumpyVectorIndex
 
-from memory_core import BoundMemory, Draft, InvalidInputError, Memory, NotAStoreError, ScopeError, SharedMemory
+from memory_core import BoundMemory, Draft, Memory, NotAStoreError, ScopeError
 from memory_xaibo import (
     CoreMemory,
     EmbeddingProtocol,
@@ -377,12 +377,13 @@ async def test_a_dropped_memory_needs_nobody_to_close_it(tmp_path: Path) -> None
         assert (await memory.bind(user="ann").stats()).records == 1
 
 
-async def test_a_memory_reads_what_its_configuration_shares_and_nothing_else(tmp_path: Path) -> None:
+async def test_a_memory_reads_what_its_handle_shares_and_nothing_else(tmp_path: Path) -> None:
     path = str(tmp_path / "memory.db")
     owners = {user: CoreMemory({"path": path, "user": user}) for user in ("ann", "team", "company", "bob")}
     ids = {user: await memory.store_memory(f"{user} has a kettle") for user, memory in owners.items()}
-    config = {"path": path, "user": "ann", "shared": {"us": "team", "handbook": "company"}, "writable": ["us"]}
-    ann = CoreMemory(config)
+    memory = Memory(path)
+    spaces = {"us": memory.bind(user="team"), "handbook": memory.bind(user="company")}
+    ann = CoreMemory({"user": "ann"}, memory=memory.bind().sharing(spaces, writable=["us"]))
     listed = {memory["content"]: memory["attributes"].get("space") for memory in await ann.list_memories()}
     assert listed == {"ann has a kettle": None, "team has a kettle": "us", "company has a kettle": "handbook"}
     found = {one.memory_id: one.attributes for one in await ann.search_memory("kettle")}
@@ -392,20 +393,16 @@ async def test_a_memory_reads_what_its_configuration_shares_and_nothing_else(tmp
     assert await ann.update_memory(ids["team"], "team has two kettles")
     with pytest.raises(ScopeError, match="reading only"):
         await ann.update_memory(ids["company"], "mine")
-    handle = ann.handle
-    mine = CoreMemory(memory=SharedMemory(handle, {"us": handle.memory.bind(user="team")}))  # type: ignore[attr-defined]
-    assert len(await mine.list_memories()) == 2
+    with pytest.raises(ScopeError, match="reading only"):
+        await ann.delete_memory(ids["company"])
     assert [memory["content"] for memory in await owners["ann"].list_memories()] == ["ann has a kettle"]  # not granted
-    for wrong in ({"shared": ["us"]}, {"writable": ["us"]}, {"shared": {"us": "team"}, "writable": ["them"]}):
-        with pytest.raises(InvalidInputError):
-            CoreMemory({"path": path, "user": "ann", **wrong})
-    for memory in (*owners.values(), ann):
-        await memory.close()
+    for each in (*owners.values(), ann):
+        await each.close()
 
 
 async def test_an_attribute_does_not_pose_as_the_label_of_a_space(ann: BoundMemory) -> None:
     team = ann.memory.bind(user="team")  # type: ignore[attr-defined]  # a `Memory`
-    alone, sharing = CoreMemory(memory=ann), CoreMemory(memory=SharedMemory(ann, {"us": team}))
+    alone, sharing = CoreMemory(memory=ann), CoreMemory(memory=ann.sharing({"us": team}))
     mine = await alone.store_memory("ann has a kettle", {"space": "us", "colour": "red"})
     theirs = await CoreMemory(memory=team).store_memory("the team has a kettle", {"space": "nobody"})
     found = {one.memory_id: one.attributes for one in await sharing.search_memory("kettle")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
 from typing import Final, Literal
@@ -15,11 +15,12 @@ from memory_core import (
     Patch,
     RecordNotFoundError,
     Scope,
+    ScopeError,
     UnsupportedError,
     Where,
     utc_now,
 )
-from memory_core.adapting import Mode, Order, complete, with_context, without_context
+from memory_core.adapting import PRIVATE, Mode, Order, complete, with_context, without_context
 from memory_spade import files
 from memory_spade.memory.agent_base_memory import AgentBaseMemory
 from memory_spade.memory.backends.base import MemoryEntry
@@ -42,8 +43,24 @@ class BackendHandle:
         self._kept = kept
         self._scope = Scope(app="default", user=files.identity(kept.agent_id))
 
-    async def add(self, entry: str | Draft, *, embed: Literal["now", "later"] = "now") -> MemoryRecord:  # noqa: ARG002
+    @property
+    def spaces(self) -> Mapping[str, Literal["read", "write"]]:
+        """None: a backend belongs to one agent."""
+        return {}
+
+    def label_of(self, record: MemoryRecord) -> None:
+        """See `BoundMemory.label_of`."""
+
+    async def add(
+        self,
+        entry: str | Draft,
+        *,
+        embed: Literal["now", "later"] = "now",  # noqa: ARG002
+        space: str = PRIVATE,
+    ) -> MemoryRecord:
         """See `BoundMemory.add`; the backend decides whether and when to compute a vector."""
+        if space != PRIVATE:
+            raise ScopeError(f"a MemoryBackend has no space {space!r}")
         draft = entry if isinstance(entry, Draft) else Draft(entry)
         if draft.kind not in CATEGORIES:
             raise UnsupportedError(
