@@ -14,6 +14,7 @@ import pytest
 
 from memory_core import (
     BoundMemory,
+    ConflictError,
     Draft,
     DuplicateIdError,
     Hit,
@@ -41,7 +42,7 @@ from memory_core.testing.owners import ATTEMPTS, any_vector
 ANY_STATE: Final = Where(states=STATES)
 KEY: Final = "same key"
 SAID: Final = ("user", "the kettle talk")
-_REFUSED: Final = (DuplicateIdError, RecordNotFoundError, ScopeError, UnsupportedError)
+_REFUSED: Final = (ConflictError, DuplicateIdError, RecordNotFoundError, ScopeError, UnsupportedError)
 """How an operation says that it does not reach a record, or that the store does not have it."""
 
 Call = Callable[[BoundMemory, MemoryRecord], object]
@@ -77,6 +78,7 @@ CALLS: Final[Mapping[str, tuple[Call, ...]]] = {
     "supersede": (lambda handle, record: run_sync(handle.supersede, record.id, "changed"),),
     "history": (lambda handle, record: run_sync(handle.history, record.id),),
     "delete": (lambda handle, record: run_sync(handle.delete, record.id),),
+    "delete_exactly": (lambda handle, record: run_sync(handle.delete_exactly, {record.id: record.version}),),
     "delete_where": (
         lambda handle, _: run_sync(handle.delete_where, ANY_STATE),
         lambda handle, record: run_sync(handle.delete_where, Where(ids=[record.id], states=STATES), forget=False),

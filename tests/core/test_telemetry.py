@@ -74,6 +74,7 @@ async def test_each_operation_is_observed(ann: BoundMemory, spans: InMemorySpanE
     for rest in (ann.collections, ann.sweep, ann.stats, ann.profile):
         await rest()
     await ann.delete_where(Where(kinds=["message"]))
+    await ann.delete_exactly({})
     with pytest.raises(InvalidInputError):
         await ann.search_by_vector([])
     with pytest.raises(RecordNotFoundError):

@@ -93,6 +93,21 @@ async def write(
     for point, known in seen.by_point.items():
         if point in plan and is_searched_differently(known.record, plan[point].record):
             seqs[point] = known.seq
+    await _carry_out(owner, plan, seen, seqs, token)
+    await _insist_on_own_ids(owner, {point: plan[point] for point in new}, now)
+    if not {record.author for record in records} <= {None, *owner.access.authors.get(owner.key, (0.0, ()))[1]}:
+        owner.access.authors.pop(owner.key, None)
+    await superseding.close(owner, heirs)
+    if remove:
+        gone = await matching(owner, Where(states=STATES, source_keys=tuple(remove)), now)
+        await delete(owner, gone, now, forget=None)
+    return results
+
+
+async def _carry_out(
+    owner: Owner, plan: Mapping[str, Prepared], seen: _Survey, seqs: Mapping[str, int], token: str
+) -> None:
+    """Change the stored records of the plan, and put the others at these places in the order of arrival."""
     before = await turns_before(owner, [(plan[point].record, seq) for point, seq in seqs.items()])
     changes = Changes(owner, token)
     for point, item in plan.items():
@@ -109,14 +124,6 @@ async def write(
         )
         changes.put(item, fresh, seen.vacant.get(point))
     await changes.carry_out()
-    await _insist_on_own_ids(owner, {point: plan[point] for point in new}, now)
-    if not {record.author for record in records} <= {None, *owner.access.authors.get(owner.key, (0.0, ()))[1]}:
-        owner.access.authors.pop(owner.key, None)
-    await superseding.close(owner, heirs)
-    if remove:
-        gone = await matching(owner, Where(states=STATES, source_keys=tuple(remove)), now)
-        await delete(owner, gone, now, forget=None)
-    return results
 
 
 async def _survey(owner: Owner, items: Sequence[Prepared], now: datetime) -> _Survey:
