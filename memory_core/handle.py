@@ -201,6 +201,14 @@ class BoundMemory:
     ) -> MemoryRecord:
         """Store one record; returns when it is on disk.
 
+        A draft with a `supersedes` link archives the record that it names, as `supersede` does.
+
+        ```python
+        note = await ann.add("Ann drinks jasmine tea")
+        turn = Draft("I moved to Bergen", author="Ann", session="monday", source_key="message-7")
+        assert await ann.add(turn) == await ann.add(turn)
+        ```
+
         Args:
             entry: The text, or a `Draft` with everything known about it.
             embed: `"later"` returns before the vector is computed (the record is found by words at once).
@@ -258,6 +266,8 @@ class BoundMemory:
         """Store many records in one transaction: all of them or, on an error, none. Returns one record per entry, in
         order, as `add` would; `None` for a forgotten source key. No space is reached.
 
+        An error names the position of the entry, counted from 0.
+
         Args:
             embed: As for `add`.
             progress: Called with the number of records whose vectors are computed, and once more when all are on disk.
@@ -288,6 +298,19 @@ class BoundMemory:
         messages as well.
 
         Instructions to the model (`system`) and messages without text are left out. No space is reached.
+
+        Each record has the kind `message`, the role, the author, the session, the time and, under `data["tool_calls"]`,
+        the calls of the model. A known id of the same author with another text is an edit: the record gets the new
+        text, and its history keeps the old one. A question that was asked before is stored again with its new answer. A
+        handle that is bound to an agent or a collection has conversations of its own.
+
+        ```python
+        said = [("user", "I moved to Porto"), ("assistant", "How is it there?")]
+        await ann.remember(said, session="monday")
+        said += [{"role": "user", "content": "Warm!"}, Message("Lucky you.", role="assistant")]
+        assert len(await ann.remember(said, session="monday")) == 4
+        assert (await ann.stats()).records == 4
+        ```
 
         Args:
             messages: In order, of one conversation: `Message` values, pairs such as `("user", "I like tea")`, or
@@ -332,6 +355,13 @@ class BoundMemory:
         apart: bool = False,
     ) -> Hits:
         """Find memories by meaning and words, best first; an empty list means that nothing is relevant.
+
+        ```python
+        await ann.add_many(["Ann drinks jasmine tea", "The bus to the harbour leaves at nine"])
+        hits = await ann.search("When does the bus leave?", explain=True)
+        assert hits[0].passage.text == "The bus to the harbour leaves at nine"
+        print({name: round(part.weighted, 2) for name, part in hits[0].components.items()})
+        ```
 
         Args:
             query: A question or some words, up to `MAX_QUERY_CHARS`; a blank one finds nothing.
@@ -439,6 +469,24 @@ class BoundMemory:
     async def update(self, id: str, patch: Patch, *, expected_version: int | None = None) -> MemoryRecord:  # noqa: A002
         """Change a record and return it; a new text increments `rev` and is searchable when this returns.
 
+        A new kind also sets the tier, unless the patch names one. To get rid of an earlier text, delete the record: no
+        read finds any of its texts after that. Only `erase` returns when no file has their bytes, which may stay in the
+        write-ahead log until SQLite's next checkpoint.
+
+        With `expected_version` several agents can read a record, compute, and write it back without lost updates: the
+        comparison and the write are one transaction.
+
+        ```python
+        counter = await ann.add(Draft("how often Ann asked", data={"count": 0}))
+        while True:
+            read = await ann.get(counter.id)
+            try:
+                await ann.update(read.id, Patch(data={"count": read.data["count"] + 1}), expected_version=read.version)
+                break
+            except ConflictError:  # another agent was faster
+                continue
+        ```
+
         Args:
             expected_version: The record's `version` when it was read: nothing is written if it has changed since.
 
@@ -466,6 +514,15 @@ class BoundMemory:
         In one transaction the new record gets a `supersedes` link and the old one is archived. The old record is valid
         until the new one becomes valid: at `Draft.valid_from`, or now. Reads find only the new record; with
         `Where(as_of=...)` they find what was true then, and `get` and `history` find both.
+
+        ```python
+        oslo = await ann.add(Draft("Ann lives in Oslo", kind="fact", occurred_at=datetime(2023, 1, 1, tzinfo=UTC)))
+        moved = Draft("Ann lives in Bergen", kind="fact", valid_from=datetime(2025, 3, 1, tzinfo=UTC))
+        await ann.supersede(oslo.id, moved)
+        then = Where(as_of=datetime(2024, 6, 1, tzinfo=UTC))
+        (hit,) = await ann.search("Where does Ann live?", where=then)
+        assert hit.record.text == "Ann lives in Oslo"
+        ```
 
         Args:
             id: Id of the old record.
@@ -559,6 +616,11 @@ class BoundMemory:
     async def delete_where(self, where: Where, *, forget: bool = True) -> int:
         """Delete every record that satisfies `where`; returns how many. No space is reached.
 
+        ```python
+        await ann.add_many([Draft("one", session="monday"), Draft("two", session="monday"), "three"])
+        assert await ann.delete_where(Where(session="monday")) == 2
+        ```
+
         Args:
             where: Conditions a record must satisfy.
             forget: Refuse their source keys from now on, so that importing them again does not bring them back. With
@@ -576,6 +638,12 @@ class BoundMemory:
 
         Returns the stored record of each entry, in order. A draft with a known `source_key` replaces that record; only
         `id`, `created_at` and the read counts stay, and a new text increments `rev`. A forgotten key can be put again.
+
+        ```python
+        await ann.put_many([Draft("dark", source_key="theme"), Draft("14 pt", source_key="font")])
+        (theme,) = await ann.put_many([Draft("light", source_key="theme")], remove=["font"])
+        assert (theme.text, theme.rev) == ("light", 2)
+        ```
 
         Args:
             entries: Drafts, each with a `source_key`; if two have the same key, the later one wins.
@@ -598,7 +666,16 @@ class BoundMemory:
 
     @operation
     async def collections(self, where: Where = EVERYTHING) -> list[str]:
-        """The distinct collections of the records that satisfy `where`, sorted by code points, without spaces."""
+        """The distinct collections of the records that satisfy `where`, sorted by code points, without spaces.
+
+        A collection is only the value of a field, so it need not be created; `Where(under="trips")` treats collections
+        as paths.
+
+        ```python
+        await ann.add_many([Draft("Oslo", collection="trips/2025"), Draft("a flat", collection="homes"), "in none"])
+        assert await ann.collections(Where(under="trips")) == ["trips/2025"]
+        ```
+        """
         checked = _checked(where)
         return await self._run(lambda store, scope: optional.collections(store, scope, checked))
 
@@ -608,6 +685,12 @@ class BoundMemory:
 
         No other field changes, not even `updated_at`. Ids that are unknown, in a space or have already expired are
         ignored.
+
+        ```python
+        hour = timedelta(hours=1)
+        ticket = await ann.add(Draft("the ticket is in the drawer", expires_at=datetime.now(UTC) + hour))
+        await ann.postpone({ticket.id: None})
+        ```
         """
         checked = check_expiries(expiries)
         await self._run(lambda store, scope: optional.key_value(store).postpone(scope, checked))
@@ -620,7 +703,20 @@ class BoundMemory:
 
     @operation
     async def erase(self) -> ErasureReceipt:
-        """Remove everything this handle can reach from every file, except spaces, which keep theirs."""
+        """Remove everything this handle can reach from every file, except spaces, which keep theirs.
+
+        Texts, earlier texts, vectors and words are gone when this returns. The file and its write-ahead log are
+        overwritten to their ends before they are shortened, so the blocks that they give back to the disk hold nothing
+        of them; the file is written twice for that, and writers wait meanwhile. A file of up to 1 GiB is rewritten in
+        memory, a larger one by way of a temporary file that holds live records only. The source key of an erased record
+        stays forgotten, as a keyed hash without text or id. `ErasureReceipt.out_of_reach` says what this cannot reach.
+
+        ```python
+        await ann.add_many([Draft("one", session="monday"), "two"])
+        receipt = await ann.bind(session="monday").erase()
+        assert (receipt.records, receipt.sessions) == (1, 1)
+        ```
+        """
         return await self._run(lambda store, scope: store.erase(scope))
 
     @operation
@@ -655,6 +751,15 @@ class BoundMemory:
         touch: bool = False,
     ) -> Page:
         """Return records without ranking, one page at a time.
+
+        Writes that happen meanwhile do not shift the pages.
+
+        ```python
+        await ann.add_many([f"number {n}" for n in range(5)])
+        page = await ann.list(order="oldest", limit=2)
+        rest = await ann.list(order="oldest", limit=3, cursor=page.cursor)
+        assert [record.text for record in rest] == ["number 2", "number 3", "number 4"]
+        ```
 
         Args:
             where: Conditions a record must satisfy.

@@ -192,6 +192,9 @@ class Memory:
         then, on a file, their searches that would need the old vectors raise `FingerprintError`; on Qdrant, what they
         write is found by its words, and by its meaning once the store is opened again.
 
+        While the vectors are replaced, writers wait (about a second for 60,000 records), and other processes give up a
+        write after 30 s. A file needs space for both sets of vectors.
+
         Args:
             embedder: Owned by the memory once this has returned; until then the caller has to close it.
             progress: Called with the number of vectors that this call has computed so far.
@@ -213,6 +216,8 @@ class Memory:
 
         Searches and writes continue meanwhile. The copy is checked as by `Operator.check` and on disk before it appears
         under its name: an interrupted call leaves no file there, at most a temporary file `.NAME.…` next to it.
+
+        `progress` hears of the pages copied after every 256 of them, and then of the check (`part` is "checking").
 
         Args:
             path: Path of the copy.

@@ -297,7 +297,11 @@ class Page(Value):
 
 @dataclass(frozen=True, slots=True)
 class Stats(Value):
-    """Counts of the records a handle reaches, in every state; expired records do not count."""
+    """Counts of the records a handle reaches, in every state; expired records do not count.
+
+    `bytes` is the size of the texts in UTF-8 and of data, tags and links as JSON; earlier texts, vectors and indexes
+    are not included.
+    """
 
     records: int
     by_kind: Mapping[str, int]
@@ -348,7 +352,12 @@ class Fingerprint(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """Limits of what each owner of a memory can store; `None` means unlimited. Counted as in `Stats`."""
+    """Limits of what each owner of a memory can store; `None` means unlimited. Counted as in `Stats`.
+
+    A write that increases what an owner stores beyond the quota raises `QuotaExceededError`, and nothing of it is
+    stored. Expired records and their bytes count until the next write sweeps them. Deletions, and updates that make a
+    record smaller, are always allowed.
+    """
 
     records: int | None = None
     bytes: int | None = None

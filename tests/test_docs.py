@@ -1,4 +1,4 @@
-"""Every Python block of the README and of docs/ runs, in order, one namespace a page.
+"""Every Python block of the README and of docs/ runs, in order, one namespace a page; and every block of a docstring.
 
 A block is only compiled where its fence says so, with a reason: `python no-run needs a Qdrant server`. The files
 and programs of the tutorials are run by `test_tutorials.py`.
@@ -15,10 +15,13 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import CodeType, ModuleType
 
 import pytest
+
+import memory_core
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -87,6 +90,28 @@ def test_every_block_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: p
                 block.compile()
             else:
                 run(block, module, runner)
+
+
+def with_examples() -> Iterator[tuple[str, str]]:
+    """The docstrings of `memory_core`'s public names with a block: where it stands, and the block."""
+    for name in sorted(memory_core.__all__):
+        thing = getattr(memory_core, name)
+        members = inspect.getmembers(thing, inspect.isroutine) if inspect.isclass(thing) else []
+        for place, one in [(name, thing), *((f"{name}.{each}", member) for each, member in members)]:
+            own = one if name != "SyncMemory" else None  # it repeats those of the handle
+            for found in FENCE.finditer(inspect.cleandoc(getattr(own, "__doc__", None) or "")):
+                yield place, found["code"]
+
+
+@pytest.mark.parametrize(("place", "code"), list(with_examples()))
+def test_every_block_of_a_docstring_runs(place: str, code: str) -> None:
+    """What a block may use: the names of `memory_core`, a `memory`, Ann's handle `ann`, and `datetime`."""
+    names = {each: getattr(memory_core, each) for each in memory_core.__all__}
+    module = ModuleType("__main__")
+    vars(module).update(names, datetime=datetime, timedelta=timedelta, UTC=UTC)
+    with asyncio.Runner() as runner, memory_core.Memory(":memory:", embedder=None) as memory:
+        vars(module).update(memory=memory, ann=memory.bind(user="ann"))
+        run(Block(ROOT / "memory_core" / place, 0, "", code), module, runner)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)

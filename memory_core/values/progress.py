@@ -12,6 +12,10 @@ class Progress:
     """The progress of `add_many`, `reembed`, `backup` or `migrate`.
 
     An operation reports it before it begins, after every batch, and when it is done.
+
+    The function that is given as `progress=` is called with one before the first step, after each batch, and at the
+    end. It runs on the core loop and must return at once; an error that it raises ends the operation like any other
+    failure.
     """
 
     done: int
