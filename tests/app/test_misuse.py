@@ -37,13 +37,12 @@ def test_an_unset_variable_of_a_script_does_not_lead_to_another_memory(run: Run,
     assert run("stats", "--json").value["records"] == 1
 
 
-@pytest.mark.parametrize("format_", ["jsonl", "langgraph"])
 @pytest.mark.parametrize("name", ["memory.db", "other.db", "link.db"])
-def test_an_export_never_replaces_a_memory(run: Run, tmp_path: Path, name: str, format_: str) -> None:
+def test_an_export_never_replaces_a_memory(run: Run, tmp_path: Path, name: str) -> None:
     run("add", "The spare key is with Mrs Okafor")
     run("backup", "other.db")
     (tmp_path / "link.db").symlink_to("other.db")
-    refused = run("export", name, "--format", format_, "--overwrite", code=2)
+    refused = run("export", name, "--overwrite", code=2)
     assert "which an export would destroy" in refused.err
     assert run("stats", "--file", name, "--json").value["records"] == 1
 

@@ -110,11 +110,11 @@ async def test_what_is_left_out_takes_the_documented_defaults(ann: BoundMemory) 
     ("metadata", "complaint"),
     [
         ({"type": "idea"}, "metadata.type: Input should be 'insight', 'fact', 'preference', 'pattern' or 'connection'"),
-        ({}, "metadata.type: Field required"),
+        ({}, "metadata.type: is missing"),
         ({"type": "fact", "emotion": "joy"}, "metadata.emotion: Input should be 'curiosity'"),
         ({"type": "fact", "importance": 1.1}, "metadata.importance: Input should be less than or equal to 1"),
         ({"type": "fact", "confidence": -0.1}, "metadata.confidence: Input should be greater than or equal to 0"),
-        ({"type": "fact", "tags": "one"}, "metadata.tags: Input should be a valid list"),
+        ({"type": "fact", "tags": "one"}, "metadata.tags: must be a JSON array"),
         ({"type": "fact", "mood": "fine"}, "metadata.mood: there is no such field"),
     ],
 )
