@@ -64,6 +64,8 @@ from memory_core.values.ids import new_id
 from memory_core.values.json_checks import fits_data
 from memory_core.values.json_text import cut_to_bytes, json_bytes
 from memory_core.values.limits import MAX_DATA_BYTES, MAX_TEXT_CHARS
+from memory_core.values.places import check_path, without_key
+from memory_core.values.printable import one_line
 from memory_core.values.query_text import cut_query
 from memory_core.values.storable import storable
 from memory_core.values.tokens import digest_of, names_by_token, tokens_in_file
@@ -157,6 +159,7 @@ __all__ = [
     "call_in_thread",
     "check_count",
     "check_key",
+    "check_path",
     "check_seconds",
     "check_unit",
     "complete",
@@ -190,6 +193,7 @@ __all__ = [
     "names_by_token",
     "new_id",
     "on_core",
+    "one_line",
     "owned_by",
     "patched",
     "prepare",
@@ -221,5 +225,6 @@ __all__ = [
     "with_profile",
     "without_context",
     "without_files",
+    "without_key",
     "word",
 ]

@@ -29,6 +29,7 @@ from memory_core.operator import Operator
 from memory_core.protocols import Reranker
 from memory_core.transfer.migrate import exists, is_server, memory_at
 from memory_core.values.limits import CACHE_BYTES
+from memory_core.values.places import without_key
 from memory_core.values.progress import ProgressCallback, progress_bar
 
 File = Annotated[
@@ -71,7 +72,16 @@ class Invocation:
 
     @property
     def path(self) -> Path:
-        """The path of the memory, if it is a file."""
+        """The path of the memory.
+
+        Raises:
+            InvalidInputError: It is not in a file but on a server.
+        """
+        if is_server(self.settings.file):
+            raise InvalidInputError(
+                f"{without_key(self.settings.file)!r} is the address of a server, and this command works on a file; "
+                "give --file the path of one"
+            )
         return Path(self.settings.file).expanduser()
 
     async def memory(
@@ -128,7 +138,8 @@ class Invocation:
         if (await owner.stats()).records:
             return None
         others = [f"{scope.app}/{scope.user}" for scope in await Operator(memory).owners()][:5]
-        said = f"{owner.scope.app}/{owner.scope.user} has no memories in {self.settings.file}; it has those of"
+        place = without_key(self.settings.file)
+        said = f"{owner.scope.app}/{owner.scope.user} has no memories in {place}; it has those of"
         return f"{said} {', '.join(others)} (choose with --app and --user)" if others else None
 
     async def close(self) -> None:
