@@ -65,6 +65,8 @@ from memory_core.values.ids import new_id
 from memory_core.values.json_checks import fits_data
 from memory_core.values.json_text import cut_to_bytes, json_bytes
 from memory_core.values.limits import MAX_DATA_BYTES, MAX_TEXT_CHARS
+from memory_core.values.places import check_path, without_key
+from memory_core.values.printable import one_line
 from memory_core.values.query_text import cut_query
 from memory_core.values.storable import storable
 from memory_core.values.tokens import digest_of, names_by_token, tokens_in_file
@@ -159,6 +161,7 @@ __all__ = [
     "call_in_thread",
     "check_count",
     "check_key",
+    "check_path",
     "check_seconds",
     "check_unit",
     "check_where",
@@ -194,6 +197,7 @@ __all__ = [
     "names_by_token",
     "new_id",
     "on_core",
+    "one_line",
     "owned_by",
     "patched",
     "prepare",
@@ -225,5 +229,6 @@ __all__ = [
     "with_profile",
     "without_context",
     "without_files",
+    "without_key",
     "word",
 ]

@@ -356,13 +356,6 @@ class BoundMemory:
     ) -> Hits:
         """Find memories by meaning and words, best first; an empty list means that nothing is relevant.
 
-        ```python
-        await ann.add_many(["Ann drinks jasmine tea", "The bus to the harbour leaves at nine"])
-        hits = await ann.search("When does the bus leave?", explain=True)
-        assert hits[0].passage.text == "The bus to the harbour leaves at nine"
-        print({name: round(part.weighted, 2) for name, part in hits[0].components.items()})
-        ```
-
         Args:
             query: A question or some words, up to `MAX_QUERY_CHARS`; a blank one finds nothing.
             limit: Maximum number of hits, 1 to 10,000.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import os
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import Quota
 from memory_core.protocols import Clock, Embedder, Reranker
 from memory_core.values.checks import check_time, shown
 from memory_core.values.limits import CACHE_BYTES
+from memory_core.values.places import SERVER_SCHEMES, check_path
 from memory_core.values.times import utc_now
 
 if TYPE_CHECKING:
@@ -40,13 +41,10 @@ def insist_on_kinds(store: object, embedder: object) -> None:
     if not isinstance(store, str | os.PathLike) and not callable(getattr(store, "open", None)):
         raise InvalidInputError(f"store must be a path or a Store, not {shown(store)}")
     scheme, is_url, _ = store.partition("://") if isinstance(store, str) else ("", "", "")
-    if is_url and scheme in {"qdrant", "qdrant+https"}:  # not quoted: it may contain a key
+    if is_url and scheme in SERVER_SCHEMES:  # not quoted: it may contain a key
         raise InvalidInputError("that is the address of a server: Memory(QdrantStore.from_uri(address, embedder=...))")
-    if is_url and scheme.replace("+", "").isalnum():
-        raise InvalidInputError(
-            f"store must be a path, and that is a URL ({scheme}://…); give the path of the file only, such as "
-            'Memory("memory.db"), or a Store'
-        )
+    if isinstance(store, str | os.PathLike):
+        check_path("store", cast("str | os.PathLike[str]", store))
     if isinstance(embedder, type) or not (isinstance(embedder, Default | None) or hasattr(embedder, "embed_query")):
         raise InvalidInputError(f"embedder must be one, such as MiniLmEmbedder(), or None, not {shown(embedder)}")
 

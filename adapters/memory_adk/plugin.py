@@ -40,6 +40,7 @@ from memory_core.adapting import (
     block_of_turn,
     check_seconds,
     limits,
+    one_line,
     reason_for_log,
 )
 
@@ -169,7 +170,8 @@ class MemoryPlugin(BasePlugin):
         if not turn.recall.done():
             await asyncio.wait([turn.recall])  # `wait` does not raise: an error in this library must not end the run
         if error := turn.recall.exception():
-            logger.error("nothing is recalled for session %s: %s", invocation_context.session.id, reason_for_log(error))
+            session_id = one_line(invocation_context.session.id)
+            logger.error("nothing is recalled for session %s: %s", session_id, reason_for_log(error))
         else:
             show(llm_request, turn.recall.result())
 
@@ -240,7 +242,8 @@ class MemoryPlugin(BasePlugin):
                 await self._capture.catch_up(service, invocation_context)
             await self._capture.turn(service, invocation_context, turn.captured)
         except Exception as error:  # noqa: BLE001  (ADK would end the run)
-            logger.error("a turn of session %s is not stored: %s", session.id, reason_for_log(error))  # noqa: TRY400
+            session_id = one_line(session.id)
+            logger.error("a turn of session %s is not stored: %s", session_id, reason_for_log(error))  # noqa: TRY400
 
     async def _recall(self, service: MemoryService, session: Session, asked: Asked) -> str:
         """Return the profile and the block of memories for this turn; empty if there is nothing, or not in time."""

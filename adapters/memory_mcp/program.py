@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from memory_core import BoundMemory, InvalidInputError, Memory, MemoryCoreError
-from memory_core.adapting import is_loopback, limits
+from memory_core.adapting import is_loopback, limits, one_line
 from memory_mcp.event import object_in, prompt_of
 from memory_mcp.hook import Turn, is_remembered_by, remember_turn, run_hook, turn_of
 from memory_mcp.local_server import LocalServer
@@ -16,6 +16,9 @@ from memory_mcp.stopping import run_until_signal
 
 if TYPE_CHECKING:
     from memory_mcp.owners import Served
+
+MAX_REASON_CHARS: Final = 2_000
+"""Characters of an error on the terminal, whose end says the way out."""
 
 
 def run(given: argparse.Namespace, event: str | None, server: LocalServer | None) -> int:
@@ -106,5 +109,5 @@ def _reached(memory: Memory, given: argparse.Namespace, user: str | None, collec
 
 
 def _end(reason: str, status: int) -> NoReturn:
-    sys.stderr.write(f"memory-mcp: {reason}\n")
+    sys.stderr.write(f"memory-mcp: {one_line(reason, MAX_REASON_CHARS)}\n")
     sys.exit(status)

@@ -18,6 +18,7 @@ from slixmpp import JID
 from memory_core import BoundMemory, Memory, RecallOptions
 from memory_core.adapting import TURN, core_loop, limits
 from memory_spade.arguments import check_arguments
+from memory_spade.carriable import carriable_stanza
 from memory_spade.conversation import sender_of
 from memory_spade.memory import MemoryBackend
 from memory_spade.memory.flags import Flag, StrPath, read_flags
@@ -151,6 +152,12 @@ class MemoryMixin(Agent):
         # slixmpp keeps what a join asked for by address, and what has changed since under None.
         by_room = [*(nicks for address, nicks in joined.items() if address is not None), joined.get(None, {})]
         return {str(JID(room).bare): str(nick) for nicks in by_room for room, nick in nicks.items()}
+
+    async def _async_connect(self) -> None:  # SPADE's own: the client is made, and has sent nothing yet
+        """Let all stanzas of the agent pass the door to XML, whichever behaviour or class sends them."""
+        client: Any = self.client
+        client.add_filter("out", carriable_stanza)
+        await super()._async_connect()
 
     def _message_received(self, msg: Any) -> list[Task[None]]:  # SPADE's callback for stanzas
         """Deliver a stanza with what SPADE's own callback leaves out."""

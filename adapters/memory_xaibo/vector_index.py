@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from memory_core import BoundMemory, Draft, EmbeddingError, Fingerprint, InvalidInputError, Memory, Where
-from memory_core.adapting import new_id
+from memory_core.adapting import check_path, new_id
 from memory_xaibo.modules import Config, injects, options
 from memory_xaibo.protocols import VectorIndexProtocol, VectorSearchResult
 
@@ -41,6 +41,8 @@ class VectorIndex(VectorIndexProtocol):
     @injects()
     def __init__(self, config: Config | None = None) -> None:
         folder = options(config, "VectorIndex", ("storage_dir",)).get("storage_dir")
+        if folder is not None:
+            check_path("storage_dir", folder)
         self._folder = None if folder is None else Path(folder)
         self._dimensions = 0
         self._handle: BoundMemory | None = None

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar, cast
 
 import typer
 from rich.console import RenderableType
@@ -29,6 +29,7 @@ from memory_core.operator import Operator
 from memory_core.protocols import Reranker
 from memory_core.transfer.migrate import exists, is_server, memory_at
 from memory_core.values.limits import CACHE_BYTES
+from memory_core.values.places import check_path, without_key
 from memory_core.values.progress import ProgressCallback, progress_bar
 
 File = Annotated[
@@ -71,7 +72,16 @@ class Invocation:
 
     @property
     def path(self) -> Path:
-        """The path of the memory, if it is a file."""
+        """The path of the memory.
+
+        Raises:
+            InvalidInputError: It is not in a file but on a server.
+        """
+        if is_server(self.settings.file):
+            raise InvalidInputError(
+                f"{without_key(self.settings.file)!r} is the address of a server, and this command works on a file; "
+                "give --file the path of one"
+            )
         return Path(self.settings.file).expanduser()
 
     async def memory(
@@ -128,7 +138,8 @@ class Invocation:
         if (await owner.stats()).records:
             return None
         others = [f"{scope.app}/{scope.user}" for scope in await Operator(memory).owners()][:5]
-        said = f"{owner.scope.app}/{owner.scope.user} has no memories in {self.settings.file}; it has those of"
+        place = without_key(self.settings.file)
+        said = f"{owner.scope.app}/{owner.scope.user} has no memories in {place}; it has those of"
         return f"{said} {', '.join(others)} (choose with --app and --user)" if others else None
 
     async def close(self) -> None:
@@ -210,6 +221,7 @@ def add_command(program: typer.Typer, name: str, work: Work) -> None:
         as_json = values.pop("as_json")
         if values.pop("words_only"):
             values["embedder"] = NONE
+        _insist_on_paths(given)
         raise typer.Exit(asyncio.run(_carried_out(work, Invocation(settings(**values)), given, as_json=as_json)))
 
     parameters = [*own, *common]
@@ -217,6 +229,15 @@ def add_command(program: typer.Typer, name: str, work: Work) -> None:
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     run.__doc__ = work.__doc__
     program.command(name)(run)
+
+
+def _insist_on_paths(given: Mapping[str, Any]) -> None:
+    """Refuse addresses where a command takes files, whichever command and option it is."""
+    for name, value in given.items():
+        several = cast("list[object]", value) if isinstance(value, list) else [value]
+        for one in several:
+            if isinstance(one, Path):
+                check_path(f"the {name.replace('_', ' ')}", one)
 
 
 async def _carried_out(work: Work, invocation: Invocation, given: Mapping[str, Any], *, as_json: bool) -> int:

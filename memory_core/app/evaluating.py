@@ -27,7 +27,10 @@ from memory_core.handle import BoundMemory, settled
 from memory_core.memory import Memory
 from memory_core.transfer.migrate import migrate
 from memory_core.values.checks import shown
+from memory_core.values.places import check_path, without_key
+from memory_core.values.private_files import new_private_file
 from memory_core.values.progress import Progress
+from memory_core.values.text_lines import lines_in
 
 SETTINGS: Final = ("mode", "every_word", "floor", "context", "diversity", "recency", "importance")
 """Arguments of a search that `--setting` may vary."""
@@ -65,6 +68,7 @@ async def eval_(
     """
     owner = await invocation.owner()
     if make is not None:
+        check_path("the file to make", questions)
         return await _made(owner, Path(questions), make)
     asked = read_questions(_lines(questions))
     resolve(asked, await every_record(owner))  # before a model is loaded or anything is copied
@@ -93,11 +97,13 @@ def _setting(given: str) -> dict[str, Any]:
 
 def _lines(place: str) -> list[str]:
     if place == "-":
-        return sys.stdin.read().splitlines()
+        return lines_in(sys.stdin.read())
     try:
-        return Path(place).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInputError(f"the questions in {place!r} cannot be read: {error}") from error
+        return lines_in(Path(place).read_text(encoding="utf-8"))
+    except OSError as error:  # its own words name the place
+        raise InvalidInputError(f"the questions in {without_key(place)!r} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"the questions in {without_key(place)!r} are not text in UTF-8: {error}") from error
 
 
 async def _made(owner: BoundMemory, file: Path, count: int) -> Answer:
@@ -107,8 +113,8 @@ async def _made(owner: BoundMemory, file: Path, count: int) -> Answer:
         raise InvalidInputError(f"{owner.scope.app}/{owner.scope.user} has no memories to ask about")
     lines = list(templates(records, count))
     try:
-        with file.open("x", encoding="utf-8") as out:
-            out.writelines(f"{line}\n" for line in lines)
+        with new_private_file(file) as out:
+            out.writelines(f"{line}\n".encode() for line in lines)
     except FileExistsError as error:
         raise InvalidInputError(f"{str(file)!r} exists; give another name, or delete it first") from error
     made = counted(len(lines), "template")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from collections.abc import Generator
@@ -28,6 +27,8 @@ from memory_core.storage.shared.transfer import Carried
 from memory_core.transfer.formats import Exporter
 from memory_core.transfer.jsonl import export_jsonl, export_records
 from memory_core.transfer.migrate import insist_on_existing, memory_at, migrate
+from memory_core.values.places import check_path
+from memory_core.values.private_files import new_private_file
 from memory_core.values.times import utc_now
 
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
@@ -96,7 +97,7 @@ def _new_file(name: str, *, overwrite: bool) -> Generator[IO[bytes]]:
         return
     with (
         _new_path(name, overwrite=overwrite) as path,
-        os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as out,
+        new_private_file(path) as out,
     ):
         yield out
 
@@ -104,6 +105,7 @@ def _new_file(name: str, *, overwrite: bool) -> Generator[IO[bytes]]:
 @contextmanager
 def _new_path(name: str, *, overwrite: bool) -> Generator[Path]:
     """Where to make a file or a folder, which appears under its name when it is complete, and else not at all."""
+    check_path("the file to make", name)
     path = Path(name).expanduser()
     _insist_on_room(path, overwrite=overwrite and not path.is_dir())
     if path.is_file() and _is_memory(path):

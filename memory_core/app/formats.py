@@ -13,6 +13,7 @@ from memory_core.errors import InvalidInputError
 from memory_core.transfer.foreign_files import database, lines_of
 from memory_core.transfer.foreign_values import fields_of
 from memory_core.transfer.jsonl import FORMAT
+from memory_core.values.places import without_key
 
 IMPORTERS: Final = "memory_core.importers"
 EXPORTERS: Final = "memory_core.exporters"
@@ -68,7 +69,7 @@ def format_of(source: str) -> str:
     """
     path = Path(source).expanduser()
     if not path.exists():
-        raise InvalidInputError(f"there is no file or folder {source!r}")
+        raise InvalidInputError(f"there is no file or folder {without_key(source)!r}")
     found = next((name for name, fits in _SIGNS.items() if fits(path)), None)
     if found == LOSSLESS and _is_export(path):
         raise InvalidInputError(f"{source!r} is an export of memory-core: memory-core import {source}")

@@ -27,6 +27,7 @@ from memory_core.transfer.formats import Importer
 from memory_core.transfer.jsonl import import_jsonl
 from memory_core.transfer.migrate import exists
 from memory_core.values.progress import Progress
+from memory_core.values.text_lines import lines_in
 
 _FRAME_LINES: Final = 2
 """The first and the last line of an export, which are no records."""
@@ -132,7 +133,7 @@ def _by_suffix(path: Path) -> Importer:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        return [line for line in lines_in(path.read_text(encoding="utf-8")) if line.strip()]
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"{path} cannot be read as questions: it is not text in UTF-8 ({error})") from error
 

@@ -13,11 +13,13 @@ import typer
 
 from memory_core.app.command import Answer, Invocation
 from memory_core.app.settings import DEFAULT_NAME
+from memory_core.app.showing import MAX_SENTENCE_CHARS
 from memory_core.errors import InvalidInputError
 from memory_core.models import Scope
 from memory_core.transfer.migrate import is_server
 from memory_core.values.hosts import is_loopback
 from memory_core.values.limits import CACHE_BYTES
+from memory_core.values.printable import one_line
 from memory_core.where.where import ANY_STATE
 
 if TYPE_CHECKING:
@@ -118,7 +120,7 @@ async def _listen(
 
 
 def _print(said: Sequence[str]) -> None:
-    sys.stderr.writelines(f"memory-core: {each}\n" for each in said)
+    sys.stderr.writelines(f"memory-core: {one_line(each, MAX_SENTENCE_CHARS)}\n" for each in said)
     sys.stderr.flush()
 
 

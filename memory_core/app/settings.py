@@ -19,7 +19,9 @@ from typing import Any, Final
 from memory_core.errors import InvalidInputError
 from memory_core.protocols import Embedder, Reranker
 from memory_core.settings import DEFAULT_EMBEDDER, made_or_none
+from memory_core.transfer.migrate import is_server
 from memory_core.values.checks import shown
+from memory_core.values.places import check_path
 
 KEYS: Final[Mapping[str, type]] = {"file": str, "app": str, "user": str, "embedder": str}
 DEFAULT_FILE: Final = "memory.db"
@@ -58,16 +60,20 @@ def settings(*, file: str | None, app: str | None, user: str | None, embedder: s
     """Complete what the options say.
 
     Raises:
-        InvalidInputError: The configuration file cannot be used; or an option is empty, as where a script has an unset
-            variable: the default would be another memory, or somebody else's.
+        InvalidInputError: The configuration file cannot be used; or the memory is an address of no kind that is known;
+            or an option is empty, as where a script has an unset variable: the default would be another memory, or
+            somebody else's.
     """
     for name, given in {"file": file, "app": app, "user": user, "embedder": embedder}.items():
         if given == "":
             raise InvalidInputError(f"--{name} must not be empty; leave it out for the default")
     known = _configured()
     named = user or os.environ.get("MEMORY_CORE_USER") or known.get("user")
+    place: str = file or os.environ.get("MEMORY_CORE_FILE") or known.get("file") or DEFAULT_FILE
+    if not is_server(place):
+        check_path("the memory (--file)", place)
     return Settings(
-        file=file or os.environ.get("MEMORY_CORE_FILE") or known.get("file") or DEFAULT_FILE,
+        file=place,
         app=app or os.environ.get("MEMORY_CORE_APP") or known.get("app") or DEFAULT_APP,
         user=named or _login(),
         embedder=embedder or os.environ.get("MEMORY_CORE_EMBEDDER") or known.get("embedder") or DEFAULT_NAME,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -17,6 +16,7 @@ from memory_core.app.ids import UUID
 from memory_core.errors import FingerprintError, ReadOnlyError
 from memory_core.models import Component, Hit, MemoryRecord
 from memory_core.recall.values import Considered, Reason
+from memory_core.values import printable
 from memory_core.values.json_text import encode_json
 
 PIPE_WIDTH: Final = 200
@@ -29,9 +29,6 @@ MAX_SENTENCE_CHARS: Final = 2_000
 """Characters of an error or a problem, whose end says the way out."""
 BAR: Final = 24
 """Columns of the longest bar."""
-_HARMLESS: Final = frozenset("\n\t")
-_UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-_JOINERS: Final = frozenset("\u200c\u200d")  # parts of words and of emoji, without an effect on a terminal
 
 REASONS: Final[Mapping[Reason, str]] = {
     "shown": "it is in the block",
@@ -55,19 +52,12 @@ REASONS: Final[Mapping[Reason, str]] = {
 
 def plain(text: str) -> str:
     """The text with every character escaped that could move the cursor, colour, reorder or hide what is printed."""
-    return "".join(_escaped(char) for char in text)
-
-
-def _escaped(char: str) -> str:
-    if char in _HARMLESS or char in _JOINERS or unicodedata.category(char) not in _UNSAFE:
-        return char
-    return repr(char)[1:-1] if ord(char) > 0xFF else f"\\x{ord(char):02x}"
+    return printable.plain(text)
 
 
 def line(text: str, most: int = MAX_SHOWN_CHARS) -> str:
     """The text as one line of at most so many characters."""
-    joined = " ".join(plain(text).split())
-    return joined if len(joined) <= most else joined[: most - 1] + "…"
+    return printable.one_line(text, most)
 
 
 def console(*, errors: bool = False) -> Console:

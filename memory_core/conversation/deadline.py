@@ -12,6 +12,7 @@ from memory_core.concurrency.threads import call_in_thread
 from memory_core.conversation import limits
 from memory_core.errors import MemoryCoreError, StoreUnavailableError, reason_for_log
 from memory_core.values.checks import check_seconds
+from memory_core.values.printable import one_line
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -39,7 +40,7 @@ class Deadline:
         self.seconds = check_seconds("timeout", seconds)
         self.is_over = False
         """Whether they have stopped: that calls of their memory fail then is to be expected."""
-        self._who = who
+        self._who = one_line(who)
         self._writing: set[asyncio.Future[Any]] = set()
         """Late ones included."""
         self._late: dict[asyncio.Future[Any], str] = {}

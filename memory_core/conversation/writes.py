@@ -18,6 +18,7 @@ from memory_core.concurrency.foreign import answer_within
 from memory_core.concurrency.loop import core_loop
 from memory_core.conversation import limits
 from memory_core.errors import MemoryCoreError, reason_for_log
+from memory_core.values.printable import one_line
 
 logger = logging.getLogger(__name__)
 
@@ -151,7 +152,8 @@ class Writes(Generic[W]):
             except MemoryCoreError as error:
                 self._fail(write, error)
             except Exception as error:  # noqa: BLE001  (a defect must not lose the writes that wait)
-                logger.error("a turn of session %s is not stored: %s", write.name, reason_for_log(error))  # noqa: TRY400
+                session = one_line(write.name)
+                logger.error("a turn of session %s is not stored: %s", session, reason_for_log(error))  # noqa: TRY400
             else:
                 self.try_again()
             self._end_round(conversation, goes_on=True)
@@ -198,7 +200,7 @@ class Writes(Generic[W]):
             while len(self._failed) > limits.MAX_WAITING:  # the next turn of that session stores the missing messages
                 self._failed.pop(next(iter(self._failed)), None)
         if is_news:
-            logger.warning("a turn of session %s is not stored yet: %s", write.name, reason_for_log(error))
+            logger.warning("a turn of session %s is not stored yet: %s", one_line(write.name), reason_for_log(error))
 
 
 _unfinished: weakref.WeakSet[Writes[Any]] = weakref.WeakSet()

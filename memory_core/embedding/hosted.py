@@ -27,6 +27,8 @@ from memory_core.concurrency.loop import on_core
 from memory_core.embedding.checks import check_documents, unit_rows
 from memory_core.errors import EmbeddingError, InvalidInputError
 from memory_core.models import Fingerprint
+from memory_core.values.header_values import check_header
+from memory_core.values.places import without_key
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,11 +111,11 @@ class HostedEmbedder:
         try:
             parsed = httpx.URL(url)
         except httpx.InvalidURL as error:
-            raise InvalidInputError(f"{url!r} is not a URL: {error}") from error
+            raise InvalidInputError(f"{without_key(url)!r} is not a URL: {error}") from error
         if parsed.userinfo:
             raise InvalidInputError(f"the URL of {parsed.host!r} contains a user or password; give api_key instead")
         if parsed.scheme not in {"http", "https"} or not parsed.host:
-            raise InvalidInputError(f"{url!r} must begin with https:// or http://")
+            raise InvalidInputError(f"{without_key(url)!r} must begin with https:// or http://")
         self._fingerprint = fingerprint
         self._dialect = dialect
         self._limits = limits
@@ -210,6 +212,8 @@ class HostedEmbedder:
     async def _attempt(self, body: bytes) -> tuple[bytes | EmbeddingError, bool, float | None]:
         """The response or the error, whether to retry, and the pause the server asked for."""
         wire, credentials = self._connected(), self._dialect.credentials()
+        for name, value in credentials.items():
+            check_header(f"the key in the header {name}", value, EmbeddingError)
         headers = {"Content-Type": "application/json"} | credentials
         try:
             async with wire.places, asyncio.timeout(self._limits.timeout_seconds):

@@ -10,6 +10,7 @@ from memory_core.embedding import onnx_telemetry
 from memory_core.embedding.tokenizer_file import TokenizerFile
 from memory_core.embedding.wordpiece import WordPiece
 from memory_core.errors import EmbeddingError
+from memory_core.values.text_lines import lines_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -132,7 +133,7 @@ def _tokenizer(directory: Path) -> Tokenizer:
     vocabulary, described = directory / "vocab.txt", directory / "tokenizer.json"
     if described.exists() and not vocabulary.exists():
         return TokenizerFile(described)
-    return WordPiece(_read(vocabulary).decode("utf-8", "replace").splitlines())
+    return WordPiece(lines_in(_read(vocabulary).decode("utf-8", "replace")))
 
 
 def _open_session(path: Path) -> _Session:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from memory_core.embedding.openai import OPENAI_URL
 from memory_core.protocols import ChatMessage
+from memory_core.values.header_values import check_header
 
 
 class OpenAiChat:
@@ -31,9 +32,15 @@ class OpenAiChat:
         self._url = f"{(base_url or OPENAI_URL).rstrip('/')}/chat/completions"
 
     async def complete(self, messages: Sequence[ChatMessage]) -> str:
-        """The text of the answer; raises `httpx.HTTPError`, or `LookupError` for an answer in another form."""
+        """The text of the answer.
+
+        Raises:
+            InvalidInputError: The key has a character that no header can carry.
+            httpx.HTTPError: The server cannot be reached, or refuses.
+            LookupError: The answer has another form.
+        """
         key = self._key or (os.environ.get("OPENAI_API_KEY") if self._is_openai else None)
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        headers = {"Authorization": f"Bearer {check_header('api_key', key)}"} if key else {}
         async with httpx.AsyncClient(timeout=None) as client:  # noqa: S113  (the manager ends a call that takes too long)
             body = {"model": self._model, "messages": list(messages)}
             response = await client.post(self._url, json=body, headers=headers)

@@ -149,7 +149,8 @@ def _is_several(name: str) -> bool:
 def _some(name: str, random: Random) -> Any:
     """A value of a condition; of several values any number, also zero."""
     if name == "data":
-        return random.choice([{}, *WANTED[name]])
+        values: tuple[Any, ...] = (dict[str, Any](), *WANTED[name])
+        return random.choice(values)
     return random.choices(WANTED[name], k=random.randint(0, 2)) if _is_several(name) else random.choice(WANTED[name])
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from memory_core.errors import InvalidInputError
+from memory_core.values.places import without_key
 
 MAX_LINE_BYTES: Final = 1 << 24
 """Longer than the largest record that a memory accepts."""
@@ -37,7 +38,7 @@ def file_at(source: str) -> Path:
     """
     path = Path(source).expanduser()
     if not path.is_file():
-        raise InvalidInputError(f"No such file: {source!r}")
+        raise InvalidInputError(f"No such file: {without_key(source)!r}")
     return path
 
 

@@ -22,6 +22,7 @@ from memory_core.protocols import Embedder, Reranker
 from memory_core.settings import DEFAULT_EMBEDDER, Default, made
 from memory_core.storage.shared.transfer import Copyable, Entry, checksum
 from memory_core.values.limits import CACHE_BYTES
+from memory_core.values.places import SERVER_SCHEMES
 from memory_core.values.progress import Progress, ProgressCallback
 
 BATCH: Final = 512
@@ -209,7 +210,8 @@ class _Move:
 
 def is_server(address: str) -> bool:
     """Whether the address names a Qdrant server instead of a file."""
-    return address.startswith(("qdrant://", "qdrant+https://"))
+    scheme, is_url, _ = address.partition("://")
+    return bool(is_url) and scheme in SERVER_SCHEMES
 
 
 def exists(address: str) -> bool:

@@ -117,9 +117,9 @@ def _parts(name: str, value: object) -> Sequence[object]:
     takes = "a list of filters" if name != "$not" else "a filter or a list of filters"
     if name == "$not" and isinstance(value, Mapping):
         return [cast("object", value)]
-    if isinstance(value, str) or not isinstance(value, Sequence) or (name == "$not" and not value):
-        raise InvalidInputError(f"{name} takes {takes}, not {shown(value)}")
-    parts = cast("Sequence[object]", value)
+    parts = cast("Sequence[object]", value) if isinstance(value, Sequence) and not isinstance(value, str) else None
+    if parts is None or (name == "$not" and not parts):
+        raise InvalidInputError(f"{name} takes {takes}, not {shown(cast('object', value))}")
     for part in parts:
         if not isinstance(part, Mapping):
             raise InvalidInputError(f"{name} takes {takes}; {shown(part)} is not a filter")

@@ -6,10 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
+from memory_core.app.main import GROUP, program
 from tests.app.conftest import Run
 
 PROGRAM = f"{sys.executable} -m memory_core"
@@ -37,6 +39,103 @@ def test_an_unset_variable_of_a_script_does_not_lead_to_another_memory(run: Run,
     assert run("stats", "--json").value["records"] == 1
 
 
+SECRET = "A-SECRET-KEY"
+NO_FILE = [f"qdrnt+https://{SECRET}@host/memories", f"s3://bucket/x.db?key={SECRET}", f"qdrant:{SECRET}@host"]
+"""Addresses of no kind that is known."""
+SERVER = f"qdrant+https://{SECRET}@127.0.0.1:1/memories"
+COMMANDS: dict[str, list[str]] = {
+    **{name: [] for name in ("list", "stats", "check", "reembed", "doctor", "sql-view", "maintain", "serve")},
+    **{name: ["tea"] for name in ("add", "search", "recall", "why", "show", "history", "edit", "forget", "move")},
+    **{name: ["new"] for name in ("export", "backup", "migrate", "import", "ingest", "eval")},
+    "update": ["tea", "--text", "milk"],
+    "supersede": ["tea", "milk"],
+    "erase": ["--yes"],
+    "restore": ["memory.db", "--overwrite", "--yes"],
+}
+"""Commands, each with arguments of its own."""
+
+
+def refused_and_nothing_made(run: Run, folder: Path, *call: str) -> None:
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    refused = run(*call, code=None)
+    assert refused.code == 2, call
+    assert SECRET not in refused.out + refused.err, call
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before, call
+    assert not [path for path in folder.iterdir() if path.name.startswith(("q", "s3"))], call
+
+
+def test_each_command_has_its_arguments_here() -> None:
+    known = {command.name for command in program().registered_commands}
+    adapters = {point.name for point in entry_points(group=GROUP)}
+    assert known - adapters - {"formats"} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_refuses_an_address_of_no_known_kind_and_does_not_show_its_key(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    run("add", "The spare key is with Mrs Okafor")
+    for address in NO_FILE:
+        refused_and_nothing_made(run, tmp_path, command, *COMMANDS[command], "--file", address)
+    monkeypatch.setenv("MEMORY_CORE_FILE", NO_FILE[0])
+    refused_and_nothing_made(run, tmp_path, command, *COMMANDS[command])
+
+
+@pytest.mark.parametrize("command", ["restore", "sql-view"])
+def test_what_makes_or_changes_a_file_refuses_a_server(run: Run, tmp_path: Path, command: str) -> None:
+    run("add", "The spare key is with Mrs Okafor")
+    refused_and_nothing_made(run, tmp_path, command, *COMMANDS[command], "--file", SERVER)
+
+
+@pytest.mark.parametrize("address", [*NO_FILE, SERVER])
+@pytest.mark.parametrize(
+    "call",
+    [
+        ["backup", "ADDRESS"],
+        ["backup", "ADDRESS", "--overwrite"],
+        ["export", "ADDRESS"],
+        ["export", "ADDRESS", "--format", "langgraph"],
+        ["eval", "ADDRESS", "--make", "1"],
+        ["eval", "ADDRESS"],
+        ["migrate", "ADDRESS"],
+        ["restore", "ADDRESS", "--file", "new.db"],
+        ["import", "ADDRESS"],
+        ["move", "ADDRESS"],
+        *(
+            ["move", "ADDRESS", "--format", each]
+            for each in ("markdown", "chroma", "mem0", "chatgpt", "adk", "langgraph")
+        ),
+        ["ingest", "ADDRESS"],
+        ["ingest", "memory.jsonl", "--questions", "ADDRESS"],
+        ["maintain", "--undo", "ADDRESS"],
+        ["serve", "--tokens", "ADDRESS"],
+        ["serve", "--socket", "ADDRESS"],
+    ],
+)
+def test_an_address_in_place_of_a_file_is_refused_and_its_key_is_not_shown(
+    run: Run, tmp_path: Path, call: list[str], address: str
+) -> None:
+    run("add", "The spare key is with Mrs Okafor")
+    if call[0] == "migrate" and address == SERVER:
+        pytest.skip("that is what it is for")
+    refused_and_nothing_made(run, tmp_path, *(address if part == "ADDRESS" else part for part in call))
+
+
+def test_every_file_with_texts_is_for_its_owner_only(run: Run, tmp_path: Path) -> None:
+    before = os.umask(0o000)
+    try:
+        run("add", "The safe opens with 2580")
+        run("backup", "backup.db")
+        run("restore", "backup.db", "--file", "restored.db")
+        run("export", "export.jsonl")
+        run("eval", "questions.jsonl", "--make", "1")
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir() if path.is_file()}
+    assert len(modes) >= 5
+    assert set(modes.values()) == {0o600}, modes
+
+
 @pytest.mark.parametrize("name", ["memory.db", "other.db", "link.db"])
 def test_an_export_never_replaces_a_memory(run: Run, tmp_path: Path, name: str) -> None:
     run("add", "The spare key is with Mrs Okafor")
@@ -47,7 +146,7 @@ def test_an_export_never_replaces_a_memory(run: Run, tmp_path: Path, name: str) 
     assert run("stats", "--file", name, "--json").value["records"] == 1
 
 
-@pytest.mark.parametrize("format_", ["jsonl", "langgraph"])
+@pytest.mark.parametrize("format_", ["jsonl", "mem0"])
 def test_an_export_of_a_mistyped_owner_makes_no_empty_file(run: Run, tmp_path: Path, format_: str) -> None:
     run("add", "The spare key is with Mrs Okafor", "--user", "tom")
     refused = run("export", "out", "--format", format_, "--only-owner", "--user", "tm", code=2)

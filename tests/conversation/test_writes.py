@@ -155,6 +155,25 @@ def test_a_write_that_hangs_or_is_cancelled_by_the_store_is_done_by_the_next_one
     assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
+@pytest.mark.parametrize("error", [StoreUnavailableError("out of reach"), ValueError("a defect")])
+def test_the_name_of_a_conversation_does_not_begin_a_line_of_the_log(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    @dataclass(frozen=True)
+    class Broken(Said):
+        async def run(self) -> None:
+            raise error
+
+    async def talk() -> None:
+        writes = Writes[Said]()
+        await writes.put(Broken(Disk(), ("one",), name="monday\nERROR all is lost\x1b[2J"))
+        await writes.settle()
+
+    asyncio.run(talk())
+    (record,) = caplog.records
+    assert "a turn of session monday ERROR all is lost\\x1b[2J is not stored" in record.getMessage()
+
+
 def test_a_write_that_hangs_delays_a_close_by_its_limit_and_no_other_conversation(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from memory_adk.radbot.importer import COLLECTION, draft_of
 from memory_core import InvalidInputError, QdrantServer
-from memory_core.adapting import ForeignPoint, Found, Refused, foreign_points, on_core
+from memory_core.adapting import ForeignPoint, Found, Refused, foreign_points, on_core, without_key
 
 
 async def radbot(source: str) -> AsyncIterator[Found | Refused]:
@@ -39,6 +39,8 @@ async def _closed(pages: AsyncIterator[list[ForeignPoint]]) -> None:
 def _server(source: str) -> tuple[QdrantServer, str]:
     parts = urlsplit(source)
     if parts.scheme not in {"http", "https"} or not parts.netloc:
-        raise InvalidInputError(f"{source!r} is not the address of a Qdrant server, such as http://localhost:6333")
+        raise InvalidInputError(
+            f"{without_key(source)!r} is not the address of a Qdrant server, such as http://localhost:6333"
+        )
     url = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
     return QdrantServer(url=url), parts.path.strip("/") or COLLECTION

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Final
 
+from memory_core.adapting import check_path
 from memory_spade import files
 
 ENVIRONMENT: Final = "SPADE_LLM_MEMORY_PATH"
@@ -16,8 +17,13 @@ IN_MEMORY: Final = ":memory:"
 
 
 def directory(given: str | os.PathLike[str] | None) -> str:
-    """The given directory, else that of the environment, else the default; or `":memory:"`."""
+    """The given directory, else that of the environment, else the default; or `":memory:"`.
+
+    Raises:
+        InvalidInputError: It is the address of a server.
+    """
     named = os.fspath(given) if given is not None else os.environ.get(ENVIRONMENT, "").strip()
+    check_path("the directory of an agent's memories", named)
     return named or DEFAULT_DIRECTORY
 
 

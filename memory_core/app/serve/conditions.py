@@ -57,8 +57,8 @@ def given_in(pairs: Pairs) -> dict[str, object]:
 
 def _given(name: str, texts: Sequence[str]) -> object:
     if name in LISTS or name == "links":
-        some = [] if texts == [""] else texts
-        return [_link(text) for text in some] if name == "links" else some
+        some: Sequence[str] = () if texts == [""] else texts
+        return [_link(text) for text in some] if name == "links" else list(some)
     if len(texts) > 1:
         raise InvalidInputError(f"there are {len(texts)} values of {name}, which has one")
     return _value(name, texts[0])

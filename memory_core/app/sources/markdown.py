@@ -18,6 +18,7 @@ from memory_core.models import Draft, Json
 from memory_core.transfer.foreign_files import bytes_of
 from memory_core.transfer.foreign_values import time_of
 from memory_core.transfer.formats import Found, Refused
+from memory_core.values.places import without_key
 
 SUFFIXES: Final = frozenset({".md", ".markdown"})
 _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})")
@@ -53,7 +54,7 @@ def _files(source: str) -> list[tuple[Path, str]]:
     if root.is_file():
         return [(root, root.name)]
     if not root.is_dir():
-        raise InvalidInputError(f"there is no {source!r}")
+        raise InvalidInputError(f"there is no {without_key(source)!r}")
     found = sorted(path for path in root.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
     if not found:
         raise InvalidInputError(f"{source!r} has no Markdown files")

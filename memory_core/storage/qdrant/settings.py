@@ -10,6 +10,8 @@ from typing import Final, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from memory_core.errors import InvalidInputError
+from memory_core.values.header_values import check_header
+from memory_core.values.places import SERVER_SCHEMES, without_key
 
 IN_MEMORY: Final = ":memory:"
 DEFAULT_HOST: Final = "localhost"
@@ -44,7 +46,9 @@ class Server:
         if len(given) > 1:
             raise InvalidInputError(f"give one of {' and '.join(given)} for a Qdrant server, not both")
         if self.url is not None and urlsplit(self.url).scheme not in ("http", "https"):
-            raise InvalidInputError(f"url {self.url!r} does not start with http:// or https://")
+            raise InvalidInputError(f"url {without_key(self.url)!r} does not start with http:// or https://")
+        if self.api_key is not None:
+            check_header("api_key", self.api_key)
         for name in ("port", "grpc_port"):
             port = getattr(self, name)
             if port is not None and not 0 < port < 1 << 16:
@@ -147,7 +151,9 @@ def from_uri(uri: str) -> tuple[Server, str | None]:
         host, port = parts.hostname or "", parts.port or DEFAULT_PORT
     except ValueError as error:  # brackets without an end, or another port than 0 to 65535
         raise _no_address(uri) from error
-    if parts.scheme not in ("qdrant", "qdrant+https") or not re.fullmatch(r"[^\s\\]+", host):
+    if parts.scheme not in SERVER_SCHEMES or not re.fullmatch(r"[^\s\\]+", host):
+        raise _no_address(uri)
+    if "@" in parts.path + parts.query + parts.fragment:  # a key with a slash that is not percent-encoded
         raise _no_address(uri)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     unknown = sorted(options.keys() - {"grpc", "grpc_port", "timeout"})
@@ -165,9 +171,7 @@ def from_uri(uri: str) -> tuple[Server, str | None]:
 
 
 def _no_address(uri: str) -> InvalidInputError:
-    scheme, _, rest = uri.partition("://")
-    without_key = f"{scheme}://…@{rest.rpartition('@')[2]}" if "@" in rest else uri
-    return InvalidInputError(f"{without_key!r} is not a Qdrant address such as qdrant://localhost:6333/collection")
+    return InvalidInputError(f"{without_key(uri)!r} is not a Qdrant address such as qdrant://localhost:6333/collection")
 
 
 def _whole(name: str, text: str) -> int:

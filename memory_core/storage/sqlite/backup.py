@@ -30,6 +30,7 @@ from memory_core.storage.sqlite.read_connection import connect_for_reading, open
 from memory_core.storage.sqlite.schema import APPLICATION_ID
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.unfinished_copies import remove_abandoned, unfinished
+from memory_core.values.places import check_path
 from memory_core.values.progress import Progress, ProgressCallback
 
 SLICE_PAGES: Final = 256
@@ -69,6 +70,7 @@ async def restore(
     progress: ProgressCallback | None,
 ) -> Path:
     """See `Memory.restore`."""
+    check_path("the backup", backup)
     name, _ = await in_thread(partial(find, Path(backup)))
     if await in_thread(partial(real_path, Path(path))) == name:
         raise InvalidInputError(f"{str(name)!r} is the backup itself; give the path of the memory to make from it")
@@ -83,6 +85,7 @@ def _target(path: Path, *, overwrite: bool) -> Path:
     """The real path of the new file; its folder is created if it is missing."""
     if str(path) == IN_MEMORY:
         raise InvalidInputError("':memory:' is not a file; give the path of one")
+    check_path("the file to make", path)
     with file_problems_explained(f"the file {str(path)!r}"):
         path = real_path(path)
         if path.exists():

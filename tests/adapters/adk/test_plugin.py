@@ -537,6 +537,18 @@ async def test_a_defect_of_ours_is_logged_and_does_not_reach_the_conversation(
     assert "nothing is recalled for session s1" in caplog.text
 
 
+async def test_the_name_of_a_session_does_not_begin_a_line_of_the_log(
+    memory: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = "s1\nERROR all is lost\x1b[2J\u202e"
+    async with runner_of(Broken(memory), ScriptedLlm(script=["hi"]), plugins=[MemoryPlugin()]) as runner:
+        assert await ask(runner, "hello", user_id=ANN, session_id=name) == "hi"
+    ours = [record.getMessage() for record in caplog.records if record.name.startswith(("memory_adk", "memory_core"))]
+    assert ours
+    assert all("session s1 ERROR all is lost\\x1b[2J\\u202e" in said for said in ours)
+    assert not [said for said in ours if len(said.splitlines()) > 1]
+
+
 async def test_another_tools_error_is_not_touched(service: MemoryService) -> None:
     def broken() -> str:
         raise LookupError("not about memory")
