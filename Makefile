@@ -63,7 +63,7 @@ test-mcp-clients: $(VENV)/.dev  ## agents of LangChain and SPADE use the memory 
 	@.ci/mcp-clients "$(abspath $(PY))"
 
 .PHONY: test-peers
-test-peers: $(VENV)/.dev  ## imports and exports with mem0, Chroma and LangGraph's store themselves; a minute
+test-peers: $(VENV)/.dev  ## imports from mem0 and Chroma and the export to mem0, with these programs themselves; a minute
 	@.ci/peers "$(abspath $(PY))"
 
 .PHONY: test-mcp-conformance

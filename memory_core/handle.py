@@ -18,7 +18,7 @@ from memory_core.concurrency.loop import off_loop, on_core
 from memory_core.concurrency.sync import run_sync
 from memory_core.errors import ConflictError, EmbeddingError, ForgottenError, RecordNotFoundError, ScopeError
 from memory_core.every_record import every_record
-from memory_core.hints import hinted, no_attribute
+from memory_core.hints import no_attribute
 from memory_core.history import history
 from memory_core.models import (
     STATES,
@@ -121,7 +121,6 @@ class BoundMemory:
         def __getattr__(self, name: str) -> NoReturn:
             raise no_attribute(self, name, OPERATIONS)
 
-    @hinted
     def bind(
         self,
         *,

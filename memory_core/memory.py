@@ -33,7 +33,7 @@ from memory_core.concurrency.loop import OF_PARENT, CoreLoop, core_loop, on_core
 from memory_core.concurrency.sync import run_sync
 from memory_core.errors import ClosedError, InvalidInputError, reason_for_log
 from memory_core.handle import BoundMemory
-from memory_core.hints import hinted, no_attribute
+from memory_core.hints import no_attribute
 from memory_core.models import MemoryRecord, Page, Quota, Scope
 from memory_core.operation import OPERATIONS
 from memory_core.operator import Operator
@@ -98,7 +98,6 @@ class Memory:
             argument is for files only.
     """
 
-    @hinted
     def __init__(  # noqa: PLR0913  (one optional keyword per setting)
         self,
         store: str | os.PathLike[str] | Store = "memory.db",
@@ -146,7 +145,6 @@ class Memory:
         def __getattr__(self, name: str) -> NoReturn:
             raise no_attribute(self, name, OPERATIONS)
 
-    @hinted
     def bind(
         self,
         *,

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from memory_core.errors import InvalidInputError, ScopeError
-from memory_core.hints import hinted_fields
 from memory_core.values.checks import check_key, shown
 from memory_core.values.html_tables import html_table
 from memory_core.values.partial_schema import partial_schema
@@ -78,7 +77,6 @@ class Link(Value):
     id: str
 
 
-@hinted_fields
 @dataclass(frozen=True, slots=True, repr=False)
 class Draft(Value):
     """A record to be stored, as a caller describes it: `Draft("Ann drinks tea", kind="preference")`.
@@ -169,7 +167,6 @@ class MemoryRecord(Value):
         return f"MemoryRecord({brief(self.text)}, kind={self.kind!r}{author}, id={self.id!r})"
 
 
-@hinted_fields
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Patch(Value):
     """Changes to a record; fields left `UNSET` stay unchanged."""

@@ -1,18 +1,19 @@
-"""The way into every operation of a handle: wrong keywords get a hint, and an observer sees each call.
+"""The way into every operation of a handle, where an observer sees each call.
 
-`@operation` marks a method where it is defined. What must know all operations takes them from `OPERATIONS`.
+Every operation of every handle, the synchronous view and the adapters included, goes through the one function that
+`@operation` makes where the method is defined, and which asks for an observer at each call. So `observe_by` sets one
+variable: it replaces no method, and handles that exist already are observed too. What must know all operations takes
+them from `OPERATIONS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import fields
 from functools import wraps
 from typing import Any, Final, Protocol, TypeVar, cast
 
-from memory_core.hints import argument_check
-from memory_core.models import Draft, Scope
+from memory_core.models import Scope
 
 Method = TypeVar("Method", bound=Callable[..., Coroutine[Any, Any, Any]])  # with parameters of its own
 Observer = Callable[[str, Scope, Mapping[str, object]], AbstractContextManager[Callable[[object], None]]]
@@ -21,9 +22,6 @@ returns, and passes its result to what that yields."""
 
 OPERATIONS: Final[list[str]] = []
 """The names of all operations of a handle."""
-
-_OF_DRAFT: Final = frozenset(each.name for each in fields(Draft)) - {"text", "id", "agent", "session", "collection"}
-"""What a draft says about a text, and a handle does not."""
 
 _observer: Observer | None = None
 
@@ -35,16 +33,12 @@ class _Handle(Protocol):
 
 def operation(method: Method) -> Method:
     """Make a method an operation. Type checkers see it unchanged, and so does `inspect.signature`."""
-    name, check = method.__name__, argument_check(method, of_draft=_OF_DRAFT)
+    name = method.__name__
     OPERATIONS.append(name)
 
     @wraps(method)
     async def call(handle: _Handle, /, *args: Any, **given: Any) -> Any:  # the method's own parameters
-        try:
-            work = method(handle, *args, **given)
-        except TypeError:
-            check(args, given)
-            raise
+        work = method(handle, *args, **given)  # a wrong argument is an error before anything is observed
         if _observer is None:
             return await work
         with _observer(name, handle.scope, given) as returned:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from itertools import dropwhile, takewhile
+from itertools import dropwhile
 from typing import TYPE_CHECKING, Final
 
 from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Where, run_sync
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
 _PAGE: Final = 1_000
-_SHORT_PAGE: Final = 64
 """Page size for reads that need only recent records."""
 _MOST: Final = 10_000
 """Most records of one page."""
@@ -139,24 +138,21 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
         await self._deadline.write("clearing a conversation", lambda: on_core(clear, self._scope))
 
 
-async def read(scope: CallScope, last: int | None = None, *, after: str | None = None) -> list[MemoryRecord]:
+async def read(scope: CallScope, last: int | None = None) -> list[MemoryRecord]:
     """The turns of a conversation, oldest first.
 
     Args:
         scope: Its `session` is the conversation.
         last: Only this many of the newest turns; `None` reads all.
-        after: Only turns after the record with this id.
     """
     records: list[MemoryRecord] = []
     cursor: str | None = None
-    size = _PAGE if after is None else _SHORT_PAGE
     while last is None or len(records) < last:
-        limit = size if last is None else min(last - len(records), size)
+        limit = _PAGE if last is None else min(last - len(records), _PAGE)
         page = await scope.memory.list(where=_turns(scope), order="newest", limit=limit, cursor=cursor)
-        newer = list(takewhile(lambda record: record.id != after, page.records))
-        records.extend(record for record in newer if not is_taken_back(record))
+        records.extend(record for record in page.records if not is_taken_back(record))
         cursor = page.cursor
-        if cursor is None or len(newer) < len(page.records):
+        if cursor is None:
             break
     records.reverse()
     return records

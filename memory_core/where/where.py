@@ -11,13 +11,11 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Final
 
-from memory_core.hints import hinted_fields
 from memory_core.models import STATES, Link, Role, State, Tier
 from memory_core.values.value import Value
 from memory_core.where.conditions import NAME_FIELDS, Condition
 
 
-@hinted_fields
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Where(Value):
     """Conditions on records, all of which must be true. `None` means no condition, except that only active, unexpired

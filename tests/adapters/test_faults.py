@@ -114,10 +114,6 @@ def faulty(party: str, kind: str) -> Fault:
     return Fault(kind, StoreUnavailableError("out of reach") if is_store else ConnectionError("out of reach"))
 
 
-_MOST_POOLED: Final = 32
-"""Most threads of a pool of asyncio."""
-
-
 def matrix(parties: Sequence[str], who: Sequence[type[Any]], faults: Sequence[str] = FAULTS) -> list[Any]:
     """A cell for each party, caller and fault; in the short form each caller meets each party with one fault."""
     return [

@@ -1,7 +1,7 @@
-"""Files of LangGraph, mem0 and Chroma come in, and ours go out to them.
+"""Files of LangGraph, mem0 and Chroma come in, and ours go out to mem0.
 
 `data/peers.zip` has what mem0 2.2 and Chroma 1.5 wrote (`peers.py`). `PEERS_PYTHON`, as `.ci/peers` sets it, is a
-Python with both: then the files are written again, and the peers read ours.
+Python with both: then the files are written again, and mem0 reads ours.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ def imported(run: Run, source: str, format_: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.process
-@pytest.mark.skipif(PEERS_PYTHON is None, reason="PEERS_PYTHON names no Python with mem0 and LangGraph's SqliteStore")
-def test_the_peers_read_our_exports(exported: Path) -> None:
+@pytest.mark.skipif(PEERS_PYTHON is None, reason="PEERS_PYTHON names no Python with mem0 and Chroma")
+def test_mem0_reads_our_export(exported: Path) -> None:
     command = [str(PEERS_PYTHON), str(SCRIPT), "read", str(exported)]
     said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env={"PATH": os.environ["PATH"]})
     found = json.loads(said.stdout)

@@ -137,6 +137,14 @@ def test_code_without_await_is_observed_and_metrics_count(ann: BoundMemory) -> N
     provider.shutdown()
 
 
+def test_observing_replaces_no_method_of_a_handle(ann: BoundMemory) -> None:
+    before = {name: getattr(BoundMemory, name) for name in OPERATIONS}
+    stop = observe(tracer_provider=TracerProvider(), meter_provider=MeterProvider())
+    assert {name: getattr(BoundMemory, name) for name in OPERATIONS} == before
+    assert not {*OPERATIONS} & {*vars(ann)}
+    stop()
+
+
 @pytest.mark.usefixtures("spans")
 def test_observing_twice_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="observed already"):
