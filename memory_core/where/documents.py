@@ -114,12 +114,13 @@ class _Reading:
 
 def _parts(name: str, value: object) -> Sequence[object]:
     """The filters of a group; what is none would be compared as a value, and a group of it exclude nothing."""
+    wrong = value  # not narrowed below, which leaves type checkers with half a type
     takes = "a list of filters" if name != "$not" else "a filter or a list of filters"
     if name == "$not" and isinstance(value, Mapping):
         return [cast("object", value)]
     parts = cast("Sequence[object]", value) if isinstance(value, Sequence) and not isinstance(value, str) else None
     if parts is None or (name == "$not" and not parts):
-        raise InvalidInputError(f"{name} takes {takes}, not {shown(cast('object', value))}")
+        raise InvalidInputError(f"{name} takes {takes}, not {shown(wrong)}")
     for part in parts:
         if not isinstance(part, Mapping):
             raise InvalidInputError(f"{name} takes {takes}; {shown(part)} is not a filter")
