@@ -150,6 +150,10 @@ class MemoryRecord(Value):
     valid_from: datetime | None
     valid_to: datetime | None
     state: State
+    former_state: State | None = None
+    """The state before another record superseded this one, for taking that back; `None` if none did."""
+    former_valid_to: datetime | None = None
+    """The same of `valid_to`."""
     source_key: str | None
     rev: int
     """1 at first, incremented by every change of the text."""

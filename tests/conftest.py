@@ -13,6 +13,8 @@ from hypothesis import settings
 # spade_llm imports litellm, which would otherwise fetch its price table over the network.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+# Some tests import packages that import onnxruntime before this package does, and its telemetry would be on.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 # Programs that tests start must end on Ctrl-C, also where a shell that runs the tests in the background ignores it.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -86,6 +86,8 @@ def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
         occurred_at=now if draft.occurred_at is None else CHECKS["occurred_at"](draft.occurred_at),
         access_count=0,
         state="active",
+        former_state=None,
+        former_valid_to=None,
         rev=1,
         version=1,
         app=scope.app,
@@ -185,6 +187,8 @@ def patched(record: MemoryRecord, patch: Patch, now: datetime) -> MemoryRecord:
         return record
     if "text" in changes:
         changes["rev"] = record.rev + 1
+    if changes.keys() & {"state", "valid_to"}:  # somebody has decided again
+        changes |= {"former_state": None, "former_valid_to": None}
     changed = replace(record, updated_at=now, version=record.version + 1, **changes)
     _insist_on_content(changed.text, changed.data)
     return changed

@@ -139,6 +139,8 @@ FIELDS: Final = (
     Field("valid_from", or_none(check_time, "valid_from"), form="time"),
     Field("valid_to", or_none(check_time, "valid_to"), form="time", tells_apart=True),
     Field("state", _state),
+    Field("former_state"),
+    Field("former_valid_to", form="time"),
     Field("source_key", or_none(check_key, "source_key"), can_change=False),
     Field("rev"),
     Field("version"),

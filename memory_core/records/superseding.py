@@ -65,7 +65,33 @@ def retired(old: MemoryRecord, new: MemoryRecord) -> MemoryRecord:
     end = start if old.valid_to is None else min(start, old.valid_to)
     if (old.state, old.valid_to) == ("archived", end):
         return old
-    return replace(old, state="archived", valid_to=end, updated_at=new.created_at, version=old.version + 1)
+    return replace(
+        old,
+        state="archived",
+        valid_to=end,
+        former_state=old.state,
+        former_valid_to=old.valid_to,
+        updated_at=new.created_at,
+        version=old.version + 1,
+    )
+
+
+def reinstated(old: MemoryRecord, now: datetime) -> MemoryRecord:
+    """The old record as it was before another one superseded it.
+
+    The same object if nothing has retired it, or if somebody has brought it back since.
+    """
+    if old.former_state is None or old.state != "archived":
+        return old
+    return replace(
+        old,
+        state=old.former_state,
+        valid_to=old.former_valid_to,
+        former_state=None,
+        former_valid_to=None,
+        updated_at=now,
+        version=old.version + 1,
+    )
 
 
 def retired_within(records: Sequence[MemoryRecord]) -> list[MemoryRecord]:

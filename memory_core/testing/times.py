@@ -13,6 +13,7 @@ import pytest
 
 from memory_core import (
     BoundMemory,
+    ConflictError,
     Draft,
     DuplicateIdError,
     InvalidInputError,
@@ -25,6 +26,7 @@ from memory_core import (
     Where,
     run_sync,
 )
+from memory_core.models import State
 from memory_core.testing.base import Contract, Ticks, add, everything, optional, texts
 
 
@@ -70,7 +72,8 @@ class TimeContract(Contract):
             assert texts(run_sync(ann.search, "Ann lives", mode=mode, where=before)) == ["Ann lives in Oslo"]
             after = run_sync(ann.search, "Ann lives", mode=mode, where=Where(as_of=moved))
             assert texts(after) == ["Ann lives in Bergen"]
-        assert run_sync(ann.get, old.id) == replace(old, state="archived", valid_to=moved, updated_at=moved, version=2)
+        retired = replace(old, state="archived", valid_to=moved, former_state="active", updated_at=moved, version=2)
+        assert run_sync(ann.get, old.id) == retired
         assert run_sync(ann.list, where=Where(links=[Link("supersedes", old.id)])).records == (new,)
 
     def test_the_new_record_says_since_when(self, ann: BoundMemory, clock: Ticks) -> None:
@@ -227,6 +230,39 @@ class TimeContract(Contract):
         assert [version.text for version in history] == ["one", "two", "three"]
         assert [version.until for version in history] == [*(version.since for version in history[1:]), None]
         assert all(version.since <= (version.until or version.since) for version in history)
+
+    @pytest.mark.parametrize("days", [None, 1, 30])
+    @pytest.mark.parametrize("state", ["active", "compacted"])
+    def test_a_replacement_that_is_taken_back_leaves_the_old_record_as_it_was(
+        self, ann: BoundMemory, clock: Ticks, days: int | None, state: State
+    ) -> None:
+        until = None if days is None else clock.now + timedelta(days=days)
+        (old,) = add(ann, Draft("the office is on the second floor", valid_to=until))
+        if state != "active":
+            old = run_sync(ann.update, old.id, Patch(state=state))
+        clock.advance(days=2)
+        new = run_sync(ann.supersede, old.id, "the office is on the third floor")
+        clock.advance(hours=1)
+        run_sync(ann.update, new.id, Patch(state="archived", links=()), expected_version=new.version)
+        read = run_sync(ann.get, old.id)
+        assert read == replace(old, updated_at=clock.now, version=old.version + 2)
+
+    def test_a_replacement_that_has_changed_meanwhile_is_not_taken_back(self, ann: BoundMemory) -> None:
+        (old,) = add(ann, "the office is on the second floor")
+        new = run_sync(ann.supersede, old.id, "the office is on the third floor")
+        retired = run_sync(ann.get, old.id)
+        run_sync(ann.update, new.id, Patch(text="the office is on the fourth floor"))
+        with pytest.raises(ConflictError):
+            run_sync(ann.update, new.id, Patch(state="archived", links=()), expected_version=new.version)
+        assert run_sync(ann.get, old.id) == retired
+
+    def test_what_somebody_has_decided_since_stays_when_a_replacement_is_taken_back(self, ann: BoundMemory) -> None:
+        (old,) = add(ann, "the office is on the second floor")
+        new = run_sync(ann.supersede, old.id, "the office is on the third floor")
+        run_sync(ann.update, old.id, Patch(state="active", valid_to=None))
+        archived = run_sync(ann.update, old.id, Patch(state="archived"))
+        run_sync(ann.update, new.id, Patch(links=()))
+        assert run_sync(ann.get, old.id) == archived
 
     @optional
     def test_a_deleted_record_is_in_no_history(self, ann: BoundMemory) -> None:

@@ -416,7 +416,7 @@ def test_a_defect_is_one_sentence_without_the_text_of_a_memory(run: Run, monkeyp
     def broken(text: str) -> str:
         raise RuntimeError(text)
 
-    monkeypatch.setattr("memory_core.app.showing.plain", broken)
+    monkeypatch.setattr("memory_core.values.printable.plain", broken)
     monkeypatch.setattr("memory_core.app.showing.complain", lambda text: sys.stderr.write(f"{text}\n"))
     failed = run("add", "a secret", code=70)
     assert "a defect of memory-core" in failed.err

@@ -99,9 +99,11 @@ async def undo_supersede(sent: Sent) -> Response:
     if not old:
         raise InvalidInputError(f"memory {shown(new.id)} replaces no other memory")
     rest = [link for link in new.links if link.relation != "supersedes"]
-    await owner.update(new.id, Patch(state="archived", links=rest), expected_version=new.version)
-    restored = [await owner.update(each, Patch(state="active", valid_to=None)) for each in old]
-    return _shown_after(sent, restored[0], "restored")
+    try:
+        await owner.update(new.id, Patch(state="archived", links=rest), expected_version=new.version)
+    except ConflictError as conflict:
+        raise ConflictError(_STALE) from conflict
+    return _shown_after(sent, await known(owner, old[0]), "restored")
 
 
 @routes.post(_RECORD + "/pin")

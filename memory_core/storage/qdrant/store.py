@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.concurrency.loop import off_loop
-from memory_core.errors import EmbeddingError, StorageError, reason_for_log
+from memory_core.errors import ConflictError, EmbeddingError, StorageError, reason_for_log
 from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.records.draft_to_record import insist_on_version, is_long_patch, patched
@@ -185,14 +185,22 @@ class QdrantStore:
         if self._embedder is not None and known.record.text != made.record.text:
             (made,) = await with_vectors(self._embedder, [made])
 
+        reinstated: superseding.Heirs = {}
+
         async def work(owner: Owner) -> MemoryRecord:
+            nonlocal reinstated
             current = await listing.existing(owner, id, now)
             if write in current.writes:  # an earlier attempt was stored after all
                 return current.record
-            insist_on_version(current.record, expected_version)
+            try:
+                insist_on_version(current.record, expected_version)
+            except ConflictError:
+                await superseding.close(owner, dict.fromkeys(reinstated, current.record))
+                raise
             record = patched(current.record, patch, now)
             if record is not current.record:
                 item = made if record == made.record else made.again(record)
+                reinstated = await superseding.reinstate(owner, current.record, record)
                 await adding.update(owner, current, item, write)
             return record
 

@@ -4,6 +4,9 @@
 2. The new record is written with its link.
 3. The old record is closed: archived, and valid until the new one becomes valid.
 
+Taking that back goes the other way: the old record is reinstated, then the link of the new one is removed; if the new
+one has been changed meanwhile, the old one is closed again.
+
 A reader that meets a claimed record takes it for closed if the record that supersedes it exists, whatever has become of
 that one. So at every moment, and after a crash at any moment, it sees the old record or the new one. Before a record is
 deleted, what is claimed for it is closed. `check` reports claims that were left behind, and `repair` closes or releases
@@ -18,7 +21,7 @@ from datetime import datetime
 from functools import partial
 
 from memory_core.models import STATES, MemoryRecord, State
-from memory_core.records.superseding import already_superseded, insist_on_seen, retired, superseded_by
+from memory_core.records.superseding import already_superseded, insist_on_seen, reinstated, retired, superseded_by
 from memory_core.storage.qdrant.codec import CLOSING, Stored, key, stamp, to_record
 from memory_core.storage.qdrant.owners import LIFE, Access, Owner, matching, shard_of, to_owner
 from memory_core.storage.qdrant.points import OvertakenError
@@ -66,6 +69,19 @@ async def close(owner: Owner, heirs: Heirs) -> None:
         if after is not known.record or known.closing is not None:
             changes.overwrite(replace(known, closing=None), after)
     await changes.carry_out()
+
+
+async def reinstate(owner: Owner, before: MemoryRecord, after: MemoryRecord) -> Heirs:
+    """Bring back the records in reach that this one superseded and, once it has changed, does not supersede any more;
+    returns them with the record, for `close` if it does not change after all."""
+    heirs = {old: before for old in superseded_by(before) if old not in superseded_by(after)}
+    changes = Changes(owner)
+    for known in await _reached(owner, heirs) if heirs else ():
+        restored = reinstated(known.record, after.updated_at)
+        if restored is not known.record or known.closing is not None:
+            changes.overwrite(replace(known, closing=None), restored)
+    await changes.carry_out()
+    return heirs
 
 
 async def resolved(owners: Sequence[Owner], found: Sequence[Stored], states: Collection[State]) -> list[Stored]:

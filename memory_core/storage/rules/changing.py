@@ -7,8 +7,10 @@ from datetime import datetime
 from memory_core.errors import RecordNotFoundError
 from memory_core.models import MemoryRecord, Patch, Scope
 from memory_core.records.draft_to_record import insist_on_version, patched
+from memory_core.storage.rules.finding import find
 from memory_core.storage.rules.rows import Row, Rows
-from memory_core.storage.shared.merging import is_searched_differently, reaches
+from memory_core.storage.rules.superseding import reinstate
+from memory_core.storage.shared.merging import is_searched_differently
 from memory_core.storage.shared.prepared import Prepared
 
 
@@ -36,14 +38,7 @@ def update(
         raise RecordNotFoundError(f"there is no memory {item.record.id!r}")
     insist_on_version(row.record, expected_version)
     record = patched(row.record, patch, now)
-    return record if record is row.record else change(rows, row, record, item).record
-
-
-def find(rows: Rows, scope: Scope, id: str, now: datetime) -> Row | None:  # noqa: A002  (the record's own word)
-    """The row of an id, if the record is in scope and has not expired."""
-    return next((row for row in rows.with_ids([id]) if is_visible(scope, row.record, now)), None)
-
-
-def is_visible(scope: Scope, record: MemoryRecord, now: datetime) -> bool:
-    """Whether a record of the owner is in scope and has not expired."""
-    return reaches(scope, record) and (record.expires_at is None or record.expires_at > now)
+    if record is row.record:
+        return record
+    reinstate(rows, scope, row.record, record)
+    return change(rows, row, record, item).record

@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from memory_core.models import STATES, MemoryRecord, Scope
-from memory_core.storage.rules.changing import is_visible
 from memory_core.storage.rules.deleting import delete, sweep
+from memory_core.storage.rules.finding import is_visible
 from memory_core.storage.rules.rows import Row, Rows
 from memory_core.storage.rules.superseding import retire
 from memory_core.storage.shared.merging import insist_on_reach, owner_of, replacing

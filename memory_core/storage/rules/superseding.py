@@ -1,12 +1,15 @@
-"""Retire the stored records that new ones supersede."""
+"""Retire the stored records that new ones supersede, and reinstate them when that is taken back.
+
+A record is retired by the link of the one that supersedes it: with the link it goes, and without it it is as before.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from memory_core.models import MemoryRecord, Scope
-from memory_core.records.superseding import already_superseded, insist_on_seen, retired, superseded_by
-from memory_core.storage.rules.changing import find
+from memory_core.records.superseding import already_superseded, insist_on_seen, reinstated, retired, superseded_by
+from memory_core.storage.rules.finding import find
 from memory_core.storage.rules.rows import Rows
 
 
@@ -24,6 +27,14 @@ def retire(rows: Rows, scope: Scope, new: Iterable[MemoryRecord], versions: Mapp
         for old in superseded_by(record) if record.links else ():
             if old != record.id:  # a put may replace the very record that it names
                 _retire_one(rows, scope, old, record, (versions or {}).get(old))
+
+
+def reinstate(rows: Rows, scope: Scope, before: MemoryRecord, after: MemoryRecord) -> None:
+    """Bring back the records in scope that this one superseded before it changed and does not supersede any more."""
+    for old in set(superseded_by(before)).difference(superseded_by(after)):
+        row = find(rows, scope, old, after.updated_at)
+        if row is not None and (restored := reinstated(row.record, after.updated_at)) is not row.record:
+            rows.overwrite([(row, restored)])
 
 
 def _retire_one(rows: Rows, scope: Scope, old: str, new: MemoryRecord, expected: int | None) -> None:

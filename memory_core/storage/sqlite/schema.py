@@ -82,6 +82,8 @@ CREATE TABLE record (
     valid_from INTEGER,
     valid_to INTEGER,
     state TEXT NOT NULL,
+    former_state TEXT,                      -- both before another record superseded it
+    former_valid_to INTEGER,
     source_key TEXT,
     rev INTEGER NOT NULL,                   -- counts texts
     version INTEGER NOT NULL,               -- counts changes of any column but those of reads
