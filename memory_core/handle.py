@@ -307,8 +307,7 @@ class BoundMemory:
         said = [("user", "I moved to Porto"), ("assistant", "How is it there?")]
         await ann.remember(said, session="monday")
         said += [{"role": "user", "content": "Warm!"}, Message("Lucky you.", role="assistant")]
-        assert len(await ann.remember(said, session="monday")) == 4
-        assert (await ann.stats()).records == 4
+        assert len(await ann.remember(said, session="monday")) == (await ann.stats()).records == 4
         ```
 
         Args:
