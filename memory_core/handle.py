@@ -287,7 +287,6 @@ class BoundMemory:
         *,
         session: str | None = None,
         data: Mapping[str, Json] | None = None,
-        embed: Literal["now", "later"] = "now",
     ) -> list[MemoryRecord]:
         """Remember a conversation: store every message once, however often and in whatever parts it is passed.
 
@@ -316,7 +315,6 @@ class BoundMemory:
             session: The session of the conversation; by default the one the handle is bound to, otherwise one session
                 for all calls.
             data: Added to every record.
-            embed: `"later"` returns before vectors are computed; keyword search finds the messages at once.
 
         Returns:
             The record of every message, in order, known ones included; without messages that were left out, or deleted
@@ -330,7 +328,7 @@ class BoundMemory:
             session=session or self.scope.session or DEFAULT_SESSION,
             data=check_data({} if data is None else data),
         )
-        return await remember_drafts(self.own, drafts, now=self.memory.clock(), embed=embed)
+        return await remember_drafts(self.own, drafts, now=self.memory.clock())
 
     recall = operation(recalling.recall)
 

@@ -46,8 +46,8 @@ from memory_core.adapting import (
 
 logger = logging.getLogger(__name__)
 
-RECALL_RESULTS: Final = 5
-RECALL_CHARS: Final = 1_000
+RECALL: Final = replace(PUSHED, limit=5)
+"""The recall options of a plugin that is given none."""
 MAX_TURNS: Final = 1_000
 """Most turns tracked at a time. A cancelled turn never reports its end, so the oldest turns are dropped."""
 _SERVES_NOBODY: Final = (
@@ -82,8 +82,6 @@ class MemoryPlugin(BasePlugin):
         recall: Whether to add memories to the prompt, or the recall options: budget, conditions (kinds, tags, session,
             …), least score, mode and so on. With `neighbors=False`, messages are neither shown with what was said
             just before or after them, nor found by it.
-        recall_results: Most memories per turn, if `recall` has no options.
-        recall_chars: Most characters of the recalled block, if `recall` has no options.
         recall_seconds: How long a turn waits for its memories, 2 seconds by default; opening the memory and loading its
             model, which begins with the first turn, does not count. If the memory fails or takes longer, the turn goes
             on without memories, and so do the next ones, without waiting, until the memory has answered.
@@ -96,8 +94,6 @@ class MemoryPlugin(BasePlugin):
         *,
         capture: bool | CapturePolicy = True,
         recall: bool | RecallOptions = True,
-        recall_results: int = RECALL_RESULTS,
-        recall_chars: int = RECALL_CHARS,
         recall_seconds: float | None = None,
         name: str = "memory",
     ) -> None:
@@ -106,8 +102,7 @@ class MemoryPlugin(BasePlugin):
         self._service = service
         self._has_been_asked = False
         self._recalls = recall is not False
-        usual = replace(PUSHED, max_chars=recall_chars, limit=recall_results)
-        self._options = recall if isinstance(recall, RecallOptions) else usual
+        self._options = recall if isinstance(recall, RecallOptions) else RECALL
         self._turns: dict[str, _Turn] = {}
         given = limits.RECALL_SECONDS if recall_seconds is None else recall_seconds
         self._seconds = check_seconds("recall_seconds", given)

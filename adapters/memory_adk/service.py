@@ -19,9 +19,10 @@ except ImportError as error:
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, Self
 
-from memory_adk.convert import EVENT_ID, event_drafts, in_space, memory_entry
+from memory_adk.convert import event_drafts, in_space, memory_entry
 from memory_adk.entries import checked_entries, entry_draft, put
 from memory_adk.recall import MOST_HITS, as_results, find, for_search
 from memory_adk.rewind import ANY_STATE, follow_rewinds
@@ -67,8 +68,6 @@ class MemoryService(BaseMemoryService):
         neighbors: Find a message also by what was said just before and after it, not only if it matches by itself.
         details: Return more `custom_metadata` with each memory: `event_id`, `invocation_id`, `score` and
             `similarity`. Without them, the answers of tools are shorter.
-        event_ids: Return the id of an event as the id of its memory, as your own code knows it, not the record's id.
-            `delete_memory` then takes both.
         memory_of: Makes the handle that an app and a user read, if its spaces depend on them. It is asked at every
             read, and no tool has an argument for it.
         timeout: How many seconds a call may take, also one of the tools; a search does not count the opening of the
@@ -87,7 +86,6 @@ class MemoryService(BaseMemoryService):
         recall: RecallOptions | None = None,
         neighbors: bool = False,
         details: bool = False,
-        event_ids: bool = False,
         memory_of: Callable[[str, str], BoundMemory] | None = None,
         timeout: float = limits.EXPLICIT_SECONDS,
         owns_memory: bool = False,
@@ -105,7 +103,6 @@ class MemoryService(BaseMemoryService):
         self._app_name = app_name
         self._recall = as_results(recall or for_search(max_results, max_chars), neighbors)
         self._details = details
-        self._event_ids = event_ids
         self._memory_of = memory_of
         self._unsettled: dict[Scope, BoundMemory] = {}
         """Owners whose records may be waiting for vectors."""
@@ -266,9 +263,7 @@ class MemoryService(BaseMemoryService):
 
     def entry(self, hit: Hit, text: str) -> MemoryEntry:
         """Return what a search returns for a hit; subclasses may override it."""
-        entry = memory_entry(hit, text, details=self._details)
-        event_id = hit.record.data.get(EVENT_ID) if self._event_ids else None
-        return entry.model_copy(update={"id": event_id}) if isinstance(event_id, str) and event_id else entry
+        return memory_entry(hit, text, details=self._details)
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
         """Delete one memory permanently: adding its event again does not restore it.
@@ -276,8 +271,7 @@ class MemoryService(BaseMemoryService):
         Args:
             app_name: Owner.
             user_id: Owner.
-            memory_id: `MemoryEntry.id`. An unknown id, or `None`, deletes nothing. With `event_ids`, the id of an event
-                deletes what every author said in it.
+            memory_id: `MemoryEntry.id`. An unknown id, or `None`, deletes nothing.
 
         Raises:
             ScopeError: The memory is in a space that is shared for reading only.
@@ -285,14 +279,11 @@ class MemoryService(BaseMemoryService):
         if memory_id is None or not memory_id.strip():
             self.handle(app_name, user_id)
             return
-        memory, of_event = await self.reached(app_name, user_id), Where(data={EVENT_ID: memory_id}, states=ANY_STATE)
+        memory = await self.reached(app_name, user_id)
 
         async def delete() -> None:
-            try:
+            with suppress(RecordNotFoundError):
                 await memory.delete(memory_id)
-            except RecordNotFoundError:
-                if self._event_ids:
-                    await self.handle(app_name, user_id).delete_where(of_event)
 
         await self.deadline.write("deleting a memory", delete)
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from memory_langchain.nodes import recall_node, remember_node
     from memory_langchain.retriever import MemoryRetriever
     from memory_langchain.runnable import MemoryRunnable, with_memory
-    from memory_langchain.scope import CallScope, ScopeResolver
     from memory_langchain.store import AsyncMemoryStore, MemoryStore
     from memory_langchain.tools import memory_tools
     from memory_langchain.vectorstore import MemoryVectorStore
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     __all__ = [
         "AsyncMemoryStore",
         "BankMiddleware",
-        "CallScope",
         "ConversationMemory",
         "LangChainEmbedder",
         "LangChainModel",
@@ -51,7 +49,6 @@ if TYPE_CHECKING:
         "MemoryRunnable",
         "MemoryStore",
         "MemoryVectorStore",
-        "ScopeResolver",
         "id_of_label",
         "memory_tools",
         "namespace_label",
@@ -63,7 +60,6 @@ if TYPE_CHECKING:
 _HOME: Final = {
     "AsyncMemoryStore": "store",
     "BankMiddleware": "bank",
-    "CallScope": "scope",
     "ConversationMemory": "classic",
     "LangChainEmbedder": "embedding",
     "LangChainModel": "chat_model",
@@ -73,7 +69,6 @@ _HOME: Final = {
     "MemoryRunnable": "runnable",
     "MemoryStore": "store",
     "MemoryVectorStore": "vectorstore",
-    "ScopeResolver": "scope",
     "id_of_label": "namespaces",
     "memory_tools": "tools",
     "namespace_label": "namespaces",

@@ -129,7 +129,6 @@ class ConversationMemory(BaseMemory):
             self.output_key,
             self.k,
             self.history_limit,
-            keep_partial=False,
             recall=self.recall,
             deadline=Deadline(self.timeout, "a chain"),
         )

@@ -254,7 +254,6 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
     k: int = 4,
     recall: RecallOptions = TURN,
     history_limit: int | None = None,
-    keep_partial: bool = False,
     answer: Callable[[Any], object] | None = None,
     user_id: str | None = None,
     session_id: str | None = None,
@@ -279,7 +278,6 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
         recall: Recall options: budget, conditions, mode and so on.
         history_limit: Show only this many of the newest messages; by default all.
         answer: Makes the text or messages to store of an output of your own, such as `json.dumps` of a dict.
-        keep_partial: Store the streamed part of an answer that was never completed.
         user_id: Default user for calls that name none; see `memory_langchain.scope`.
         session_id: Default conversation for calls that name none.
         agent_id: Default agent for calls that name none.
@@ -289,7 +287,7 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
         ScopeError: A default is empty or contradicts the handle; during a call, if user or conversation is missing.
     """
     keys = (input_key, history_key, memories_key, output_key)
-    plan = Plan(*keys, k, history_limit, keep_partial, answer, recall, Deadline(timeout, "a chain"))
+    plan = Plan(*keys, k, history_limit, answer, recall, Deadline(timeout, "a chain"))
     return MemoryRunnable(coerce_to_runnable(chain), ScopeResolver(memory, user_id, session_id, agent_id), plan)
 
 

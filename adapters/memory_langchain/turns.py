@@ -44,7 +44,6 @@ class Plan:
     output_key: str | None
     k: int
     history_limit: int | None
-    keep_partial: bool
     answer: Callable[[Any], object] | None = None
     recall: RecallOptions = TURN
     deadline: Deadline = field(default_factory=lambda: Deadline(limits.EXPLICIT_SECONDS, "a chain"))
@@ -175,15 +174,14 @@ class Turn:
         await self.plan.deadline.write("remembering a turn", lambda: store(self.scope, said))
 
     async def keep(self, failure: BaseException) -> None:
-        """Save the question after a failure or an abandoned stream, and the partial answer if the plan says so.
+        """Save the question after a failure or an abandoned stream, without a partial answer.
 
         The caller sees the original failure; if saving the question fails too, a note is added to it.
         """
         if self._saved:
             return
         try:
-            partial = self.answer(joined(self.chunks)) if self.plan.keep_partial else []
-            await self.save(partial)
+            await self.save(())
         except MemoryCoreError as lost:
             failure.add_note(f"its question was not saved: {lost}")
             level = logging.WARNING if isinstance(lost, ClosedError) else logging.ERROR  # it was closed on purpose

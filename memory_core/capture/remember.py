@@ -54,7 +54,7 @@ async def remember_drafts(
         drafts: In order, of one session. A source key is made from a message id that is unique in the session; a draft
             without a source key is a message without an id. A stored message is updated from the draft with its id.
         now: The time of messages without one.
-        embed: See `BoundMemory.remember`.
+        embed: See `BoundMemory.add`.
     """
     if not drafts:
         return []

@@ -6,7 +6,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -45,7 +45,7 @@ FACT_TRIGGERS: Final = (
     "store this fact",
 )
 """Triggers of the kind `important_fact`."""
-TAG_PREFIX: Final = "beto_"
+_TAG: Final = re.compile(r"[ \t]?(?<![\w#@])[#@](beto_\w+)")
 
 _SENTENCE_END: Final = re.compile(r"[.!?\u2026]\s+|\n")
 _WORD: Final = re.compile(r"\w+")
@@ -84,18 +84,16 @@ class TriggerDetector:
     `@beto_home`.
 
     Raises:
-        InvalidInputError: A trigger or the tag prefix is blank.
+        InvalidInputError: A trigger is blank.
     """
 
     memory_triggers: Sequence[str] = MEMORY_TRIGGERS
     fact_triggers: Sequence[str] = FACT_TRIGGERS
-    _: KW_ONLY
-    tag_prefix: str = TAG_PREFIX
 
     def __post_init__(self) -> None:
-        for trigger in (*self.memory_triggers, *self.fact_triggers, self.tag_prefix):
+        for trigger in (*self.memory_triggers, *self.fact_triggers):
             if not trigger.strip():
-                raise InvalidInputError(f"a trigger or tag prefix must not be blank (got {trigger!r})")
+                raise InvalidInputError(f"a trigger must not be blank (got {trigger!r})")
 
     def detect(self, message: str) -> Detection | None:
         """Find what `message` asks to have remembered; `None` if it contains no trigger."""
@@ -107,18 +105,15 @@ class TriggerDetector:
 
     def tags(self, message: str) -> tuple[str, ...]:
         """The tags in `message`, with their prefix, each once, in order."""
-        return tuple(dict.fromkeys(_tag(self.tag_prefix).findall(message)))
+        return tuple(dict.fromkeys(_TAG.findall(message)))
 
     def _detection(self, message: str, kind: str, found: re.Match[str]) -> Detection:
         before, after = message[: found.start()], message[found.end() :]
-        own = {word.casefold() for word in _WORD.findall(self._untagged(f"{before} {after}"))}
+        own = {word.casefold() for word in _WORD.findall(_untagged(f"{before} {after}"))}
         previous = own <= _SAYS_NOTHING
         start = _sentence_start(message, found.start()) if _ends_with_word(found[0]) else found.end()
-        text = "" if previous else self._untagged(message[start:]) or self._untagged(message)
+        text = "" if previous else _untagged(message[start:]) or _untagged(message)
         return Detection(kind=kind, text=text, tags=self.tags(message), previous=previous)
-
-    def _untagged(self, text: str) -> str:
-        return _tag(self.tag_prefix).sub("", text).strip()
 
 
 class LastMessages:
@@ -157,9 +152,8 @@ def _trigger(phrase: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-]){apostrophes}{right}", re.IGNORECASE)
 
 
-@lru_cache(maxsize=64)
-def _tag(prefix: str) -> re.Pattern[str]:
-    return re.compile(rf"[ \t]?(?<![\w#@])[#@]({re.escape(prefix)}\w+)")
+def _untagged(text: str) -> str:
+    return _TAG.sub("", text).strip()
 
 
 def _ends_with_word(text: str) -> bool:

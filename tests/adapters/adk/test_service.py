@@ -261,24 +261,6 @@ async def test_an_event_is_the_same_with_and_without_its_session(tmp_path: Path)
         assert await rows(memory) == 0
 
 
-async def test_a_memory_can_have_the_id_of_its_event(tmp_path: Path) -> None:
-    async with Memory(tmp_path / "memory.db", embedder=HashingEmbedder()) as memory:
-        service = MemoryService(memory, event_ids=True)
-        one, two = said_event("I drink tea"), said_event("I drink coffee", at=1)
-        await service.add_session_to_memory(session_with(one, two))
-        note = MemoryEntry(id="note", content=types.Content(role="user", parts=[types.Part(text="Ann likes cocoa")]))
-        await service.add_memory(app_name=APP, user_id=ANN, memories=[note])
-        for query, identity in (("tea", one.id), ("coffee", two.id), ("cocoa", "note")):
-            best = (await service.search_memory(app_name=APP, user_id=ANN, query=query)).memories[0]
-            assert best.id == identity
-        await service.delete_memory(app_name=APP, user_id="bob", memory_id=one.id)
-        assert await rows(memory) == 3
-        for identity in (one.id, "note", "unknown"):
-            await service.delete_memory(app_name=APP, user_id=ANN, memory_id=identity)
-        assert await texts(service, "drink") == ["I drink coffee"]
-        assert await rows(memory) == 1
-
-
 async def test_a_deleted_memory_stays_deleted_also_after_its_session_is_added_again_elsewhere(tmp_path: Path) -> None:
     session = session_with(said_event("I drink jasmine tea"), said_event("I eat cake", at=1))
     path = tmp_path / "m.db"

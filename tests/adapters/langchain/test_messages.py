@@ -26,8 +26,9 @@ from memory_core import BoundMemory, Draft, InvalidInputError, Memory, run_sync
 from memory_core.models import Scope
 from memory_core.records.draft_to_record import complete
 from memory_core.values.times import utc_now
-from memory_langchain import CallScope, MemoryChatMessageHistory
+from memory_langchain import MemoryChatMessageHistory
 from memory_langchain.messages import jsonable, key_of_message, searchable_text, to_draft, to_message, to_messages
+from memory_langchain.scope import CallScope
 
 EVERY_KIND: list[BaseMessage] = [
     HumanMessage("hello"),

@@ -20,8 +20,9 @@ from memory_core.records.draft_to_record import complete
 from memory_core.values.json_checks import fits_data
 from memory_core.values.limits import MAX_DATA_BYTES, MAX_DATA_VALUES
 from memory_core.values.times import utc_now
-from memory_langchain import CallScope, MemoryChatMessageHistory, MemoryMiddleware, oversize, with_memory
+from memory_langchain import MemoryChatMessageHistory, MemoryMiddleware, oversize, with_memory
 from memory_langchain.messages import searchable_text, spoken_text, to_draft, to_message
+from memory_langchain.scope import CallScope
 from memory_langchain.testing import ScriptedChatModel
 
 PHOTO = base64.b64encode(os.urandom(3_200_000)).decode()

@@ -39,32 +39,26 @@ async def test_a_model_failure_keeps_the_question(ann: BoundMemory) -> None:
     assert saved(ann) == ["one", "two", "three", "four"]
 
 
-@pytest.mark.parametrize(("keep_partial", "kept"), [(False, ["go"]), (True, ["go", "one "])])
-def test_an_abandoned_stream_keeps_the_question_and_the_answer_so_far_on_request(
-    ann: BoundMemory, *, keep_partial: bool, kept: list[str]
-) -> None:
+def test_an_abandoned_stream_keeps_the_question(ann: BoundMemory) -> None:
     def speak(given: Iterator[object]) -> Iterator[str]:
         yield "one "
         yield "two"
 
-    stream = with_memory(RunnableGenerator(speak), ann, keep_partial=keep_partial).stream("go", MONDAY)
+    stream = with_memory(RunnableGenerator(speak), ann).stream("go", MONDAY)
     next(stream)
     stream.close()  # type: ignore[attr-defined]  # a generator
-    assert saved(ann) == kept
+    assert saved(ann) == ["go"]
 
 
-@pytest.mark.parametrize(("keep_partial", "kept"), [(False, ["go"]), (True, ["go", "one "])])
-async def test_an_abandoned_async_stream_does_the_same(
-    ann: BoundMemory, *, keep_partial: bool, kept: list[str]
-) -> None:
+async def test_an_abandoned_async_stream_does_the_same(ann: BoundMemory) -> None:
     async def speak(given: AsyncIterator[object]) -> AsyncIterator[str]:
         yield "one "
         yield "two"
 
-    stream = with_memory(RunnableGenerator(speak), ann, keep_partial=keep_partial).astream("go", MONDAY)
+    stream = with_memory(RunnableGenerator(speak), ann).astream("go", MONDAY)
     await anext(stream)
     await stream.aclose()  # type: ignore[attr-defined]
-    assert saved(ann) == kept
+    assert saved(ann) == ["go"]
 
 
 async def test_a_cancelled_call_keeps_the_question(ann: BoundMemory) -> None:

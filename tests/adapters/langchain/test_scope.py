@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from starlette.authentication import UnauthenticatedUser
 
 from memory_core import BoundMemory, Memory, ScopeError
-from memory_langchain import ScopeResolver
+from memory_langchain.scope import ScopeResolver
 
 
 @dataclass
