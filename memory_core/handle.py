@@ -35,9 +35,10 @@ from memory_core.models import (
     Stats,
     Version,
 )
+from memory_core.open_store import OpenStore
 from memory_core.operation import OPERATIONS, operation
 from memory_core.profile import DEFAULT_PROFILE_CHARS, Profile, read_profile
-from memory_core.protocols import Home, ListRequest, SearchRequest, Store
+from memory_core.protocols import ListRequest, SearchRequest, Store
 from memory_core.recall import recalling
 from memory_core.records.draft_to_record import (
     as_list,
@@ -80,7 +81,7 @@ class BoundMemory:
     reach them (`spaces.py`).
     """
 
-    def __init__(self, memory: Home, scope: Scope, spaces: Spaces = NO_SPACES) -> None:
+    def __init__(self, memory: OpenStore, scope: Scope, spaces: Spaces = NO_SPACES) -> None:
         self._memory = memory
         self._scope = scope
         self._spaces = spaces
@@ -97,8 +98,8 @@ class BoundMemory:
         return self._scope
 
     @property
-    def memory(self) -> Home:
-        """The `Memory` behind the handle, for closing it."""
+    def memory(self) -> OpenStore:
+        """What the handle shares with its `Memory` and the other handles: the open store, which `close` closes."""
         return self._memory
 
     @property
@@ -878,7 +879,7 @@ async def settled(handle: BoundMemory, *, timeout: float | None = None) -> None:
         pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
 
-async def scrubbed(memory: Home) -> bool:
+async def scrubbed(memory: OpenStore) -> bool:
     """Make deleted records unreadable in the files of a memory, as `erase` does; returns whether nothing remains.
 
     A file is rewritten with its live records, during which writers wait, and its write-ahead log is emptied. It is

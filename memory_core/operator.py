@@ -14,7 +14,8 @@ from typing import Final, TypeVar
 from memory_core.concurrency.loop import on_core
 from memory_core.handle import BoundMemory, owned_by
 from memory_core.models import Hit, Mode, Scope, Stats
-from memory_core.protocols import Home, Store
+from memory_core.open_store import OpenStore
+from memory_core.protocols import Store
 from memory_core.retrieval.hits import Hits
 from memory_core.storage.optional import maintained
 from memory_core.where.where import EVERYTHING, Where
@@ -28,7 +29,7 @@ AT_ONCE: Final = 32
 class Operator:
     """Access to the memories of all owners: `Memory.operator()`."""
 
-    def __init__(self, memory: Home) -> None:
+    def __init__(self, memory: OpenStore) -> None:
         self._memory = memory
 
     async def owners(self) -> list[Scope]:

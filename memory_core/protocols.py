@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import os
 from asyncio import Future
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -396,43 +395,6 @@ class Background(Protocol):
 
     async def settle(self) -> None:
         """Return when everything that it was given so far is stored or has failed; called on the core loop."""
-        ...
-
-
-class Home(Protocol):
-    """The part of a `Memory` that handles use."""
-
-    clock: Clock
-    """Returns the current time."""
-    reranking: HitOrder | None
-    """Orders the best hits of every search; see `Memory`."""
-
-    async def ready(self) -> Store:
-        """The open store."""
-        ...
-
-    def add_one(self, scope: Scope, record: MemoryRecord, *, embed_later: bool) -> Awaitable[MemoryRecord | None]:
-        """`Records.add` of one record, by the fastest path that the store offers."""
-        ...
-
-    def list_page(self, scope: Scope, request: ListRequest) -> Awaitable[Page]:
-        """`Records.list`, by the fastest path that the store offers."""
-        ...
-
-    def touch_later(self, scope: Scope, request: ListRequest) -> concurrent.futures.Future[Page]:
-        """`Records.list` with `touch`, without waiting for it; see `touched`."""
-        ...
-
-    async def touched(self) -> None:
-        """Return when everything given to `touch_later` so far is counted or has failed."""
-        ...
-
-    def finish_first(self, background: Background) -> None:
-        """See `Memory.finish_first`."""
-        ...
-
-    async def close(self) -> None:
-        """See `Memory.close`."""
         ...
 
 

@@ -22,7 +22,7 @@ from typing import Final, Protocol, cast
 from memory_core.errors import InvalidInputError, ScopeError
 from memory_core.every_record import Lists
 from memory_core.models import MemoryRecord, Order, Page, Scope
-from memory_core.protocols import Home
+from memory_core.open_store import OpenStore
 from memory_core.values.checks import check_key, shown
 from memory_core.where.where import Where
 
@@ -50,7 +50,7 @@ class Granted(Protocol):
     """A handle whose own memory is a space."""
 
     @property
-    def memory(self) -> Home: ...
+    def memory(self) -> OpenStore: ...
 
     @property
     def scope(self) -> Scope: ...

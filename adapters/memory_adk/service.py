@@ -321,8 +321,8 @@ class MemoryService(BaseMemoryService):
 
     def finish_first(self, writes: Writes[Any]) -> None:
         """Let the memory be closed only when what waits to be written through this service is stored."""
-        memory = self._memory.memory if isinstance(self._memory, BoundMemory) else self._memory
-        memory.finish_first(writes)
+        handle = self._memory if isinstance(self._memory, BoundMemory) else self._memory.bind()
+        handle.memory.finish_first(writes)
 
     async def close(self) -> None:
         """Close the memory if the service owns it (see `owns_memory`)."""

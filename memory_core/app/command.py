@@ -25,7 +25,6 @@ from memory_core.app.settings import NONE, Settings, embedder_of, settings
 from memory_core.errors import InvalidInputError, StoreUnavailableError
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
-from memory_core.operator import Operator
 from memory_core.protocols import Reranker
 from memory_core.transfer.migrate import exists, is_server, memory_at
 from memory_core.values.limits import CACHE_BYTES
@@ -137,7 +136,7 @@ class Invocation:
         memory, owner = await self.memory(), await self.owner()
         if (await owner.stats()).records:
             return None
-        others = [f"{scope.app}/{scope.user}" for scope in await Operator(memory).owners()][:5]
+        others = [f"{scope.app}/{scope.user}" for scope in await memory.operator().owners()][:5]
         place = without_key(self.settings.file)
         said = f"{owner.scope.app}/{owner.scope.user} has no memories in {place}; it has those of"
         return f"{said} {', '.join(others)} (choose with --app and --user)" if others else None

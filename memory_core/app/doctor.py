@@ -18,7 +18,6 @@ from memory_core.app.showing import counted
 from memory_core.embedding import onnx_telemetry
 from memory_core.errors import MemoryCoreError
 from memory_core.handle import settled
-from memory_core.operator import Operator
 from memory_core.transfer.migrate import insist_on_existing, is_server
 from memory_core.values.progress import Progress
 
@@ -109,14 +108,14 @@ async def _inside(invocation: Invocation, *, repair: bool) -> list[Problem]:
 
 async def _damage(invocation: Invocation) -> list[str]:
     try:
-        return await Operator(await invocation.memory(words_only=True)).check()
+        return await (await invocation.memory(words_only=True)).operator().check()
     finally:
         await invocation.close()
 
 
 async def _pending(invocation: Invocation, *, repair: bool) -> list[Problem]:
     """Vectors that are pending, computed if that is wanted."""
-    operator = Operator(await invocation.memory())
+    operator = (await invocation.memory()).operator()
     waiting = [(owner, stats.vectors_pending) for owner, stats in (await operator.stats()).items()]
     waiting = [(owner, count) for owner, count in waiting if count]
     if waiting and repair:

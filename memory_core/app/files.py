@@ -22,7 +22,6 @@ from memory_core.app.showing import counted
 from memory_core.errors import InvalidInputError
 from memory_core.memory import Memory
 from memory_core.models import Scope
-from memory_core.operator import Operator
 from memory_core.storage.shared.transfer import Carried
 from memory_core.transfer.formats import Exporter
 from memory_core.transfer.jsonl import export_jsonl, export_records
@@ -207,7 +206,7 @@ async def reembed(
 
 async def check(invocation: Invocation) -> Answer:
     """Read everything and list what is damaged. Exit code 1: something is."""
-    found = await Operator(await invocation.memory(words_only=True)).check()
+    found = await (await invocation.memory(words_only=True)).operator().check()
     view = Group(*(Text(showing.line(each, 1_000)) for each in found)) if found else Text("nothing is wrong")
     return Answer({"problems": found}, view, 1 if found else 0)
 

@@ -16,7 +16,6 @@ from memory_core.app.ids import record_of, whole_id
 from memory_core.app.json_options import json_object
 from memory_core.app.why import NOTHING_IN_COMMON, explained
 from memory_core.models import STATES, Mode, Order
-from memory_core.operator import Operator
 from memory_core.recall.values import DEFAULT_CHARS, Considered
 from memory_core.transfer.foreign_values import fields_of
 from memory_core.values.limits import MAX_LIMIT
@@ -174,7 +173,7 @@ async def stats(
     memory = await invocation.memory()
     again = every if watch else None
     if all_owners:
-        counts = await Operator(memory).stats()
+        counts = await memory.operator().stats()
         rows = [
             (scope.app, scope.user, s.records, s.sessions, s.newest, s.vectors_pending) for scope, s in counts.items()
         ]

@@ -10,7 +10,8 @@ from typing import Final, Protocol, TypeGuard
 
 from memory_core.errors import reason_for_log
 from memory_core.models import STATES, Hit, MemoryRecord, Page, Scope
-from memory_core.protocols import Home, ListRequest
+from memory_core.open_store import OpenStore
+from memory_core.protocols import ListRequest
 from memory_core.recall.keys import key_of
 from memory_core.values.attributes import has
 from memory_core.where.conditions import FieldCondition, NoneOf
@@ -26,7 +27,7 @@ class _OfOneOwner(Protocol):
     """A handle, of whose own records the reads are counted."""
 
     @property
-    def memory(self) -> Home: ...
+    def memory(self) -> OpenStore: ...
 
     @property
     def scope(self) -> Scope: ...

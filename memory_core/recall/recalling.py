@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeGuard
 
 from memory_core.capture.message_to_draft import Message
 from memory_core.models import Hit, MemoryRecord, Scope
-from memory_core.protocols import Home, Searching
+from memory_core.open_store import OpenStore
+from memory_core.protocols import Searching
 from memory_core.recall.block import longest_text
 from memory_core.recall.fitness import unfit
 from memory_core.recall.keys import Key, key_of
@@ -51,7 +52,7 @@ class _WithClock(Protocol):
     """A handle of a memory, which has its own clock."""
 
     @property
-    def memory(self) -> Home: ...
+    def memory(self) -> OpenStore: ...
 
 
 class _WithScope(Protocol):

@@ -23,7 +23,7 @@ from memory_core.models import STATES, Fingerprint, Page, Scope
 from memory_core.protocols import ListRequest, Store
 from memory_core.storage.shared.transfer import Carried, Copyable, Tombstones
 from memory_core.transfer.lines import from_json, to_json
-from memory_core.transfer.migrate import port_of
+from memory_core.transfer.migrate import port_of, store_of
 from memory_core.values.checks import shown
 from memory_core.values.json_text import encode_json
 from memory_core.values.progress import Progress, ProgressCallback
@@ -95,7 +95,7 @@ async def export_jsonl(
     """
 
     async def work() -> Exported:
-        port = port_of(await memory.ready())
+        port = port_of(await store_of(memory))
         owners = [owner] if owner is not None else await port.owners()
         out = _Writer(write)
         known = await port.tombstones()
@@ -124,7 +124,7 @@ async def export_records(
     """Pass all records on, or those of one owner, as `export_jsonl` would write them; raises the same errors."""
 
     async def work() -> None:
-        port = port_of(await memory.ready())
+        port = port_of(await store_of(memory))
         await _carry(port, [owner] if owner is not None else await port.owners(), write, progress)
 
     await on_core(work)
@@ -201,7 +201,7 @@ async def import_jsonl(
     async def work() -> Imported:
         reader = _Reader(lines)
         head = await asyncio.to_thread(reader.head)
-        store = await memory.ready()
+        store = await store_of(memory)
         port = port_of(store)
         import_ = _Import(store, port, fresh=await _claim(port, head.secret, dry_run=dry_run), dry_run=dry_run)
         has_vectors = head.fingerprint is not None and head.fingerprint == await port.fingerprint()

@@ -18,7 +18,7 @@ from memory_core.concurrency.loop import on_core
 from memory_core.errors import InvalidInputError, StorageError, StoreUnavailableError
 from memory_core.memory import Memory
 from memory_core.models import Scope
-from memory_core.protocols import Embedder, Reranker
+from memory_core.protocols import Embedder, Reranker, Store
 from memory_core.settings import DEFAULT_EMBEDDER, Default, made
 from memory_core.storage.shared.transfer import Copyable, Entry, checksum
 from memory_core.values.limits import CACHE_BYTES
@@ -85,9 +85,14 @@ async def migrate(source: Memory, target: Memory, *, progress: ProgressCallback 
     """
 
     async def work() -> Report:
-        return await _Move(port_of(await source.ready()), port_of(await target.ready()), progress).carry()
+        return await _Move(port_of(await store_of(source)), port_of(await store_of(target)), progress).carry()
 
     return await on_core(work)
+
+
+async def store_of(memory: Memory) -> Store:
+    """The open store of a memory; await this, and use the store, on the core loop only."""
+    return await memory.bind().memory.ready()
 
 
 def port_of(store: object) -> Copyable:

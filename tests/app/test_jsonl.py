@@ -42,6 +42,7 @@ from memory_core.testing import Ticks
 from memory_core.transfer.jsonl import Exported, Imported, export_jsonl, import_jsonl
 from memory_core.transfer.migrate import memory_at, port_of
 from tests.app.conftest import Run
+from tests.open_store import store_of
 from tests.storage.embedders import DIMENSIONS, WordEmbedder
 from tests.storage.qdrant.addresses import empty_collection
 
@@ -100,7 +101,7 @@ def state(memory: Memory) -> dict[str, str]:
     """The checksum of each owner."""
 
     async def read() -> dict[str, str]:
-        port: Copyable = port_of(await memory.ready())
+        port: Copyable = port_of(await store_of(memory))
         return {f"{scope.app} {scope.user}": checksum(await port.manifest(scope)) for scope in await port.owners()}
 
     return run_sync(lambda: on_core(read))

@@ -228,7 +228,7 @@ from memory_core.concurrency.loop import on_core
 class Agent:
     def __init__(self):
         self.memory = Memory(sys.argv[1], embedder=None)
-        self.store = run_sync(self.memory.ready)
+        self.store = run_sync(self.memory.bind().memory.ready)
         self.me = self
     def __del__(self):
         try:
@@ -367,7 +367,7 @@ from memory_core.storage.sqlite import fork_gate
 
 fork_gate.FORK_SECONDS = 0.05
 opened = Memory(sys.argv[1], embedder=None)
-reader = run_sync(opened.ready)._reader
+reader = run_sync(opened.bind().memory.ready)._reader
 began, may_end = threading.Event(), threading.Event()
 
 def read(_):

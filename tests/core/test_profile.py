@@ -283,7 +283,7 @@ async def test_a_read_that_fails_while_somebody_waits_for_its_count_is_logged_on
         ann = memory.bind(user="ann")
         await ann.add("Ann drinks jasmine tea")
         assert await ann.recall("jasmine tea")
-        waiting = asyncio.create_task(memory.touched())
+        waiting = asyncio.create_task(ann.memory.touched())
         await asyncio.sleep(0)
         may_fail.set()
         await waiting
@@ -299,7 +299,7 @@ async def test_a_caller_that_stops_waiting_for_a_count_does_not_stop_it(tmp_path
         with closing(sqlite3.connect(tmp_path / "m.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")  # nobody else writes
             assert await ann.recall("jasmine tea")
-            waiting = asyncio.create_task(memory.touched())
+            waiting = asyncio.create_task(ann.memory.touched())
             await asyncio.sleep(0)
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
@@ -308,7 +308,7 @@ async def test_a_caller_that_stops_waiting_for_a_count_does_not_stop_it(tmp_path
 
 
 async def test_a_memory_is_closed_although_a_count_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory_core.memory._COUNTING_SECONDS", 0.05)
+    monkeypatch.setattr("memory_core.open_store._COUNTING_SECONDS", 0.05)
 
     class Hanging(SqliteStore):
         async def list(self, scope: Scope, request: ListRequest) -> Page:

@@ -41,6 +41,7 @@ from memory_core.operation import OPERATIONS
 from memory_core.protocols import Store
 from memory_core.storage.sqlite.store import SqliteStore
 from tests.corpora.loading import owners
+from tests.open_store import store_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -172,7 +173,7 @@ async def test_a_record_ranks_as_if_one_owner_had_them_all(memory: Memory, corpu
 
 async def assert_same_ranking(memory: Memory, found: Hits, expected: Hits) -> None:
     """A file has the same order; Qdrant rounds cosines, which may exchange two records of one score."""
-    if isinstance(await memory.ready(), SqliteStore):
+    if isinstance(await store_of(memory), SqliteStore):
         assert [hit.record.source_key for hit in found] == [hit.record.source_key for hit in expected]
     assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-3)
     scores = {hit.record.source_key: hit.score for hit in expected}

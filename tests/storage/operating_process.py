@@ -26,7 +26,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from memory_core import BoundMemory, Draft, FingerprintError, Memory, Patch, Where, run_sync
 from memory_core.models import STATES
+from memory_core.operator import Operator
 from memory_core.storage.sqlite import store as _store  # noqa: F401  (the same)
+from tests.open_store import store_of
 from tests.storage.embedders import WordEmbedder
 
 OWNERS = ("ann", "bob", "cleo")
@@ -124,10 +126,11 @@ def leave(known: State, session: str) -> None:
 
 def reembed(ann: BoundMemory, _: Any) -> object:
     """Turn to the embedder that the file does not have; somebody else may do so at the same time."""
-    with_this = run_sync(cast("Any", ann.memory).ready)._embedder.fingerprint.name
+    store = cast("Any", run_sync(store_of, ann))
+    with_this = store._embedder.fingerprint.name
     (other,) = [each for each in EMBEDDERS if each[0] != with_this]
     try:
-        return run_sync(cast("Memory", ann.memory).reembed, WordEmbedder(*other))
+        return cast("object", run_sync(store.reembed, WordEmbedder(*other), None))
     except FingerprintError:
         return None
 
@@ -165,9 +168,7 @@ OPERATIONS = {
     "sweep": Operation(nothing, lambda ann, _: run_sync(ann.sweep), lambda known, _: None),
     "touch": Operation(nothing, lambda ann, _: run_sync(ann.list, touch=True), lambda known, _: None),
     "erase": Operation(drawn_session, lambda ann, session: run_sync(ann.bind(session=session).erase), leave),
-    "vacuum": Operation(
-        nothing, lambda ann, _: run_sync(cast("Memory", ann.memory).operator().vacuum), lambda known, _: None
-    ),
+    "vacuum": Operation(nothing, lambda ann, _: run_sync(Operator(ann.memory).vacuum), lambda known, _: None),
     "reembed": Operation(nothing, reembed, lambda known, _: None),
 }
 RARE = {"erase", "vacuum", "reembed", "delete_where"}

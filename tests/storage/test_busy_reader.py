@@ -16,6 +16,7 @@ from memory_core.storage.sqlite import owner_index_cache
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owner_index_cache import READY_CHANGES
 from memory_core.storage.sqlite.store import SqliteStore
+from tests.open_store import store_of
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
 
 
 async def reader_of(memory: Memory) -> Connection:
-    store = await on_core(memory.ready)
+    store = await on_core(store_of, memory)
     assert isinstance(store, SqliteStore)
     return store._reader
 

@@ -34,6 +34,7 @@ from memory_core.models import STATES
 from memory_core.storage.shared.transfer import Carried
 from memory_core.storage.sqlite.checking import repair
 from memory_core.storage.sqlite.store import SqliteStore
+from tests.open_store import store_of
 from tests.storage.embedders import WordEmbedder
 
 Everything = dict[str, object]
@@ -89,7 +90,7 @@ def history(handle: BoundMemory, id: str) -> list[Version]:  # noqa: A002  (the 
 
 
 async def carried(memory: Memory, ids: list[str], scope: Scope) -> list[Carried]:
-    store = await memory.ready()
+    store = await store_of(memory)
     assert isinstance(store, SqliteStore)
     return await store.port().take(scope, ids)
 

@@ -249,7 +249,7 @@ def test_no_file_holds_anything_of_a_deleted_record_that_is_scrubbed(
         assert deleted_and_scrubbed(bob, 59)
         assert traces(tmp_path) == [], "while the memory is open"
         assert run_sync(bob.stats).records == 300
-        assert run_sync(scrubbed, memory), "again, with nothing to do"
+        assert run_sync(scrubbed, memory.bind().memory), "again, with nothing to do"
     assert_consistent(path, embedder)
 
 
@@ -285,10 +285,10 @@ os._exit(0)
     subprocess.run([sys.executable, "-c", dying], check=True)
     assert traces(tmp_path)
     with Memory(path, embedder=None) as memory:
-        assert run_sync(scrubbed, memory)
+        assert run_sync(scrubbed, memory.bind().memory)
         assert traces(tmp_path) == []
 
 
 def test_a_store_that_cannot_look_into_its_files_does_not_call_them_clean(tmp_path: Path) -> None:
     with Memory(QdrantStore(":memory:", embedder=None)) as memory:
-        assert not run_sync(scrubbed, memory)
+        assert not run_sync(scrubbed, memory.bind().memory)

@@ -11,6 +11,7 @@ from memory_core import AnyOf, BoundMemory, Draft, FieldCondition, Memory, NoneO
 from memory_core.adapting import satisfies
 from memory_core.storage.sqlite.store import SqliteStore
 from memory_core.where.conditions import Condition
+from tests.open_store import store_of
 
 CONDITIONS: Mapping[str, Condition] = {
     "ids": FieldCondition("id", "in", ("monday 1", "friday 2", "unknown")),
@@ -44,7 +45,7 @@ async def test_none_of_means_what_it_means_everywhere(name: str, other: FieldCon
         for reach in (ann, ann.sharing({"bob": bob}), ann.bind(session="friday")):
             for where in (Where(matching=[none_of]), Where(matching=[none_of], kinds=["fact"])):
                 all_hits = await reach.search("jasmine tea", limit=100, where=Where(kinds=where.kinds))
-                wanted = [hit.record for hit in all_hits if satisfies(hit.record, where, memory.clock())]
+                wanted = [hit.record for hit in all_hits if satisfies(hit.record, where, reach.memory.clock())]
                 assert [hit.record for hit in await reach.search("jasmine tea", limit=100, where=where)] == wanted
 
 
@@ -52,7 +53,7 @@ async def test_what_a_prompt_shows_is_not_cached_as_conditions_are(tmp_path: Pat
     async with Memory(tmp_path / "memory.db", embedder=None) as memory:
         ann = memory.bind(user="ann")
         await fill(ann)
-        store = await memory.ready()
+        store = await store_of(memory)
         assert isinstance(store, SqliteStore)
         for n in range(5):
             assert await ann.search(

@@ -12,6 +12,7 @@ import pytest
 from memory_core import BoundMemory, ClosedError, Memory, run_sync
 from memory_core.concurrency.loop import core_loop
 from memory_core.storage.sqlite.store import SqliteStore
+from tests.open_store import store_of
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def test_a_page_does_not_wait_for_the_memorys_own_loop(memory: Memory) -> None:
 
 def test_a_caller_that_is_gone_before_its_page_harms_nobody(memory: Memory) -> None:
     ann, go_on = memory.bind(user="ann"), threading.Event()
-    store = run_sync(memory.ready)
+    store = run_sync(store_of, memory)
     assert isinstance(store, SqliteStore)
 
     async def leave() -> None:

@@ -17,6 +17,7 @@ from memory_core.storage.sqlite import owner_index_cache, readers
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.store import SqliteStore
+from tests.open_store import store_of
 
 RECORDS = 40
 EVEN = Where(matching=[DataCondition(("even",), "eq", value=True)])
@@ -54,8 +55,8 @@ async def memory(tmp_path: Path) -> AsyncGenerator[Memory]:
         yield memory
 
 
-async def store_of(memory: Memory) -> SqliteStore:
-    store = await memory.ready()
+async def file_of(memory: Memory) -> SqliteStore:
+    store = await store_of(memory)
     assert isinstance(store, SqliteStore)
     return store
 
@@ -66,7 +67,7 @@ async def busy(memory: Memory) -> AsyncGenerator[None]:
     go_on = threading.Event()
 
     async def begin() -> None:
-        connection = await (await store_of(memory))._readers.long()
+        connection = await (await file_of(memory))._readers.long()
         connection.begin(lambda _: go_on.wait(), asyncio.get_running_loop().create_future())
 
     await on_core(begin)
@@ -101,7 +102,7 @@ async def test_a_search_finds_the_same_whoever_read_for_it(memory: Memory) -> No
 async def test_what_changes_while_conditions_are_asked_about_is_asked_again(memory: Memory) -> None:
     eve = memory.bind(user="eve")
     await eve.search("tea")  # loads the records
-    store = await store_of(memory)
+    store = await file_of(memory)
     ids = {record.text: record.id for record in (await eve.list(limit=100)).records}
 
     async def question() -> Any:
@@ -127,7 +128,7 @@ async def test_what_changes_while_conditions_are_asked_about_is_asked_again(memo
 
 async def test_records_that_go_while_they_are_loaded_are_not_found(memory: Memory) -> None:
     eve = memory.bind(user="eve")
-    store = await store_of(memory)
+    store = await file_of(memory)
 
     async def loading() -> Any:
         def look(db: Any) -> Any:

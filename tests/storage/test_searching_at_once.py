@@ -11,6 +11,7 @@ from memory_core.protocols import SearchRequest
 from memory_core.storage.sqlite.owner_index_cache import READY_ROWS
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.store import SqliteStore
+from tests.open_store import store_of
 
 TEA = Where(collection="tea")
 
@@ -20,7 +21,7 @@ async def found(ann: BoundMemory) -> list[Hit]:
 
 
 async def is_ready(ann: BoundMemory) -> bool:
-    store = await ann.memory.ready()
+    store = await store_of(ann)
     assert isinstance(store, SqliteStore)
     request = SearchRequest(text="tea", limit=5, mode="vector", where=TEA, explain=False)
 

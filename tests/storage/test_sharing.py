@@ -32,6 +32,7 @@ from memory_core.storage.sqlite.connection import Connection, connect
 from memory_core.storage.sqlite.files import find_or_create
 from memory_core.storage.sqlite.store import SqliteStore
 from memory_core.testing import Ticks
+from tests.open_store import store_of
 from tests.storage.consistency import assert_consistent
 from tests.storage.embedders import WordEmbedder
 
@@ -65,7 +66,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 async def reader_of(memory: Memory) -> Connection:
-    store = await on_core(memory.ready)
+    store = await on_core(store_of, memory)
     assert isinstance(store, SqliteStore)
     return store._reader
 

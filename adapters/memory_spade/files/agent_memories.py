@@ -5,17 +5,17 @@ spade_llm's own database has the same name and is no store: it is refused, and t
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 import sqlite3
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
-from memory_core import Memory, NotAStoreError, Store
+from memory_core import Memory, NotAStoreError
 from memory_spade.files.tables import is_stock, show_agent_memories
 
 
-class AgentMemories(Memory):
+def agent_memories(path: Path, *, stock: Path | None = None) -> Memory:
     """The long-term memories of a SPADE agent in the file named in spade_llm's document.
 
     On first use, `prepare_agent_memories` creates the file.
@@ -24,22 +24,9 @@ class AgentMemories(Memory):
         path: The file.
         stock: Another name under which spade_llm may have left this agent's database.
     """
-
-    def __init__(self, path: Path, *, stock: Path | None = None) -> None:
-        super().__init__(path)
-        self._path = path
-        self._stock = stock
-        self._preparing = asyncio.Lock()
-        self._is_prepared = False
-
-    async def ready(self) -> Store:
-        """See `Memory.ready`; also raises the `StorageError`s of `prepare_agent_memories`."""
-        if not self._is_prepared:
-            async with self._preparing:
-                if not self._is_prepared:
-                    await asyncio.to_thread(prepare_agent_memories, self._path, stock=self._stock)
-                    self._is_prepared = True
-        return await super().ready()
+    memory = Memory(path)
+    memory.bind().memory.prepare_first(partial(prepare_agent_memories, path, stock=stock))
+    return memory
 
 
 def prepare_agent_memories(path: Path, *, stock: Path | None = None) -> None:

@@ -36,7 +36,7 @@ class Opening:
         """A file of long-term memories, not spade_llm's (which may be at `path` or at `stock`); or `":memory:"`."""
         if os.fspath(path) == IN_MEMORY:
             return cls.of_file(IN_MEMORY)
-        return cls(os.fspath(path), lambda: files.AgentMemories(Path(path), stock=stock))
+        return cls(os.fspath(path), lambda: files.agent_memories(Path(path), stock=stock))
 
     @classmethod
     def of_agent(cls, agent_id: str, memory_path: str | os.PathLike[str] | None) -> Self:

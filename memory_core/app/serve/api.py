@@ -30,7 +30,6 @@ from memory_core.conversation.recalling import block_in_session
 from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, ErasureReceipt, MemoryRecord, Order, Page, Patch, Stats, Version
-from memory_core.operator import Operator
 from memory_core.profile import with_profile
 from memory_core.recall.values import PULLED, PUSHED, Considered
 from memory_core.values.checks import check_key, shown
@@ -294,7 +293,7 @@ async def owners(request: Request, caller: Annotated[Caller, Depends(bearer)]) -
     """The owners that have a record; for the operator."""
     if caller != THE_OPERATOR:
         raise HTTPException(403, "only the operator's token may see all owners")
-    return Owners(await Operator(served_by(request).memory).owners())
+    return Owners(await served_by(request).memory.operator().owners())
 
 
 @others.get("/openapi.json", include_in_schema=False)

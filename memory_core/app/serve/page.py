@@ -42,7 +42,6 @@ from memory_core.app.serve.visits import (
 from memory_core.app.why import NOTHING_IN_COMMON, explained, looked_at
 from memory_core.errors import InvalidInputError
 from memory_core.models import ErasureReceipt, Scope, Stats
-from memory_core.operator import Operator
 from memory_core.recall.values import DEFAULT_CHARS
 from memory_core.values.checks import check_count, check_query
 from memory_core.where.where import ANY_STATE
@@ -142,7 +141,7 @@ async def owners(found: Visited, starting: Text = "") -> Response:
         raise HTTPException(404, "there is no such page")
     scopes = [
         scope
-        for scope in await Operator(found.served.memory).owners()
+        for scope in await found.served.memory.operator().owners()
         if f"{scope.app}/{scope.user}".startswith(starting) or (scope.user or "").startswith(starting)
     ]
     return found.drawn("owners.html", owners=scopes[:MOST_OWNERS], more=len(scopes) > MOST_OWNERS, starting=starting)

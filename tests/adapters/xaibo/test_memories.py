@@ -12,7 +12,7 @@ from foreign_parts import Deleting, Digests, Growing, Pieces, Unreachable, Vecto
 from xaibo.primitives.modules.memory.memory_provider import MemoryToolProvider
 from xaibo.primitives.modules.memory.numpy_vector_index import NumpyVectorIndex
 
-from memory_core import BoundMemory, Draft, Memory, NotAStoreError, ScopeError
+from memory_core import BoundMemory, Draft, Memory, NotAStoreError, Scope, ScopeError
 from memory_xaibo import (
     CoreMemory,
     EmbeddingProtocol,
@@ -401,7 +401,7 @@ async def test_a_memory_reads_what_its_handle_shares_and_nothing_else(tmp_path: 
 
 
 async def test_an_attribute_does_not_pose_as_the_label_of_a_space(ann: BoundMemory) -> None:
-    team = ann.memory.bind(user="team")  # type: ignore[attr-defined]  # a `Memory`
+    team = BoundMemory(ann.memory, Scope("default", "team"))
     alone, sharing = CoreMemory(memory=ann), CoreMemory(memory=ann.sharing({"us": team}))
     mine = await alone.store_memory("ann has a kettle", {"space": "us", "colour": "red"})
     theirs = await CoreMemory(memory=team).store_memory("the team has a kettle", {"space": "nobody"})

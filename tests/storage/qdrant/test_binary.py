@@ -148,7 +148,7 @@ def test_an_api_key_is_sent_and_a_wrong_one_is_refused(start: Callable[..., Node
         assert texts(run_sync(opened.bind(user="ann").search, "tea")) == ["tea"]
     for key in ("wrong", None):
         with pytest.raises(StoreUnavailableError, match="refuses the API key"):
-            run_sync(memory(server(key)).ready)
+            run_sync(memory(server(key)).open)
 
 
 def test_tls_with_an_authority_of_ones_own(start: Callable[..., Node], tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_tls_with_an_authority_of_ones_own(start: Callable[..., Node], tmp_path:
         run_sync(opened.bind(user="ann").add, "tea")
         assert texts(run_sync(opened.bind(user="ann").search, "tea")) == ["tea"]
     with pytest.raises(StorageError, match="certificate"):
-        run_sync(memory(Server(url=node.url), patience=Patience(attempts=1)).ready)
+        run_sync(memory(Server(url=node.url), patience=Patience(attempts=1)).open)
 
 
 def test_a_server_that_is_strict_from_the_beginning(start: Callable[..., Node]) -> None:
@@ -252,7 +252,7 @@ def test_nothing_acknowledged_is_lost_when_nodes_go(
     """A rolling restart, and nodes killed one after the other, under writers of three owners on three nodes."""
     heard = {owner: Acknowledged() for owner in ("ann", "bob", "eve")}
     with ExitStack() as stack:
-        run_sync(stack.enter_context(memory(Server(url=cluster[0].url), layout=layout)).ready)
+        run_sync(stack.enter_context(memory(Server(url=cluster[0].url), layout=layout)).open)
         memories = [stack.enter_context(memory(Server(url=node.url), layout=layout)) for node in cluster]
 
         async def work() -> None:

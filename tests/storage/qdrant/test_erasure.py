@@ -14,6 +14,7 @@ from memory_core.storage.qdrant import erasing
 from memory_core.storage.qdrant.owners import LIFE
 from memory_core.testing import Ticks
 from memory_core.testing.base import everything, texts
+from tests.open_store import store_of
 from tests.storage.qdrant.conftest import ONCE, Open
 from tests.storage.qdrant.edge_engine import EdgeEngine
 from tests.storage.qdrant.engine import Call, Fault
@@ -57,7 +58,7 @@ def sweep(memory: Memory, clock: Ticks) -> None:
     """The background's round."""
 
     async def work() -> None:
-        store: Any = await memory.ready()
+        store: Any = await store_of(memory)
         await erasing.sweep(store._access, clock())
 
     run_sync(lambda: on_core(work))

@@ -14,4 +14,4 @@ def test_no_line_shows_what_passes_through_a_server(connect: Open, server: Serve
     memory = connect(server, embedder=HashingEmbedder())
     debugged(lambda: everything(memory))
     shows_nothing(lines)
-    assert lines.of("memory_core.memory")
+    assert lines.of("memory_core.open_store")

@@ -31,6 +31,7 @@ from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.storage.shared.transfer import Copyable, checksum
 from memory_core.testing import Ticks
 from memory_core.transfer.migrate import BATCH, Report, migrate
+from tests.open_store import store_of
 from tests.storage.embedders import WordEmbedder
 from tests.storage.qdrant.conftest import THOROUGH
 from tests.storage.qdrant.engine import Call
@@ -70,7 +71,7 @@ def state(memory: Memory) -> dict[str, str]:
     """The checksum of each owner."""
 
     async def read() -> dict[str, str]:
-        port: Copyable = (await memory.ready()).port()  # type: ignore[attr-defined]
+        port: Copyable = (await store_of(memory)).port()  # type: ignore[attr-defined]
         return {f"{scope.app} {scope.user}": checksum(await port.manifest(scope)) for scope in await port.owners()}
 
     return run_sync(lambda: on_core(read))

@@ -148,7 +148,7 @@ def test_a_store_works_in_strict_mode(client: QdrantClient) -> None:
     """With what Qdrant Cloud sets: no condition on a field without an index."""
     name = new_name("test")
     with opened(ONE, name) as memory:
-        run_sync(memory.ready)
+        run_sync(memory.open)
         strict = models.StrictModeConfig(
             enabled=True,
             unindexed_filtering_retrieve=False,

@@ -82,7 +82,7 @@ def test_a_request_that_is_too_large_for_this_server_is_halved(
     loopback: Loopback, connect: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = connect(words_only=True)
-    run_sync(memory.ready)
+    run_sync(memory.open)
     limited(loopback, monkeypatch, 100_000)
     run_sync(memory.bind(user="ann").add_many, [f"{n} " * 4_000 for n in range(20)])
     assert run_sync(memory.bind(user="ann").stats).records == 20
@@ -94,7 +94,7 @@ def test_a_write_that_can_never_be_done_stops_nobody(
     loopback: Loopback, connect: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = connect()
-    run_sync(memory.ready)
+    run_sync(memory.open)
     limited(loopback, monkeypatch, 100_000)
     with pytest.raises(StorageError, match="too large"):
         run_sync(memory.bind(user="ann").add_many, [Draft("n", data={"page": "x" * 300_000}), "small"])
@@ -415,7 +415,7 @@ def test_shard_keys_survive_a_fault_while_they_are_made(loopback: Loopback, conn
 
     loopback.fail(fail_once)
     with pytest.raises(StorageError):
-        run_sync(connect(layout=Layout(tenant_shards=True), patience=ONCE).ready)
+        run_sync(connect(layout=Layout(tenant_shards=True), patience=ONCE).open)
     loopback.fail()
     connect(layout=Layout(tenant_shards=True))
     connect(layout=Layout(tenant_shards=True))
@@ -431,7 +431,7 @@ def test_indexes_are_completed_by_the_next_process(loopback: Loopback, connect: 
 
     loopback.fail(fail_in_the_middle)
     with pytest.raises(StorageError):
-        run_sync(connect(patience=ONCE).ready)
+        run_sync(connect(patience=ONCE).open)
     loopback.fail()
     connect()
     from memory_core.storage.qdrant.schema import RECORD_INDEXES
@@ -453,7 +453,7 @@ def test_a_url_without_a_port_means_6333_as_for_qdrant_client(url: str) -> None:
 def test_the_advice_of_the_fingerprint_error_works(connect: Open) -> None:
     run_sync(connect().bind(user="ann").add, "tea at noon")
     with pytest.raises(FingerprintError, match=r"embedder=None and call `await memory.reembed"):
-        run_sync(connect(embedder=HashingEmbedder(dimensions=96)).ready)
+        run_sync(connect(embedder=HashingEmbedder(dimensions=96)).open)
     memory = connect(words_only=True)
     run_sync(memory.reembed, HashingEmbedder(dimensions=96))
     again = connect(embedder=HashingEmbedder(dimensions=96))
