@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import cast
 
 import pytest
 import pytest_asyncio
@@ -95,7 +94,7 @@ async def adk_service(handle: BoundMemory) -> None:
 
 
 async def adk_radbot(handle: BoundMemory) -> None:
-    service = QdrantMemoryService(memory=cast("Memory", handle.memory), app_name=handle.scope.app)
+    service = QdrantMemoryService(memory=handle)
     model = ScriptedLlm(script=[ANSWERED])
     async with create_enhanced_memory_agent(name="bot", model=model, memory_service=service) as agent:
         await agent.aprocess_message(USER, f"remember: {STATED}")

@@ -8,7 +8,7 @@ import threading
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.memory.base_memory_service import BaseMemoryService
@@ -430,7 +430,7 @@ async def test_at_most_ten_results_and_a_bounded_text_are_returned(service: Memo
     assert len(results) == 10
     assert sum(map(len, results)) <= 8_000
     assert any(result.endswith("…") for result in results)
-    small = MemoryService(cast("Memory", service.handle(APP, ANN).memory), max_results=2, max_chars=100)
+    small = MemoryService(service.handle(APP, ANN), max_results=2, max_chars=100)
     results = await texts(small, "tea")
     assert len(results) == 2
     assert sum(map(len, results)) <= 100
