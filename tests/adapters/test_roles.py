@@ -94,7 +94,8 @@ async def adk_service(handle: BoundMemory) -> None:
 
 
 async def adk_radbot(handle: BoundMemory) -> None:
-    service = QdrantMemoryService(memory=handle)
+    memory = Memory("memory.db", embedder=None)  # what the handle has open
+    service = QdrantMemoryService(memory=memory, app_name=handle.scope.app)
     model = ScriptedLlm(script=[ANSWERED])
     async with create_enhanced_memory_agent(name="bot", model=model, memory_service=service) as agent:
         await agent.aprocess_message(USER, f"remember: {STATED}")
@@ -254,8 +255,9 @@ WRITERS: dict[str, tuple[Writer, Sequence[Stored]]] = {
 
 
 @pytest_asyncio.fixture
-async def handle(tmp_path: Path) -> AsyncIterator[BoundMemory]:
-    async with Memory(tmp_path / "memory.db", embedder=None) as memory:
+async def handle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BoundMemory]:
+    monkeypatch.chdir(tmp_path)
+    async with Memory("memory.db", embedder=None) as memory:
         yield memory.bind(app="demo", user=USER)
 
 
