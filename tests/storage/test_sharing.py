@@ -260,7 +260,7 @@ async def test_a_file_that_goes_while_it_is_open_takes_no_more_writes(tmp_path: 
 def test_urls_are_no_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for url in ("sqlite:///x.db", "sqlite+aiosqlite:///x.db", "file:///x.db", "postgresql://key@host/x"):
-        with pytest.raises(InvalidInputError, match=r"is a URL .*give the path") as refused:
+        with pytest.raises(InvalidInputError, match=r"is an address .*give the path") as refused:
             Memory(url)
         assert "key@" not in str(refused.value)
     assert list(tmp_path.iterdir()) == []

@@ -184,7 +184,7 @@ def apart(where: Where) -> tuple[Where, Sequence[Where]]:
         some = [one for one in found if one is not None]
         looked_up += some if len(some) == len(found) else ()
         rest += () if len(some) == len(found) else [condition]
-    return (replace(where, matching=tuple(rest)) if looked_up else where), looked_up
+    return (replace(where, matching=tuple(rest) or None) if looked_up else where), looked_up
 
 
 def _looked_up(condition: Condition) -> Where | None:
