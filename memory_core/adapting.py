@@ -33,6 +33,7 @@ from memory_core.models import STATES, Mode, Order
 from memory_core.profile import PINNED, PINNED_BY_MODEL, tags_of_pin, with_profile
 from memory_core.protocols import AgentMemory, ListRequest, SearchRequest
 from memory_core.recall.block import remembered_block
+from memory_core.recall.quoting import named, quoted
 from memory_core.recall.recalling import recall as recall_with
 from memory_core.records.draft_to_record import complete, patched
 from memory_core.records.kinds import USER_QUERY
@@ -194,6 +195,7 @@ __all__ = [
     "limits",
     "lines_of",
     "name_in_uri",
+    "named",
     "names_by_token",
     "new_id",
     "on_core",
@@ -202,6 +204,7 @@ __all__ = [
     "patched",
     "prepare",
     "prepare_file",
+    "quoted",
     "rank",
     "read_messages",
     "reason_for_log",

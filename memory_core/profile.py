@@ -14,8 +14,7 @@ from typing import Final, Protocol, runtime_checkable
 from memory_core.errors import InvalidInputError, UnsupportedError
 from memory_core.models import MemoryRecord
 from memory_core.protocols import Searching
-from memory_core.recall.block import shown_name
-from memory_core.recall.quoting import printable
+from memory_core.recall.quoting import named, printable
 from memory_core.values.checks import check_count, shown
 from memory_core.where.where import Where
 
@@ -171,5 +170,5 @@ def _fitting(records: Sequence[MemoryRecord], room: int, owner: str | None) -> l
 
 
 def _line(record: MemoryRecord, owner: str | None) -> str:
-    who = "" if record.author is None or speaks_for(record, owner) else f"{shown_name(record.author)}: "
+    who = "" if record.author is None or speaks_for(record, owner) else f"{named(record.author)}: "
     return f'- {who}"{printable(record.text, MAX_LINE_CHARS)}"'

@@ -46,7 +46,7 @@ SAYS = {
         "agent: Noted.",
         "elsewhere: The passport expires on 3 June 2027",
     ],
-    "spade_agent.py": ['ann@localhost: "I like JSON better than XML"'],
+    "spade_agent.py": ['"ann@localhost": "I like JSON better than XML"'],
     "spade_beliefs.py": ["the foreman says: crate7 at pier 4"],
     "spade_blackboard.py": [
         "anton propose: 45 euros (crane: small, as berta@localhost says on the board)",

@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from memory_adk.uploads import artifact_in, files_in
 from memory_core import Draft, Hit, InvalidInputError, MemoryRecord, Role
-from memory_core.adapting import MAX_TEXT_CHARS, SAID, TAKEN_BACK, THREAD, with_files
+from memory_core.adapting import MAX_TEXT_CHARS, SAID, TAKEN_BACK, THREAD, named, with_files
 
 MAX_LABEL_CHARS: Final = 500
 """Longest metadata value (as JSON) that is returned with a memory, because memories go into prompts."""
@@ -222,7 +222,7 @@ def in_space(entry: MemoryEntry, label: str | None) -> MemoryEntry:
     """An entry that says which shared space it is from, also where only its author is shown, as by `preload_memory`."""
     if label is None:
         return entry
-    author = f"{entry.author} ({label})" if entry.author else label
+    author = f"{entry.author} ({named(label)})" if entry.author else named(label)
     return entry.model_copy(update={"author": author, "custom_metadata": {**entry.custom_metadata, SPACE: label}})
 
 

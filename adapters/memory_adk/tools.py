@@ -39,7 +39,9 @@ from memory_core.adapting import (
     ToolContext,
     ToolResult,
     limits,
+    named,
     owned_by,
+    quoted,
     reason_for_log,
 )
 
@@ -153,7 +155,7 @@ def search_past_conversations(options: RecallOptions) -> Tool:
         found_hits = await find(context.memory, query, wanted, in_conversation.get())
         results: list[Json] = [_shown(context.memory, hit, text) for hit, text in found_hits]
         found = f"Found {len(results)} memories" if results else "Found nothing"
-        return ToolResult("ok", f"{found} for {query!r}.", {"results_count": len(results), "results": results})
+        return ToolResult("ok", f"{found} for {quoted(query)}.", {"results_count": len(results), "results": results})
 
     return Tool("search_past_conversations", _SEARCHES, _SEARCH_ARGUMENTS, search)
 
@@ -171,8 +173,8 @@ async def _store(context: ToolContext, given: Arguments) -> ToolResult:
     memory = context.memory
     writable = [label for label, granted in memory.spaces.items() if granted == "write"]
     space = given.choice("space", (PRIVATE, *writable)) or PRIVATE
-    record, where = await memory.add(draft, space=space), "" if space == PRIVATE else f" in {space}"
-    return ToolResult("ok", f"Stored as {kind}{where}.", {"id": record.id, "stored_text": record.text})
+    record, where = await memory.add(draft, space=space), "" if space == PRIVATE else f" in {named(space)}"
+    return ToolResult("ok", f"Stored as {named(kind)}{where}.", {"id": record.id, "stored_text": record.text})
 
 
 def _since(context: ToolContext, where: Where, days: float) -> Where:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from memory_core import Hit, MemoryRecord
+from memory_core.adapting import named
 from memory_mcp.values import (
     DeleteAnswer,
     ForgetAnswer,
@@ -51,11 +52,11 @@ def milliseconds(moment: datetime) -> int:
 
 def line_of(memory: StoredMemory) -> str:
     """One memory as one line."""
-    about = f", about {_quoted(memory.metadata.user)}" if memory.metadata.user else ""
+    about = f", about {named(memory.metadata.user)}" if memory.metadata.user else ""
     away = f", distance {memory.distance:.3f}" if isinstance(memory, FoundMemory) else ""
-    shared = f", shared in {_name(memory.space)}" if memory.space else ""
-    head = f"[{_name(memory.metadata.type)}, importance {memory.metadata.importance:g}{about}{away}{shared}]"
-    return f"{head} (ID {_name(memory.id)}) {_quoted(memory.content)}"
+    shared = f", shared in {named(memory.space)}" if memory.space else ""
+    head = f"[{named(memory.metadata.type)}, importance {memory.metadata.importance:g}{about}{away}{shared}]"
+    return f"{head} (ID {named(memory.id)}) {_quoted(memory.content)}"
 
 
 def first_lines(records: Sequence[MemoryRecord]) -> list[str]:
@@ -79,25 +80,25 @@ def text_of_search(answer: SearchAnswer) -> str:
 
 def text_of_history(answer: HistoryAnswer) -> str:
     """A history as text."""
-    lines = [f"{n}. (ID {_name(one.id)}) {_quoted(one.content)}" for n, one in enumerate(answer.versions, 1)]
-    return "\n".join([f"{len(lines)} versions of {_name(answer.id)}, oldest first. {_MARK}", *lines])
+    lines = [f"{n}. (ID {named(one.id)}) {_quoted(one.content)}" for n, one in enumerate(answer.versions, 1)]
+    return "\n".join([f"{len(lines)} versions of {named(answer.id)}, oldest first. {_MARK}", *lines])
 
 
 def text_of_stored(memory: StoredMemory) -> str:
     """A newly stored memory, in the wording of Skynet's server."""
     return (
-        f"Stored memory with ID: {_name(memory.id)}\n"
-        f"Collection: {_name(memory.collection or 'none')}\n"
-        f"{f'Shared in: {_name(memory.space)}{chr(10)}' if memory.space else ''}"
-        f"Type: {_name(memory.metadata.type)}\n"
+        f"Stored memory with ID: {named(memory.id)}\n"
+        f"Collection: {named(memory.collection or 'none')}\n"
+        f"{f'Shared in: {named(memory.space)}{chr(10)}' if memory.space else ''}"
+        f"Type: {named(memory.metadata.type)}\n"
         f"Importance: {memory.metadata.importance:g}"
     )
 
 
 def text_of_statistics(answer: StatisticsAnswer) -> str:
     """Counts as text."""
-    by_type = ", ".join(f"{count} {_name(name)}" for name, count in sorted(answer.byType.items()))
-    by_collection = ", ".join(f"{count} in {_name(name)}" for name, count in answer.collections.items())
+    by_type = ", ".join(f"{count} {named(name)}" for name, count in sorted(answer.byType.items()))
+    by_collection = ", ".join(f"{count} in {named(name)}" for name, count in answer.collections.items())
     return "\n".join(
         [
             f"{answer.memories} memories from {answer.conversations} conversations.",
@@ -157,11 +158,6 @@ def _metadata(record: MemoryRecord) -> ShownMetadata:
         tags=list(record.tags),
         timestamp=milliseconds(record.occurred_at),
     )
-
-
-def _name(name: str) -> str:
-    """A name, in quotes if it could be mistaken for something else."""
-    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else _quoted(name)
 
 
 def _quoted(text: str) -> str:

@@ -31,6 +31,7 @@ from memory_core.lifecycle.values import DAY, REFLECTION, Change, Period, Step, 
 from memory_core.models import Draft, MemoryRecord, Patch
 from memory_core.profile import PINNED
 from memory_core.protocols import Summarizer
+from memory_core.recall.quoting import named
 from memory_core.records.undone import NOTHING, UNDONE, Undone, summary_of, undone_by
 from memory_core.retrieval.hits import EXTRACTION
 from memory_core.values.checks import check_helper, check_summarizer, check_text
@@ -167,7 +168,7 @@ def _first_day(at: datetime, period: Period) -> date:
 
 async def _summary(turns: Sequence[MemoryRecord], summarizer: Summarizer, period: Period | None = None) -> Step:
     """The step that adds the summary of some turns, or of the summaries of a period."""
-    texts = [f"{turn.author or turn.role or ''}: {turn.text}".removeprefix(": ") for turn in turns]
+    texts = [f"{named(who)}: {turn.text}" if (who := turn.author or turn.role) else turn.text for turn in turns]
     by, text = type(summarizer).__name__, ""
     try:
         text = check_text("a summary", await summarizer.summarize(texts)).strip()

@@ -14,7 +14,7 @@ from memory_core.errors import InvalidInputError, ModelError, ModelTimeoutError,
 from memory_core.lifecycle.proposals import Insight
 from memory_core.models import MemoryRecord
 from memory_core.protocols import ChatMessage
-from memory_core.recall.quoting import excerpt, printable
+from memory_core.recall.quoting import excerpt, named, quoted
 from memory_core.values.checks import check_key, shown
 
 logger = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class LanguageModel:
 
     async def summarize(self, texts: Sequence[str]) -> str:
         """The model's summary of these texts."""
-        return await self._answer(_prompt(SUMMARIZE, texts))
+        return await self._answer(_prompt(SUMMARIZE, [quoted(text, MAX_TURN_CHARS) for text in texts]))
 
     async def reflect(self, records: Sequence[MemoryRecord]) -> list[Insight]:
         """The patterns that the model finds in the latest of these memories.
@@ -129,8 +129,8 @@ class LanguageModel:
 
 
 def _prompt(instructions: str, lines: Sequence[str]) -> str:
-    return instructions + "\n".join(f"{n}. {printable(line, MAX_TURN_CHARS)}" for n, line in enumerate(lines, 1))
+    return instructions + "\n".join(f"{n}. {line}" for n, line in enumerate(lines, 1))
 
 
 def _line(record: MemoryRecord) -> str:
-    return f"{record.author or record.role or 'somebody'}: {record.text}"
+    return f"{named(record.author or record.role or 'somebody')}: {quoted(record.text, MAX_TURN_CHARS)}"

@@ -10,7 +10,7 @@ from typing import Final
 
 from memory_core.models import MemoryRecord
 from memory_core.protocols import ChatMessage
-from memory_core.recall.quoting import printable
+from memory_core.recall.quoting import named, quoted
 
 MAX_TURN_CHARS: Final = 2_000
 """Characters of a turn that are shown, from its beginning."""
@@ -63,5 +63,5 @@ def _numbered(letter: str, records: Sequence[MemoryRecord]) -> Iterable[str]:
 
 
 def _line(record: MemoryRecord) -> str:
-    who = printable(record.author or record.role or "somebody", 100)
-    return f"{record.occurred_at:%Y-%m-%d %H:%M} {who}: {printable(record.text, MAX_TURN_CHARS)}"
+    who = named(record.author or record.role or "somebody")
+    return f"{record.occurred_at:%Y-%m-%d %H:%M} {who}: {quoted(record.text, MAX_TURN_CHARS)}"

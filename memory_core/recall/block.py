@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from memory_core.models import ROLES, MemoryRecord
-from memory_core.recall.quoting import least_chars, printable, quoted
+from memory_core.recall.quoting import least_chars, named, printable, quoted
 from memory_core.recall.values import MAX_LINE_CHARS, RecallOptions
 
 if TYPE_CHECKING:
@@ -26,9 +25,6 @@ SHARE_OF_BUDGET: Final = 3
 _FEWEST_CHARS: Final = 80
 """Minimum number of characters to which a text is cut, since a shorter rest says little."""
 
-_PLAIN_NAME: Final = re.compile(r"\w(?:[\w ./@'+-]*\w)?")
-_MAX_NAME_CHARS: Final = 60
-
 
 def longest_text(options: RecallOptions) -> int:
     """Maximum number of characters of one memory in a block."""
@@ -41,7 +37,7 @@ def line_of(turns: Sequence[Line], longest: int, options: RecallOptions) -> str:
     if form is not None:
         return f"- {' / '.join(part for turn in turns for part in _parts(turn, longest, form))}"
     label = None if options.label is None else options.label(turns[0].record)
-    space = [] if label is None else [f"[{shown_name(label)}]"]
+    space = [] if label is None else [f"[{named(label)}]"]
     said = [part for turn in turns for part in (*_validity(turn.record), *_parts(turn, longest, None))]
     return " ".join(["-", *space, *said])
 
@@ -100,17 +96,11 @@ def _end_of(text: str, longest: int) -> str:
 def _speaker(record: MemoryRecord) -> str:
     """The author, and the role unless the author is a person; a name that is the word of a role proves none."""
     if record.author is None:
-        return record.role or ""
-    name, word = shown_name(record.author), record.author.casefold()
+        return "" if record.role is None else named(record.role)
+    name, word = named(record.author), record.author.casefold()
     if word == record.role or (record.role in (None, "user") and word not in ROLES):
         return name
     return f'"{name}"' if record.role is None else f"{name} ({record.role})"
-
-
-def shown_name(name: str) -> str:
-    """A name as it is, or quoted if it is long or has unusual characters."""
-    plain = _PLAIN_NAME.fullmatch(name) and len(name) <= _MAX_NAME_CHARS
-    return name if plain else f'"{printable(name, _MAX_NAME_CHARS)}"'
 
 
 def _validity(record: MemoryRecord) -> list[str]:

@@ -3,6 +3,9 @@
 A hit is left out if it may not stand in the block (`fitness`), only asks what is asked, repeats another line, or is
 less relevant than the options ask for; a pushed block also leaves out what adds nothing (`pushing`). What is merely
 less useful comes later, and gets its line if there is room.
+
+Invariant: the three best hits that say more than the question come first, whatever reorders the others: they stand in
+every block that has room for three lines.
 """
 
 from __future__ import annotations
@@ -10,11 +13,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
+from typing import Final
 
 from memory_core.models import Hit, MemoryRecord
 from memory_core.recall.asking import Found, InContext
 from memory_core.recall.authors import in_fair_order, is_shared
-from memory_core.recall.copies import Question, asks_again, asks_nothing_else, is_copy, is_the_same, question_of
+from memory_core.recall.copies import (
+    Question,
+    asks_again,
+    asks_nothing_else,
+    is_copy,
+    is_the_same,
+    question_of,
+    tells_more,
+)
 from memory_core.recall.fitness import unfit
 from memory_core.recall.keys import Key, key_of
 from memory_core.recall.line import Line, line
@@ -22,6 +35,9 @@ from memory_core.recall.neighbors import is_short, needs_neighbor
 from memory_core.recall.pushing import worth_pushing
 from memory_core.recall.values import Reason, RecallOptions
 from memory_core.retrieval.diversity import diversified
+
+PLACED_FIRST: Final = 3
+"""This many of the best lines come before any other, whoever wrote them, and get their places before any neighbor."""
 
 Outcomes = dict[Key, tuple[Reason, str | None]]
 """For the key of a memory, whether it is shown or why not, and the id of the memory that says the same."""
@@ -69,26 +85,47 @@ def choose(
         choice.outcomes |= {key: (reason, None) for key, reason in useless.items()}
         fit = [hit for hit in fit if key_of(hit.record) not in useless]
     lines = [line(hit, question.terms, longest) for hit in fit]
+    lines = _once(sorted(lines, key=lambda each: -each.worth), choice.outcomes)
+    best = _best(lines, question)
     if is_shared(lines, is_trusted):
         lines = _without_what_copies_lend(lines, question, is_trusted, choice)
-    lines = _once(sorted(lines, key=lambda each: -each.worth), choice.outcomes)
-    lines = _questions_last(lines, question, choice, options)
+        lines.sort(key=lambda each: -each.worth)
+    lines = _questions_last(lines, question, choice, options, best)
     if is_shared(lines, is_trusted):
         lines, gave_way = in_fair_order(lines, is_trusted)
         choice.later |= dict.fromkeys(gave_way, ("author", None))
-    choice.lines = lines
+    choice.lines = _led_by(best, lines)
     return choice
 
 
-def _questions_last(lines: Sequence[Line], question: Question, choice: Choice, options: RecallOptions) -> list[Line]:
-    """The lines that are good enough: the best, what may answer the question, and then earlier questions like it."""
+def _best(lines: Sequence[Line], question: Question) -> dict[Key, Line]:
+    """The three best lines that say more than the question."""
+    telling = (each for each in lines if tells_more(each.record, question))
+    return {each.key: each for each in islice(telling, PLACED_FIRST)}
+
+
+def _led_by(best: Mapping[Key, Line], lines: Sequence[Line]) -> list[Line]:
+    """The lines in their order, after those of the best that are among them."""
+    present = {each.key for each in lines}
+    return [*(best[key] for key in best if key in present), *(each for each in lines if each.key not in best)]
+
+
+def _questions_last(
+    lines: Sequence[Line], question: Question, choice: Choice, options: RecallOptions, best: Mapping[Key, Line]
+) -> list[Line]:
+    """The lines that are good enough: what may answer the question, and then earlier questions like it.
+
+    Args:
+        best: Judged by their score, whatever they are worth among the lines of others.
+    """
     again = {each.key for each in lines if asks_again(each.record, question)}
-    best = max((each.worth for each in lines if each.key not in again), default=0.0)
+    least = options.min_score * max((each.worth for each in lines if each.key not in again), default=0.0)
     again -= {each.key for each in lines[:1]}
     choice.later = dict.fromkeys(again, ("question", None)) | choice.later
     choice.doubtful += len(again)
-    enough = [each for each in lines if each.worth >= options.min_score * best]
-    choice.outcomes |= {each.key: ("score", None) for each in lines if each.worth < options.min_score * best}
+    worse = {each.key for each in lines if best.get(each.key, each).worth < least}
+    choice.outcomes |= dict.fromkeys(worse, ("score", None))
+    enough = [each for each in lines if each.key not in worse]
     return [
         *_varied([each for each in enough if each.key not in again], options.diversity),
         *_varied([each for each in enough if each.key in again], options.diversity),
@@ -132,16 +169,19 @@ def _own_worth(each: Line) -> float:
 
 
 def linked(lines: Sequence[Line], records: Mapping[Key, Sequence[MemoryRecord]], longest: int) -> list[Line]:
-    """The lines, each followed by the records that it links to, unless they are present or repeat another line.
+    """The lines, with the records that each links to after it, or after the best lines if it is one of these.
+
+    Records that are present or repeat another line are left out.
 
     Args:
         records: Those that a record links to, by its key.
         longest: Most characters shown of one memory.
     """
-    order: list[Line] = []
+    order = list(lines[:PLACED_FIRST])
     present, forms = {each.key for each in lines}, {each.form for each in lines}
-    for each in lines:
-        order.append(each)
+    for place, each in enumerate(lines):
+        if place >= PLACED_FIRST:
+            order.append(each)
         for record in records.get(each.key, ()):
             if key_of(record) in present:
                 continue

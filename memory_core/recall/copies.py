@@ -1,10 +1,15 @@
-"""Copies of the question among the hits: they are the nearest of all texts, although they say little about it."""
+"""Copies of the question among the hits: they are the nearest of all texts, although they say little about it.
+
+Invariant: likeness to the question only orders; a text is left out for it only if it asks itself and has no term of its
+own. An answer often has all the words of its question, and a copy may have an answer.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from typing import Final
+from unicodedata import category
 
 from memory_core.models import MemoryRecord
 from memory_core.retrieval.analysis import analyse, asks
@@ -17,13 +22,11 @@ _FEWEST_WORDS: Final = 4
 _MARKS: Final = 3
 """A text longer than this many times the question cannot be the question with other punctuation and spaces."""
 _WORD: Final = re.compile(r"\w+")
-_OPENING: Final = frozenset(
-    [
-        *["what", "when", "where", "why", "how", "which", "who", "whose", "do", "does", "did", "is", "are"],
-        *["can", "could", "will", "would", "remind", "tell", "so"],
-    ]
+_QUESTION_WORDS: Final = frozenset(["what", "when", "where", "why", "how", "which", "who", "whose"])
+_OPENING: Final = _QUESTION_WORDS | frozenset(
+    ["do", "does", "did", "is", "are", "can", "could", "will", "would", "remind", "tell", "so"]
 )
-"""First words of English questions that are written without a question mark."""
+"""First words of English questions that are written without a question mark; "Will" may also be a name."""
 _MAX_CHARS: Final = 200
 """Longer questions also give reasons, which are worth remembering."""
 
@@ -81,9 +84,16 @@ def names(text: str) -> frozenset[str]:
 
 
 def _is_asking(text: str) -> bool:
-    """Whether a text ends in a question mark, of whatever script, or begins as English questions do."""
+    """Whether a text ends in a question mark, of whatever script, or begins as English questions do and has a question
+    word."""
+    if asks(text[-1:]):
+        return True
     first = _WORD.search(text)
-    return asks(text[-1:]) or (first is not None and first[0].casefold() in _OPENING)
+    return (
+        first is not None
+        and first[0].casefold() in _OPENING
+        and not _QUESTION_WORDS.isdisjoint(_words(text.casefold()))
+    )
 
 
 def is_copy(text: str, question: Question) -> bool:
@@ -92,6 +102,16 @@ def is_copy(text: str, question: Question) -> bool:
     if len(question.words) < _FEWEST_WORDS or sum(word in folded for word in question.words) < least:
         return False  # without splitting the text: hardly any has so many of them, even as parts of words
     return len(question.words & _words(folded)) >= least
+
+
+def tells_more(record: MemoryRecord, question: Question) -> bool:
+    """Whether a text has a word, in any script, that the question lacks, and is not a question like it."""
+    return not _runs(question.text).issuperset(_runs(record.text)) and not asks_again(record, question)
+
+
+def _runs(text: str) -> frozenset[str]:
+    """The folded runs of characters that are not spaces, control characters or punctuation."""
+    return frozenset("".join(" " if category(c)[0] in "PZC" else c for c in text.casefold()).split())
 
 
 def _words(folded: str) -> frozenset[str]:

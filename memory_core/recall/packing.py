@@ -12,16 +12,13 @@ from typing import Final
 
 from memory_core.models import MemoryRecord
 from memory_core.recall.block import block_of, day_of, least_of, line_of, longest_text, whole_neighbors
-from memory_core.recall.choosing import Outcomes, is_one_statement
+from memory_core.recall.choosing import PLACED_FIRST, Outcomes, is_one_statement
 from memory_core.recall.keys import Key, key_of
 from memory_core.recall.line import Line
 from memory_core.recall.neighbors import is_short
 from memory_core.recall.ordering import conversations, latest_first
 from memory_core.recall.values import Reason, RecallOptions
 from memory_core.retrieval.equal_texts import equal_form
-
-PLACED_FIRST: Final = 3
-"""This many of the best lines are placed before any neighbor is."""
 
 
 @dataclass(frozen=True, slots=True)

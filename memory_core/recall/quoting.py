@@ -1,12 +1,24 @@
-"""Quote texts for a prompt: one line each, in which nothing ends the quotes or the block around it."""
+"""Quote texts for a prompt: one line each, in which nothing ends the quotes or the block around it.
+
+Invariant: whatever others chose stands inside quotes. Bare are only our roles, ids of our form, and one word of letters
+and digits of up to 30 characters; `named` decides it for every block, tool and prompt.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Final
+
+from memory_core.models import ROLES
 
 MAX_ITEM_CHARS: Final = 500
 """Maximum number of characters of a quoted text."""
+MAX_NAME_CHARS: Final = 60
+"""Maximum number of characters of a quoted name."""
+_MAX_WORD_CHARS: Final = 30
+_ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|mem_[0-9]{1,16}_[0-9a-f]{16}")
+"""A UUID, or an id of the Skynet facade."""
 _JOINERS: Final = "\u200c\u200d"
 """Characters that are not printable but that some scripts and emoji need."""
 
@@ -41,3 +53,9 @@ def quoted(text: str, most: int = MAX_ITEM_CHARS) -> str:
 def printable(text: str, max_chars: int) -> str:
     """The content of `quoted`, without the quotes."""
     return quoted(text, max_chars)[1:-1]
+
+
+def named(name: str, most: int = MAX_NAME_CHARS) -> str:
+    """A name that others chose: bare if it is a role, an id of our form or one short word, else quoted."""
+    is_word = name.isalnum() and len(name) <= _MAX_WORD_CHARS
+    return name if is_word or name in ROLES or _ID.fullmatch(name) else quoted(name, most)

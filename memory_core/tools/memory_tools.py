@@ -6,7 +6,6 @@ adapter builds from the framework's context, never from an argument that the mod
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, cast
@@ -15,7 +14,7 @@ from memory_core.errors import MemoryCoreError, UnsupportedError
 from memory_core.models import Draft, Json, MemoryRecord, Patch
 from memory_core.profile import tags_of_pin
 from memory_core.protocols import AgentMemory, Clock
-from memory_core.recall.quoting import excerpt, quoted
+from memory_core.recall.quoting import excerpt, named, quoted
 from memory_core.recall.reads import count_reads
 from memory_core.recall.recalling import recall as recall_with
 from memory_core.recall.values import RecallOptions
@@ -64,7 +63,6 @@ class ToolResult:
 
 
 _SPACE: Final = "Where to store it: private (default), or shared with everybody who may read that space"
-_PLAIN: Final = re.compile(r"\w(?:[\w ./@'+-]*\w)?")
 
 Handler = Callable[[ToolContext, "Arguments"], Awaitable[ToolResult]]
 
@@ -132,8 +130,8 @@ async def _store(context: ToolContext, given: Arguments) -> ToolResult:
     )
     space = given.choice("space", (PRIVATE, *_writable(context.memory))) or PRIVATE
     record = await context.memory.add(draft) if space == PRIVATE else await context.memory.add(draft, space=space)
-    where = "" if space == PRIVATE else f" in {_name(space)}"
-    said = f"Stored {category}{where} with ID {_name(record.id)}: {_quoted(record.text)}"
+    where = "" if space == PRIVATE else f" in {named(space)}"
+    said = f"Stored {category}{where} with ID {named(record.id)}: {_quoted(record.text)}"
     return ToolResult("ok", said, {"id": record.id})
 
 
@@ -189,7 +187,7 @@ async def _update(context: ToolContext, given: Arguments) -> ToolResult:
     memory_id, content = given.text("memory_id"), given.text("content")
     text = with_context(content, await _stored_context(context.memory, memory_id))
     record = await context.memory.update(memory_id, Patch(text=text))
-    return ToolResult("ok", f"Updated {_name(record.id)}: {_quoted(record.text)}", {"id": record.id})
+    return ToolResult("ok", f"Updated {named(record.id)}: {_quoted(record.text)}", {"id": record.id})
 
 
 async def _stored_context(memory: AgentMemory, memory_id: str) -> str | None:
@@ -216,7 +214,7 @@ async def _pin(context: ToolContext, given: Arguments) -> ToolResult:
 async def _forget(context: ToolContext, given: Arguments) -> ToolResult:
     memory_id = given.text("memory_id")
     await context.memory.delete(memory_id)
-    return ToolResult("ok", f"Forgot {_name(memory_id)}.", {"id": memory_id})
+    return ToolResult("ok", f"Forgot {named(memory_id)}.", {"id": memory_id})
 
 
 def with_context(content: str, context: str | None) -> str:
@@ -244,9 +242,9 @@ def _listing(memory: AgentMemory, records: Sequence[MemoryRecord], heading: str)
 
 def _entry(record: MemoryRecord, space: str | None) -> str:
     """A memory as one line. Stored text is quoted, so it cannot pose as another part of the answer."""
-    shared = "" if space is None else f", shared in {_name(space)}"
-    author = "" if record.author is None else f"{_name(record.author)}: "
-    return f"[{_name(record.kind)}] (ID {_name(record.id)}{shared}) {author}{_quoted(record.text)}"
+    shared = "" if space is None else f", shared in {named(space)}"
+    author = "" if record.author is None else f"{named(record.author)}: "
+    return f"[{named(record.kind)}] (ID {named(record.id)}{shared}) {author}{_quoted(record.text)}"
 
 
 def _writable(memory: AgentMemory) -> list[str]:
@@ -256,11 +254,6 @@ def _writable(memory: AgentMemory) -> list[str]:
 
 def _quoted(text: str) -> str:
     return quoted(text, MAX_SHOWN_CHARS)
-
-
-def _name(name: str) -> str:
-    """A name of plain characters unchanged, any other name as an excerpt."""
-    return name if _PLAIN.fullmatch(name) else _quoted(name)
 
 
 def _as_json(record: MemoryRecord, space: str | None) -> dict[str, Json]:

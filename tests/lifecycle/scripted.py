@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 
 from memory_core.protocols import ChatMessage
 
-_LINE = re.compile(r"^(?:([TF])(\d+)|(-)) \d{4}-\d\d-\d\d \d\d:\d\d (.*?): (.*)$")
+_LINE = re.compile(r'^(?:([TF])(\d+)|(-)) \d{4}-\d\d-\d\d \d\d:\d\d (.*?): (".*")$')
 _HOME = re.compile(r"(.*?)\b(?:lives?|moved|is) (?:in|to) ")
 _STATES = re.compile(
     r"I'm (?:allergic|a )|I (?:live|moved|collect|bought|am in) |My sister |\w+ (?:lives|moved|joined) "
@@ -20,7 +21,8 @@ def shown(messages: Sequence[ChatMessage]) -> tuple[list[str], list[tuple[str, s
     turns: list[tuple[str, str]] = []
     for line in messages[1]["content"].splitlines():
         if found := _LINE.match(line):
-            letter, _, _, who, text = found.groups()
+            letter, _, _, who, quoted = found.groups()
+            text = json.loads(quoted)
             if letter == "F":
                 facts.append(text)
             elif letter == "T":

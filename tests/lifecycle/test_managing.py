@@ -117,12 +117,12 @@ async def test_one_call_shows_a_conversation_with_both_speakers_and_dates_and_wh
     assert model.asked[0][0]["content"] == PROMPT
     assert model.asked[0][1]["content"].splitlines() == [
         "Known facts:",
-        "F1 2026-05-01 09:00 somebody: Ann's hand was fine",
+        'F1 2026-05-01 09:00 somebody: "Ann\'s hand was fine"',
         "",
         "Conversation:",
-        "T1 2026-05-01 09:00 user: I broke my hand 0",
-        "T2 2026-05-01 09:01 assistant: Oh no. Which hand?",
-        "T3 2026-05-01 09:02 user: right",
+        'T1 2026-05-01 09:00 user: "I broke my hand 0"',
+        'T2 2026-05-01 09:01 assistant: "Oh no. Which hand?"',
+        'T3 2026-05-01 09:02 user: "right"',
     ]
     assert len(model.asked) == done.usage.calls == 2
 
@@ -154,7 +154,7 @@ async def test_new_turns_of_a_conversation_are_shown_with_those_before_them(ann:
     await say(ann, 1, "It was the left one", session="s0")
     model = Answers("add T1 fact: Ann broke her left hand")
     await maintain(ann, model=model)
-    assert "Said before:\n- 2026-05-01 09:00 user: I broke my hand 0\n" in model.asked[0][1]["content"]
+    assert 'Said before:\n- 2026-05-01 09:00 user: "I broke my hand 0"\n' in model.asked[0][1]["content"]
     assert shown(model.asked[0])[1] == [("user", "It was the left one")]
 
 

@@ -161,7 +161,7 @@ async def test_a_label_of_the_callers_is_kept(ann: BoundMemory, team: BoundMemor
     shared = ann.sharing({"team": team})
     assert "[team]" in (await shared.recall("tea", BY_WORDS)).text
     found = await shared.recall("tea", options(label=lambda record: f"of {record.user}"))
-    assert "[of team]" in found.text
+    assert '["of team"]' in found.text
 
 
 async def test_memories_of_two_owners_with_one_id_are_two(ann: BoundMemory, team: BoundMemory) -> None:

@@ -95,7 +95,7 @@ async def test_a_tool_offers_and_uses_the_spaces_that_may_be_written_to(memory: 
         assert "space" not in declared(model, name)["properties"]
     (stored,) = (await team.list()).records
     assert stored.text == "Refunds need two signatures"
-    assert "Stored as important_fact in team." in prompt(model.requests[1])
+    assert 'Stored as "important_fact" in team.' in prompt(model.requests[1])
     await service.delete_memory(app_name=APP, user_id=ANN, memory_id=stored.id)
     assert (await team.list()).records == ()
 

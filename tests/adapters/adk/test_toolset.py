@@ -58,7 +58,7 @@ async def test_what_one_agent_stored_another_finds_corrects_and_forgets(service:
         metadata={"source": "doctor"},
     )
     assert done == {
-        "status": "success", "message": "Stored as important_fact.", "id": done["id"],
+        "status": "success", "message": 'Stored as "important_fact".', "id": done["id"],
         "stored_text": "Ann is allergic to nuts",
     }  # fmt: skip
     record = await memory.bind(app=APP, user=ANN).get(done["id"])

@@ -126,7 +126,7 @@ async def test_prompt_and_tools_show_where_a_memory_is_from_until_the_grant_is_w
     talk = Conversation(agent)
 
     shown = await talk.say("What is the door code?")
-    assert '[board] bob@localhost: "The door code is 4711"' in shown
+    assert '[board] "bob@localhost": "The door code is 4711"' in shown
     for said in ("SEARCH door code", "LIST"):
         answer = await talk.say(said)
         assert "4711" in answer

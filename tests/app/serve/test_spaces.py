@@ -119,7 +119,7 @@ def test_a_server_that_only_reads_lets_nobody_change_a_space(what: Served) -> No
         (["team=a", "team=b"], "repeats"),
         (["team=a", "house=a"], "repeats"),
         (["private=a"], "'private'"),
-        ([f"s{number}=u{number}" for number in range(17)], "1 to 16 spaces"),
+        ([f"s{number}=u{number}" for number in range(17)], "at most 16 spaces"),
     ],
 )
 def test_what_cannot_be_shared_is_refused(tmp_path: Path, given: list[str], said: str) -> None:
