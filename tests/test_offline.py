@@ -99,7 +99,9 @@ for arguments in (["add", "Ann rows on Sundays"], ["search", "Which sport?"], ["
 """,
     "serve": """
 import subprocess, sys, urllib.request
-command = [sys.executable, "-m", "memory_core", "serve", "--file", "memory.db", "--user", "ann", "--port", "0"]
+of = ["--file", "memory.db", "--user", "ann"]
+subprocess.run([sys.executable, "-m", "memory_core", "add", "Ann rows on Sundays", *of], check=True, stdout=-3)
+command = [sys.executable, "-m", "memory_core", "serve", *of, "--port", "0"]
 with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
     said = next(line for line in server.stderr if "http://" in line)
     address = "http://" + said.split("http://")[1].split()[0]
