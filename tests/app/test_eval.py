@@ -203,3 +203,34 @@ def test_asking_counts_as_no_read(run: Run, file: Path, tmp_path: Path) -> None:
     with Memory(file) as memory:
         records: list[Any] = list(run_sync(memory.bind(user="ann").list).records)
     assert all(record.access_count == 0 for record in records)
+
+
+SEPARATED = "Who\u2028has\x85the\x0cspare\u2029key?"
+"""What `str.splitlines` takes for five lines."""
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_line_of_questions_ends_at_a_line_end_and_nowhere_else(
+    run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    asked = {"question": SEPARATED.replace("\x0c", " "), "expect": KEY}
+    line = json.dumps(asked, ensure_ascii=False) + end
+    (tmp_path / "asked.jsonl").write_bytes(2 * line.encode())
+    for place, stdin in (("asked.jsonl", ""), ("-", 2 * line)):
+        done = run("eval", place, "--user", "ann", "--words-only", "--json", stdin=stdin)
+        assert done.value["questions"] == 2
+
+
+def test_templates_of_texts_with_separators_are_questions_once_they_are_edited(run: Run, tmp_path: Path) -> None:
+    run("add", SEPARATED, "--words-only")
+    run("eval", "made.jsonl", "--make", "1", "--words-only")
+    made = tmp_path / "made.jsonl"
+    made.write_bytes(made.read_bytes().replace(b"EDIT: ", b""))
+    assert run("eval", "made.jsonl", "--words-only", "--json").value["questions"] == 1
+
+
+def test_a_question_to_ingested_texts_is_a_whole_line(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text(KEY)
+    (tmp_path / "asked.txt").write_bytes(f"{SEPARATED}\r\n\n".encode())
+    done = run("ingest", "notes.txt", "--questions", "asked.txt", "--words-only", "--json")
+    assert [each["question"] for each in done.value["answers"]] == [SEPARATED]

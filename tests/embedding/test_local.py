@@ -57,6 +57,13 @@ async def embed(embedder: OnnxEmbedder, text: str) -> list[float]:
     return [float(value) for value in vector]
 
 
+async def test_a_token_that_is_a_separator_moves_no_other_token(tmp_path: Path) -> None:
+    write_model(tmp_path)
+    tokens = ["a\u2028b" if token == "tea" else token for token in VOCABULARY]
+    (tmp_path / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
+    assert await embed(OnnxEmbedder(tmp_path, FINGERPRINT), "cat") == pytest.approx(unit("[CLS]", "cat", "[SEP]"))
+
+
 @pytest.mark.parametrize("file", ["model.onnx", "onnx/model.onnx"])
 async def test_vectors_of_tokens_are_averaged(tmp_path: Path, file: str) -> None:
     write_model(tmp_path, file=file)
