@@ -113,6 +113,33 @@ def test_an_index_that_names_a_record_the_file_lacks_is_loaded_again(tmp_path: P
         assert {hit.record.text for hit in hits} == {"note 0", "note 1", "note 2", "note 4"}
 
 
+@pytest.mark.parametrize(
+    ("importance", "where"),
+    [(0.5, Where()), (0.0, Where(kinds=["note"])), (0.5, Where(kinds=["note"]))],
+)
+def test_an_index_that_lacks_a_record_of_the_file_is_loaded_again(
+    tmp_path: Path, importance: float, where: Where
+) -> None:
+    path = tmp_path / "memory.db"
+    with Memory(path, embedder=None) as memory:
+        ann = memory.bind(user="ann")
+        gone = run_sync(ann.add_many, [Draft(f"note {n}", importance=n / 10) for n in range(5)])[3]
+        with closing(sqlite3.connect(path)) as db, db:
+            (key,) = db.execute("SELECT key FROM record WHERE id = ?", (gone.id,)).fetchone()
+            rows = {
+                table: db.execute(f"SELECT * FROM {table} WHERE {column} = ?", (key,)).fetchall()
+                for table, column in (("record", "key"), ("lexical", "key"), ("chunk", "record"))
+            }
+        run_sync(ann.delete, gone.id)
+        assert texts(ann) == {"note 0", "note 1", "note 2", "note 4"}
+        with closing(sqlite3.connect(path)) as db, db:  # a change that nobody is told of
+            for table, found in rows.items():
+                for row in found:
+                    db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+        hits = run_sync(ann.search, "note", importance=importance, where=where, limit=10, floor=False)
+        assert {hit.record.text for hit in hits} == {f"note {n}" for n in range(5)}
+
+
 LONGEST = 400_000
 """SQLite's limit for a value, lowered so that a few thousandths of the texts reach it."""
 

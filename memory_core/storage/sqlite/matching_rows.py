@@ -19,6 +19,7 @@ from memory_core.models import Scope
 from memory_core.retrieval.owner_index import OwnerIndex
 from memory_core.storage.sqlite.readers import LONG_ROWS, Readers
 from memory_core.storage.sqlite.row_filter import RowFilter, matching_keys
+from memory_core.storage.sqlite.stale_index import StaleIndexError
 from memory_core.storage.sqlite.where import Conditions, conditions
 from memory_core.where.meaning import names_any
 from memory_core.where.where import Where
@@ -138,7 +139,11 @@ class MatchingRows:
         self.nbytes -= 0 if older is None else older.nbytes
 
     def _since(self, db: sqlite3.Connection, found: Conditions, first: int) -> Rows:
-        """The matching rows from `first` on."""
+        """The matching rows from `first` on.
+
+        Raises:
+            StaleIndexError: The index lacks a record that matches.
+        """
         self._newer_only(found, first)
         keys = matching_keys(db, found)
         if found.in_python is not None:
@@ -147,6 +152,8 @@ class MatchingRows:
                 row_filter.check(rows)
             keys = row_filter.kept
         row_of = self._owner_index.row_of
+        if not row_of.keys() >= set(keys):
+            raise StaleIndexError
         return np.sort(np.array([row_of[key] for key in keys], np.int32))
 
     def _newer_only(self, found: Conditions, first: int) -> None:

@@ -33,6 +33,7 @@ from memory_core.storage.sqlite.one_value import longest_value
 from memory_core.storage.sqlite.owners import Owner, Reached, find_all
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.schema import OWNER_BITS
+from memory_core.storage.sqlite.stale_index import StaleIndexError
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import has_few_values, needs_python, owner_range
 from memory_core.values.limits import MAX_KEY_CHARS
@@ -84,10 +85,6 @@ class _Followed:
     def changes(self, owner: Owner) -> int:
         """The number of records and changes since then."""
         return owner.next - self.owner.next + owner.version - self.owner.version
-
-
-class StaleIndexError(Exception):
-    """An index and the rows of its owner in the file do not have the same records."""
 
 
 class OwnerIndexes:

@@ -24,12 +24,13 @@ from memory_core.retrieval.unit_vectors import from_halves
 from memory_core.storage.shared.query_vector import Vector
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.damage import explaining, unreadable
-from memory_core.storage.sqlite.owner_index_cache import Missing, OwnerIndexes, StaleIndexError
+from memory_core.storage.sqlite.owner_index_cache import Missing, OwnerIndexes
 from memory_core.storage.sqlite.owners import Owner, Reached, find, find_all
 from memory_core.storage.sqlite.readers import Readers, looks_long
 from memory_core.storage.sqlite.row_cosines import row_cosines, similarities
 from memory_core.storage.sqlite.row_filter import RowFilter, matching_keys
 from memory_core.storage.sqlite.schema import OWNER_BITS
+from memory_core.storage.sqlite.stale_index import StaleIndexError
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import apart, conditions
 from memory_core.where.meaning import folded
