@@ -123,7 +123,7 @@ def test_an_index_that_lacks_a_record_of_the_file_is_loaded_again(
     path = tmp_path / "memory.db"
     with Memory(path, embedder=None) as memory:
         ann = memory.bind(user="ann")
-        gone = run_sync(ann.add_many, [Draft(f"note {n}", importance=n / 10) for n in range(5)])[3]
+        gone = [run_sync(ann.add, Draft(f"note {n}", importance=n / 10)) for n in range(5)][3]
         with closing(sqlite3.connect(path)) as db, db:
             (key,) = db.execute("SELECT key FROM record WHERE id = ?", (gone.id,)).fetchone()
             rows = {
