@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memory_core.capture.alignment import known_messages, said
 from memory_core.capture.message_to_draft import read_messages
-from memory_core.capture.remember import SAID, remember_drafts
+from memory_core.capture.remember import reachable, remember_drafts
 from memory_core.capture.sent_files import SentFile, name_in_uri, with_files, without_files
 from memory_core.capture.taking_back import TAKEN_BACK, bring_back, is_taken_back, take_back, take_back_where
 from memory_core.capture.triggers import Detection, LastMessages
@@ -119,7 +119,6 @@ __all__ = [
     "PINNED_BY_MODEL",
     "PRIVATE",
     "REMEMBER_INTERACTION_INFO",
-    "SAID",
     "SEARCH_MEMORIES",
     "STATES",
     "STORE_MEMORY",
@@ -206,6 +205,7 @@ __all__ = [
     "prepare_file",
     "quoted",
     "rank",
+    "reachable",
     "read_messages",
     "reason_for_log",
     "recall_with",

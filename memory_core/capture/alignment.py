@@ -132,10 +132,15 @@ def source_key(session: str, previous: str, message: Said) -> str:
     return "said:" + _digest(session, previous, *message)
 
 
+def source_key_in(framework: str, session: str, *identity: str) -> str:
+    """The key of a message that its framework tells apart from all other messages of the session by this identity."""
+    return f"{framework}:" + _digest(session, *identity)
+
+
 def source_key_of_id(session: str, message_id: str, speaker: str) -> str:
     """The key of a message with an id, which its speaker gives to no other message of the session: senders choose ids
     themselves, so those of two speakers may be equal."""
-    return "message:" + _digest(session, message_id, speaker)
+    return source_key_in("message", session, message_id, speaker)
 
 
 def kind_of_key(key: str | None) -> str:

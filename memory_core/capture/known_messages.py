@@ -15,33 +15,25 @@ from memory_core.capture.alignment import (
     said_under,
     source_key,
 )
-from memory_core.capture.sent_files import without_files
 from memory_core.models import Draft, MemoryRecord, Scope
-from memory_core.records.kinds import MESSAGE_KIND
 
 _MOST_DELETED: Final = 50
 """Most deleted messages in a row that are recognised."""
 _MOST_GAPS: Final = 20
 """Most places of a conversation at which messages may have been deleted."""
-FEWEST: Final = 2
-"""Least number of equal messages that shows that a conversation with ids and one without are the same."""
 
 
-def known_records(
-    scope: Scope, drafts: Sequence[Draft], last: Sequence[MemoryRecord], known_keys: Collection[str]
-) -> dict[int, MemoryRecord]:
-    """Find stored messages that do not have the draft's own source key: the record of each, by position in `drafts`.
+def known_records(scope: Scope, drafts: Sequence[Draft], last: Sequence[MemoryRecord]) -> dict[int, MemoryRecord]:
+    """The stored record of each message without an id that continues what is stored, by position in `drafts`.
 
     Args:
         scope: That of the handle.
         drafts: The messages passed by the caller, in order.
         last: The last stored messages of the conversation, in order.
-        known_keys: The source keys of drafts that are stored.
     """
-    found = _at_the_same_moment(drafts, last, known_keys)
-    if any(draft.source_key is None for draft in drafts):
-        return found | _at_the_same_place(scope, drafts, last)
-    return found | _without_ids(drafts, last, known_keys)
+    if all(draft.source_key is not None for draft in drafts):
+        return {}
+    return _at_the_same_place(scope, drafts, last)
 
 
 def keys_of(
@@ -77,24 +69,6 @@ def within(scope: Scope, key: str) -> str:
 def key_of(record: MemoryRecord) -> str:
     """The key of a stored message from which the key of the next message is made."""
     return record.source_key or record.id
-
-
-def _at_the_same_moment(
-    drafts: Sequence[Draft], last: Sequence[MemoryRecord], known_keys: Collection[str]
-) -> dict[int, MemoryRecord]:
-    """Messages with an unknown id but the speaker, the text and the microsecond of a stored one: the framework has
-    changed their id."""
-    known = {None, *known_keys}
-    unknown = {at: draft for at, draft in enumerate(drafts) if draft.source_key not in known}
-    times = {draft.occurred_at for draft in unknown.values()}
-    stored = {_moment(record): record for record in last if record.occurred_at in times}
-    if not stored:
-        return {}
-    return {at: stored[moment] for at, draft in unknown.items() if (moment := _moment(draft)) in stored}
-
-
-def _moment(message: Draft | MemoryRecord) -> tuple[object, ...]:
-    return message.kind, message.role, message.author, without_files(message.text), message.occurred_at
 
 
 def _at_the_same_place(scope: Scope, drafts: Sequence[Draft], last: Sequence[MemoryRecord]) -> dict[int, MemoryRecord]:
@@ -151,24 +125,6 @@ def _deleted_before(
             if key == last[at].source_key:
                 return range(start, end)
     return range(0)
-
-
-def _without_ids(
-    drafts: Sequence[Draft], last: Sequence[MemoryRecord], known_keys: Collection[str]
-) -> dict[int, MemoryRecord]:
-    """Messages with unknown ids that were stored before without ids, or with ids of another framework: at least two of
-    a conversation."""
-    if any(draft.kind != MESSAGE_KIND for draft in drafts):
-        return {}
-    own = tuple({f"{kind_of_key(draft.source_key)}:" for draft in drafts})
-    candidates = [r for r in last if r.source_key in known_keys or not (r.source_key or "").startswith(own)]
-    if not candidates:
-        return {}
-    given = [_token(draft, known_keys, timed=False) for draft in drafts]
-    stored = [_token(record, known_keys, timed=False) for record in candidates]
-    found = known_messages(given, stored, is_complete=is_complete(len(last), len(drafts)))
-    new = {at: candidates[place] for at, place in found.items() if drafts[at].source_key not in known_keys}
-    return new if len(new) >= FEWEST else {}
 
 
 def _token(message: Draft | MemoryRecord, keys: Collection[str | None], *, timed: bool) -> Said:

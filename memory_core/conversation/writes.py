@@ -8,8 +8,9 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import cache
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -71,7 +72,8 @@ class Writes(Generic[W]):
         self._running: dict[Hashable, Future[None]] = {}
         self._rounds: dict[Hashable, Future[None]] = {}
         """For each conversation, what ends with the write that runs."""
-        self._failed: dict[Hashable, W] = {}
+        self._failed: dict[Hashable, tuple[W, str]] = {}
+        """Each with the reason."""
         self._behind: set[Hashable] = set()
 
     async def put(self, write: W) -> None:
@@ -95,20 +97,42 @@ class Writes(Generic[W]):
     def take_failed(self, conversation: Hashable) -> W | None:
         """The failed write of a conversation, which is not tried again."""
         with self._lock:
-            return self._failed.pop(conversation, None)
+            write, _ = self._failed.pop(conversation, (None, ""))
+            return write
 
     def try_again(self) -> None:
         """Retry one failed write, since the store may be available again; if it succeeds, it starts the next retry."""
         with self._lock:
             if failed := next(iter(self._failed.values()), None):
-                self._start(failed)
+                self._start(failed[0])
+
+    async def retry(self, is_meant: Callable[[Hashable], bool], seconds: float) -> None:
+        """Try the failed writes of some conversations again, and wait for them, but not longer than this."""
+        with self._lock:
+            failed = {name: write for name, (write, _) in self._failed.items() if is_meant(name)}
+            for write in failed.values():
+                self._start(write)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await asyncio.gather(*map(self.caught_up, failed))
+
+    def reason(self, conversation: Hashable) -> str | None:
+        """Why the last write of a conversation failed, if it did."""
+        with self._lock:
+            return self._failed[conversation][1] if conversation in self._failed else None
+
+    async def caught_up(self, conversation: Hashable) -> None:
+        """Return when the writes of a conversation have ended that run and wait now."""
+        for _ in range(2):
+            if (ending := self._rounds.get(conversation)) is not None:
+                await asyncio.wait([asyncio.wrap_future(ending)])
 
     async def settle(self) -> None:
         """Return when everything put so far is done or has failed, although more is put meanwhile."""
         seen: set[Hashable] = set()
         while self._pid == os.getpid() and (fresh := [each for each in list(self._running) if each not in seen]):
             seen.update(fresh)  # one that has failed is tried again by another that has succeeded
-            await asyncio.gather(*map(self._caught_up, fresh))
+            await asyncio.gather(*map(self.caught_up, fresh))
 
     async def close(self, seconds: float) -> bool:
         """Retry what failed once, and wait for everything put so far, but not longer than this; it goes on after that.
@@ -135,7 +159,7 @@ class Writes(Generic[W]):
     def _start(self, write: W) -> None:
         conversation = write.conversation
         with self._lock:
-            for earlier in (self._waiting.get(conversation), self._failed.pop(conversation, None)):
+            for earlier in (self._waiting.get(conversation), self.take_failed(conversation)):
                 if earlier is not None and earlier is not write:
                     write = write.after(earlier)
             self._waiting[conversation] = write
@@ -174,12 +198,6 @@ class Writes(Generic[W]):
         if ended is not None:
             ended.set_result(None)
 
-    async def _caught_up(self, conversation: Hashable) -> None:
-        """Return when the writes of a conversation have ended that run and wait now."""
-        for _ in range(2):
-            if (ending := self._rounds.get(conversation)) is not None:
-                await asyncio.wait([asyncio.wrap_future(ending)])
-
     def _ended(self, conversation: Hashable, done: Future[None]) -> None:
         """Forget a worker that was cancelled, because its loop ends with the process."""
         with self._lock:
@@ -189,18 +207,19 @@ class Writes(Generic[W]):
 
     def _fail(self, write: W, error: MemoryCoreError) -> None:
         """Keep a failed write, in the next one of its conversation if that is waiting."""
-        conversation = write.conversation
+        conversation, reason = write.conversation, reason_for_log(error)
         with self._lock:
             is_news = conversation not in self._behind
             self._behind.add(conversation)
             if (waiting := self._waiting.get(conversation)) is not None:
                 self._waiting[conversation] = waiting.after(write)
             else:
-                self._failed[conversation] = write
-            while len(self._failed) > limits.MAX_WAITING:  # the next turn of that session stores the missing messages
-                self._failed.pop(next(iter(self._failed)), None)
+                self._failed[conversation] = write, reason
+            while len(self._failed) > limits.MAX_WAITING:
+                lost, _ = self._failed.pop(next(iter(self._failed)))
+                logger.error("a turn of session %s is not stored: too many wait", one_line(lost.name))
         if is_news:
-            logger.warning("a turn of session %s is not stored yet: %s", one_line(write.name), reason_for_log(error))
+            logger.warning("a turn of session %s is not stored yet: %s", one_line(write.name), reason)
 
 
 _unfinished: weakref.WeakSet[Writes[Any]] = weakref.WeakSet()
