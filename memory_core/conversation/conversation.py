@@ -37,6 +37,7 @@ from memory_core.errors import (
     FingerprintError,
     InvalidInputError,
     MemoryCoreError,
+    QuotaExceededError,
     StorageError,
     StoreUnavailableError,
     reason_for_log,
@@ -83,8 +84,14 @@ class _Write:
         return replace(self, steps=steps[-_MOST_STEPS:])
 
     async def run(self) -> None:
+        full: QuotaExceededError | None = None
         for step in self.steps:
-            await step()
+            try:
+                await step()
+            except QuotaExceededError as error:  # a later step may make room
+                full = error
+        if full is not None:
+            raise full
 
 
 class Conversations:
@@ -233,7 +240,8 @@ class Conversation:
             seconds: How long to wait; by default as long as for any call.
 
         Raises:
-            StoreUnavailableError: It is not, since the store failed or took longer. It is stored with the next turn.
+            StoreUnavailableError: It is not yet. It is stored as soon as the memory answers.
+            MemoryCoreError: The store has failed in this way. It is tried again with the next turn of this owner.
         """
         writes = self._shared.writes
         try:
@@ -241,12 +249,12 @@ class Conversation:
                 await writes.caught_up(self._name)
         except TimeoutError as error:
             raise StoreUnavailableError("the memory did not answer in time; what was said is stored later") from error
-        if (reason := writes.reason(self._name)) is not None:
-            raise StoreUnavailableError(f"what was said is not stored yet: {reason}")
+        if (problem := writes.problem(self._name)) is not None:
+            raise problem
 
     async def _block(self, question: str, visible: Sequence[Draft]) -> str:
         await self._shared.writes.retry(self._is_of_owner, self._shared.deadline.seconds / 2)
-        keys = frozenset(draft.source_key for draft in visible) - {None}
+        keys = frozenset(draft.source_key for draft in visible if draft.source_key is not None)
         texts = frozenset(draft.text for draft in visible if draft.source_key is None)
 
         def shows(record: MemoryRecord) -> bool:
@@ -269,7 +277,7 @@ class Conversation:
         async def done() -> None:
             try:
                 await step()
-            except (StorageError, EmbeddingError):
+            except (StorageError, EmbeddingError, QuotaExceededError):
                 raise
             except MemoryCoreError as error:  # it would fail again
                 reason = reason_for_log(error)

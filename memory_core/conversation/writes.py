@@ -72,8 +72,8 @@ class Writes(Generic[W]):
         self._running: dict[Hashable, Future[None]] = {}
         self._rounds: dict[Hashable, Future[None]] = {}
         """For each conversation, what ends with the write that runs."""
-        self._failed: dict[Hashable, tuple[W, str]] = {}
-        """Each with the reason."""
+        self._failed: dict[Hashable, tuple[W, MemoryCoreError]] = {}
+        """Each with its error."""
         self._behind: set[Hashable] = set()
 
     async def put(self, write: W) -> None:
@@ -97,7 +97,7 @@ class Writes(Generic[W]):
     def take_failed(self, conversation: Hashable) -> W | None:
         """The failed write of a conversation, which is not tried again."""
         with self._lock:
-            write, _ = self._failed.pop(conversation, (None, ""))
+            write, _ = self._failed.pop(conversation, (None, None))
             return write
 
     def try_again(self) -> None:
@@ -116,8 +116,8 @@ class Writes(Generic[W]):
             async with asyncio.timeout(seconds):
                 await asyncio.gather(*map(self.caught_up, failed))
 
-    def reason(self, conversation: Hashable) -> str | None:
-        """Why the last write of a conversation failed, if it did."""
+    def problem(self, conversation: Hashable) -> MemoryCoreError | None:
+        """The error of the last write of a conversation, if it failed."""
         with self._lock:
             return self._failed[conversation][1] if conversation in self._failed else None
 
@@ -207,19 +207,19 @@ class Writes(Generic[W]):
 
     def _fail(self, write: W, error: MemoryCoreError) -> None:
         """Keep a failed write, in the next one of its conversation if that is waiting."""
-        conversation, reason = write.conversation, reason_for_log(error)
+        conversation = write.conversation
         with self._lock:
             is_news = conversation not in self._behind
             self._behind.add(conversation)
             if (waiting := self._waiting.get(conversation)) is not None:
                 self._waiting[conversation] = waiting.after(write)
             else:
-                self._failed[conversation] = write, reason
+                self._failed[conversation] = write, error
             while len(self._failed) > limits.MAX_WAITING:
                 lost, _ = self._failed.pop(next(iter(self._failed)))
                 logger.error("a turn of session %s is not stored: too many wait", one_line(lost.name))
         if is_news:
-            logger.warning("a turn of session %s is not stored yet: %s", one_line(write.name), reason)
+            logger.warning("a turn of session %s is not stored yet: %s", one_line(write.name), reason_for_log(error))
 
 
 _unfinished: weakref.WeakSet[Writes[Any]] = weakref.WeakSet()
