@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_core.capture.alignment import known_messages, said
+from memory_core.capture.known_messages import message_key
 from memory_core.capture.message_to_draft import read_messages
 from memory_core.capture.remember import reachable, remember_drafts
 from memory_core.capture.sent_files import SentFile, name_in_uri, with_files, without_files
@@ -21,6 +22,7 @@ from memory_core.concurrency.threads import call_in_thread
 from memory_core.conversation import limits
 from memory_core.conversation.access import Access
 from memory_core.conversation.before_prompt import before_prompt
+from memory_core.conversation.conversation import OF_THE_APPLICATION, Conversation, Conversations, when_embedded
 from memory_core.conversation.deadline import Deadline, LateError
 from memory_core.conversation.following import THREAD, Thread, Visible, digest, id_in_thread, threaded
 from memory_core.conversation.keeping import append, follow_branch, keep
@@ -28,7 +30,7 @@ from memory_core.conversation.recalling import NOTHING, TURN, Asked, block_for, 
 from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
 from memory_core.every_record import every_record
-from memory_core.handle import owned_by, scrubbed, settled
+from memory_core.handle import known, owned_by, scrubbed, settled
 from memory_core.models import STATES, Mode, Order
 from memory_core.profile import PINNED, PINNED_BY_MODEL, tags_of_pin, with_profile
 from memory_core.protocols import AgentMemory, ListRequest, SearchRequest
@@ -69,10 +71,12 @@ from memory_core.values.limits import MAX_DATA_BYTES, MAX_TEXT_CHARS
 from memory_core.values.places import check_path, without_key
 from memory_core.values.printable import one_line
 from memory_core.values.query_text import cut_query
+from memory_core.values.shortening import is_shortened, shortened_data
 from memory_core.values.storable import storable
 from memory_core.values.tokens import digest_of, names_by_token, tokens_in_file
 from memory_core.where.checks import check_where
 from memory_core.where.meaning import satisfies
+from memory_core.where.where import ANY_STATE
 
 if TYPE_CHECKING:
     from memory_core.retrieval.ranking import rank
@@ -109,12 +113,14 @@ def __getattr__(name: str) -> Any:  # typed by the imports above
 
 
 __all__ = [
+    "ANY_STATE",
     "FORGET_MEMORY",
     "LIST_MEMORIES",
     "MAX_DATA_BYTES",
     "MAX_TEXT_CHARS",
     "MEMORY_PIN",
     "NOTHING",
+    "OF_THE_APPLICATION",
     "PINNED",
     "PINNED_BY_MODEL",
     "PRIVATE",
@@ -132,6 +138,8 @@ __all__ = [
     "Arguments",
     "Asked",
     "Carried",
+    "Conversation",
+    "Conversations",
     "Deadline",
     "Detection",
     "Exporter",
@@ -185,14 +193,17 @@ __all__ = [
     "id_in_thread",
     "ids_of_shown",
     "is_loopback",
+    "is_shortened",
     "is_taken_back",
     "items_of",
     "json_bytes",
     "json_of",
     "keep",
+    "known",
     "known_messages",
     "limits",
     "lines_of",
+    "message_key",
     "name_in_uri",
     "named",
     "names_by_token",
@@ -217,6 +228,7 @@ __all__ = [
     "satisfies",
     "scrubbed",
     "settled",
+    "shortened_data",
     "storable",
     "tags_of_pin",
     "take_back",
@@ -227,6 +239,7 @@ __all__ = [
     "tokens_in_file",
     "turn_drafts",
     "versions_of",
+    "when_embedded",
     "with_context",
     "with_files",
     "with_profile",

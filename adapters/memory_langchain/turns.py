@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final, cast
 
 from memory_core import ClosedError, MemoryCoreError, MemoryRecord, Recalled, RecallOptions
 from memory_core.adapting import NOTHING, TURN, Asked, Deadline, block_of_turn, limits, reason_for_log, those
-from memory_langchain.history import capture, first_sent_again, read_window, write
+from memory_langchain.history import first_sent_again, read_window, write_turn
 from memory_langchain.messages import spoken_text, to_message, to_messages
 from memory_langchain.scope import CallScope
 
@@ -168,10 +167,13 @@ class Turn:
         Removals in an answer shorten the chain's own state, and what was said stays; those of the person remove.
         """
         self._saved = True
-        asked = [message for message in self.question if not isinstance(message, SystemMessage)]
-        said = [*asked, *(message for message in answer if not isinstance(message, RemoveMessage))]
-        store = partial(capture, thread=said) if _is_conversation(self.question) else write
-        await self.plan.deadline.write("remembering a turn", lambda: store(self.scope, said))
+        question = self.question
+        asked = [message for message in question if not isinstance(message, SystemMessage)]
+        said = [message for message in answer if not isinstance(message, RemoveMessage)]
+        is_resent = _is_conversation(question)
+        await self.plan.deadline.write(
+            "remembering a turn", lambda: write_turn(self.scope, asked, said, is_resent=is_resent)
+        )
 
     async def keep(self, failure: BaseException) -> None:
         """Save the question after a failure or an abandoned stream, without a partial answer.

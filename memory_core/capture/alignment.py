@@ -28,7 +28,7 @@ have one, or else its id."""
 
 LOOK_BACK: Final = 200
 """Compare at least this many stored messages, and twice as many as are given."""
-_ANSWERS: Final = frozenset({"assistant", "tool"})
+ANSWERS: Final = frozenset({"assistant", "tool"})
 """The roles of those who answer the user."""
 _STARTS: Final = 3
 """An alignment starts at one of this many first given messages."""
@@ -164,7 +164,7 @@ def key_within(key: str, bounds: Sequence[str | None]) -> str:
 def _turns(messages: Sequence[Said]) -> list[int]:
     """The number of the turn of each message: an answer ends what the user says. Where nobody answers, each message is
     a turn."""
-    answers = [message[0] in _ANSWERS for message in messages]
+    answers = [message[0] in ANSWERS for message in messages]
     turns: list[int] = []
     for place, is_answer in enumerate(answers):
         begins = place > 0 and not is_answer and (answers[place - 1] or not any(answers))

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from memory_core.capture.alignment import (
+    ANSWERS,
     Said,
     is_complete,
     key_within,
@@ -14,6 +15,7 @@ from memory_core.capture.alignment import (
     said,
     said_under,
     source_key,
+    source_key_in,
 )
 from memory_core.models import Draft, MemoryRecord, Scope
 
@@ -23,17 +25,26 @@ _MOST_GAPS: Final = 20
 """Most places of a conversation at which messages may have been deleted."""
 
 
-def known_records(scope: Scope, drafts: Sequence[Draft], last: Sequence[MemoryRecord]) -> dict[int, MemoryRecord]:
-    """The stored record of each message without an id that continues what is stored, by position in `drafts`.
+def known_records(
+    scope: Scope, drafts: Sequence[Draft], last: Sequence[MemoryRecord], *, ids_may_differ: bool
+) -> dict[int, MemoryRecord]:
+    """The stored record of each message that is known without its id, by position in `drafts`.
 
     Args:
         scope: That of the handle.
         drafts: The messages passed by the caller, in order.
         last: The last stored messages of the conversation, in order.
+        ids_may_differ: Whether messages with an unknown id may be known as well.
     """
-    if all(draft.source_key is not None for draft in drafts):
+    stored = {record.source_key for record in last}
+    without = {at for at, draft in enumerate(drafts) if draft.source_key is None}
+    if ids_may_differ:
+        without |= {at for at, draft in enumerate(drafts) if draft.source_key not in stored}
+    if not without:
         return {}
-    return _at_the_same_place(scope, drafts, last)
+    places = [at for at, draft in enumerate(drafts) if at in without or draft.source_key in stored]
+    found = _at_the_same_place(scope, [drafts[at] for at in places], last, is_complete(len(last), len(drafts)))
+    return {places[at]: record for at, record in found.items() if places[at] in without}
 
 
 def keys_of(
@@ -61,6 +72,12 @@ def key_behind(scope: Scope, previous: str, draft: Draft, *, timed: bool = False
     return within(scope, source_key(draft.session or "", previous, _said(draft, timed=timed)))
 
 
+def message_key(scope: Scope, framework: str, session: str, *identity: str) -> str:
+    """The source key of a message that its framework tells apart from all others of its session by this identity, such
+    as its id; unique to the agent and the collection that the scope is bound to."""
+    return within(scope, source_key_in(framework, session, *identity))
+
+
 def within(scope: Scope, key: str) -> str:
     """A source key made unique to the agent and the collection that the scope is bound to."""
     return key_within(key, (scope.agent, scope.collection))
@@ -71,22 +88,27 @@ def key_of(record: MemoryRecord) -> str:
     return record.source_key or record.id
 
 
-def _at_the_same_place(scope: Scope, drafts: Sequence[Draft], last: Sequence[MemoryRecord]) -> dict[int, MemoryRecord]:
-    """Messages without ids that continue what is stored."""
+def _at_the_same_place(
+    scope: Scope,
+    drafts: Sequence[Draft],
+    last: Sequence[MemoryRecord],
+    is_whole: bool,  # noqa: FBT001
+) -> dict[int, MemoryRecord]:
+    """The messages that continue what is stored, with their records."""
     stored_keys = {record.source_key for record in last}
-    places = [at for at, draft in enumerate(drafts) if draft.source_key is None or draft.source_key in stored_keys]
-    own_keys = {draft.source_key for draft in drafts if draft.source_key is not None}
-    timed = _are_timed(drafts)
-    given = [_token(drafts[place], own_keys, timed=timed) for place in places]
-    is_whole = is_complete(len(last), len(drafts))
-    gaps = _deleted_between(scope, [drafts[place] for place in places], last, timed=timed, is_complete=is_whole)
+    own_keys = {draft.source_key for draft in drafts} & stored_keys - {None}
+    timed = all(draft.occurred_at is not None for draft in drafts if draft.source_key not in own_keys)
+    given = [_token(draft, own_keys, timed=timed) for draft in drafts]
+    gaps = _deleted_between(scope, drafts, last, timed=timed, is_complete=is_whole)
     stored: list[tuple[Said, MemoryRecord | None]] = []
     for at, record in enumerate(last):
         stored += ((given[place], None) for place in gaps.get(at, ()))
         stored.append((_token(record, own_keys, timed=timed), record))
+    if not any(draft.role in ANSWERS for draft in drafts):  # a client that keeps only what its person says
+        stored = [(token, record) for token, record in stored if record is None or record.role not in ANSWERS]
     found = known_messages(given, [token for token, _ in stored], is_complete=is_whole)
-    pairs = ((places[at], stored[place][1]) for at, place in found.items())
-    return {place: record for place, record in pairs if record is not None and drafts[place].source_key is None}
+    pairs = ((at, stored[place][1]) for at, place in found.items())
+    return {at: record for at, record in pairs if record is not None}
 
 
 def _deleted_between(

@@ -47,6 +47,7 @@ async def remember_drafts(
     now: datetime,
     embed: Literal["now", "later"] = "now",
     edits: bool = True,
+    ids_may_differ: bool = False,
 ) -> list[MemoryRecord]:
     """Store the new messages of a conversation; returns the record of every message in order, without deleted ones.
 
@@ -59,15 +60,17 @@ async def remember_drafts(
         now: The time of messages without one.
         embed: See `BoundMemory.add`.
         edits: Whether a known id with another text is an edit; if not, what is stored stays as it is.
+        ids_may_differ: Whether a known message may come under another id, as from a client that makes its ids anew.
     """
     if not drafts:
         return []
     scope, session = handle.scope, drafts[0].session
-    by_key = await stored_of(handle, [draft.source_key for draft in drafts if draft.source_key is not None])
+    given_keys = [draft.source_key for draft in drafts]
+    by_key = await stored_of(handle, [key for key in given_keys if key is not None])
     last: Sequence[MemoryRecord] = ()
     if session is not None and any(draft.source_key not in by_key for draft in drafts):
-        last = await _last_messages(handle, session, drafts)
-    known = known_records(scope, drafts, last)
+        last = await _last_messages(handle, session, len(drafts), are_aligned=ids_may_differ or None in given_keys)
+    known = known_records(scope, drafts, last, ids_may_differ=ids_may_differ)
     keys = keys_of(scope, drafts, last, known)
     times = _times(drafts, known, now, last)
     fresh = [place for place in range(len(drafts)) if place not in known]
@@ -130,11 +133,10 @@ async def stored_of(handle: Storing, keys: Sequence[str]) -> dict[str, MemoryRec
     return found
 
 
-async def _last_messages(handle: Storing, session: str, drafts: Sequence[Draft]) -> Sequence[MemoryRecord]:
+async def _last_messages(handle: Storing, session: str, given: int, *, are_aligned: bool) -> Sequence[MemoryRecord]:
     """The last messages of a conversation, in order, without deleted ones: those that messages without ids may equal,
     or only the one that new ones follow."""
-    are_aligned = any(draft.source_key is None for draft in drafts)
-    limit = min(max(LOOK_BACK, 2 * len(drafts)), _MOST) if are_aligned else 1
+    limit = min(max(LOOK_BACK, 2 * given), _MOST) if are_aligned else 1
     where = replace(ANY_STATE, session=session, kinds=(MESSAGE_KIND,))
     page = await handle.list(where=where, order="newest", limit=limit)
     return page.records[::-1]

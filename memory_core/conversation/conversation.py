@@ -22,10 +22,9 @@ from functools import partial
 from typing import Final, Literal
 from weakref import WeakKeyDictionary, ref
 
-from memory_core.capture.alignment import source_key_in
-from memory_core.capture.known_messages import within
+from memory_core.capture.known_messages import message_key
 from memory_core.capture.remember import remember_drafts
-from memory_core.concurrency.loop import on_core
+from memory_core.concurrency.loop import off_loop, on_core
 from memory_core.conversation import branches, limits
 from memory_core.conversation.access import Access
 from memory_core.conversation.deadline import Deadline
@@ -46,7 +45,7 @@ from memory_core.handle import BoundMemory, known
 from memory_core.models import Draft, Known, MemoryRecord
 from memory_core.open_store import OpenStore
 from memory_core.recall.values import RecallOptions
-from memory_core.records.draft_to_record import complete_all
+from memory_core.records.draft_to_record import complete_all, is_long_batch
 from memory_core.values.limits import MAX_LISTED
 from memory_core.values.printable import one_line
 from memory_core.values.shortening import shortened_data, shortened_text
@@ -162,7 +161,7 @@ class Conversation:
 
     def key(self, *identity: str) -> str:
         """The key of a message: what its framework tells it apart by from all others of the session, such as its id."""
-        return within(self._own.scope, source_key_in(self._shared.framework, self._session, *identity))
+        return message_key(self._own.scope, self._shared.framework, self._session, *identity)
 
     async def recall(self, question: str, visible: Sequence[Draft] = ()) -> str:
         """The block that is shown to a model before its turn: the profile, and what is relevant to the question.
@@ -190,21 +189,22 @@ class Conversation:
             logger.error("a turn goes on without its memory: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
             return ""
 
-    async def remember(self, messages: Iterable[Draft]) -> None:
+    async def remember(self, messages: Iterable[Draft], *, ids_may_differ: bool = False) -> None:
         """Keep what was said, in order.
 
         A message whose key is known stays as it is. Text and data that are too large for a record are shortened.
 
         Args:
             messages: Those with an id have the key of it (`key`) as their source key.
+            ids_may_differ: Whether a known message may come under another id, as from a client that makes its ids anew.
 
         Raises:
             InvalidInputError: A message cannot be stored; nothing of the call is.
         """
-        drafts = [self._storable(draft) for draft in messages]
-        complete_all(drafts, self._own.scope, self._own.memory.clock())  # raises now, not in the background
+        given = list(messages)
+        drafts = await off_loop(is_long_batch(given), self._storable, given)
         if drafts:
-            await self._put(partial(self._store, drafts))
+            await self._put(partial(self._store, drafts, ids_may_differ=ids_may_differ))
 
     async def edit(self, key: str, text: str) -> None:
         """The record says that a person has given a message another text. What was derived of the old one is left."""
@@ -269,9 +269,9 @@ class Conversation:
         found = await block_of_turn(self._memory, asked, self._shared.options, most=self._shared.most)
         return found.text
 
-    async def _store(self, drafts: Sequence[Draft]) -> None:
-        embed: Literal["now", "later"] = "later" if sum(len(draft.text) for draft in drafts) > _LONG_CHARS else "now"
-        await remember_drafts(self._own, drafts, now=self._own.memory.clock(), embed=embed, edits=False)
+    async def _store(self, drafts: Sequence[Draft], *, ids_may_differ: bool) -> None:
+        now, embed = self._own.memory.clock(), when_embedded(drafts)
+        await remember_drafts(self._own, drafts, now=now, embed=embed, edits=False, ids_may_differ=ids_may_differ)
 
     async def _put(self, step: Step) -> None:
         async def done() -> None:
@@ -293,12 +293,21 @@ class Conversation:
         if some := list(dict.fromkeys(keys)):
             await self._put(partial(change, self._own, self._session, some))
 
-    def _storable(self, draft: Draft) -> Draft:
-        text, data = shortened_text(draft.text), shortened_data(draft.data)
-        return replace(draft, text=text, data=data, session=self._session)
+    def _storable(self, drafts: Sequence[Draft]) -> list[Draft]:
+        made = [
+            replace(draft, text=shortened_text(draft.text), data=shortened_data(draft.data), session=self._session)
+            for draft in drafts
+        ]
+        complete_all(made, self._own.scope, self._own.memory.clock())  # raises now, not in the background
+        return made
 
     def _is_of_owner(self, conversation: Hashable) -> bool:
         return isinstance(conversation, tuple) and conversation[:2] == self._name[:2]
+
+
+def when_embedded(drafts: Sequence[Draft]) -> Literal["now", "later"]:
+    """Whether the vectors of messages are computed at once or in the background."""
+    return "later" if sum(len(draft.text) for draft in drafts) > _LONG_CHARS else "now"
 
 
 async def _delete(handle: BoundMemory, session: str, keys: Sequence[str]) -> None:

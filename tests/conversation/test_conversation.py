@@ -21,6 +21,7 @@ from memory_core.conversation.conversation import Conversation, Conversations
 from memory_core.errors import StoreUnavailableError
 from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.storage.sqlite.store import SqliteStore
+from memory_core.values.ids import new_id
 from memory_core.values.progress import ProgressCallback
 from memory_core.values.shortening import is_shortened
 
@@ -156,15 +157,21 @@ async def test_a_conversation_reaches_only_its_owner_and_its_session(talk: Talk)
     assert await talk.texts("bob") == []
 
 
-@pytest.mark.parametrize("asked", [[TEA, "And cake"], [TEA, "And cake", "And jam"]])
-async def test_a_client_that_resends_only_the_persons_messages_stores_none_twice(talk: Talk, asked: list[str]) -> None:
-    conversation = talk.of()
-    for number, text in enumerate(asked[:2]):
-        answer = said(conversation, f"Answer {number}", role="assistant", name="")
-        await conversation.remember([said(conversation, text, name=""), answer])
-    await conversation.remember([said(conversation, text, name="") for text in asked])
+@pytest.mark.parametrize("names", ["", "other ids"])
+@pytest.mark.parametrize("first", [0, 3])
+async def test_a_client_that_resends_only_the_persons_messages_stores_none_twice(
+    talk: Talk, first: int, names: str
+) -> None:
+    conversation, asked = talk.of(), ["Hello", "I like tea", "yes", "And cake", "yes", "And jam"]
+    turns = [(text, f"Answer {number}") for number, text in enumerate(asked)]
+    for text, answer in turns:
+        await conversation.remember([said(conversation, text, name=new_id())])
+        await conversation.remember([said(conversation, answer, role="assistant")])
+    resent = [*asked[first:], "And bread"]
+    drafts = [said(conversation, text, name=names and f"{names} {number}") for number, text in enumerate(resent)]
+    await conversation.remember(drafts, ids_may_differ=True)
     await conversation.settled()
-    assert await talk.texts() == [TEA, "Answer 0", "And cake", "Answer 1", *asked[2:]]
+    assert await talk.texts() == [*(text for turn in turns for text in turn), "And bread"]
 
 
 async def test_what_the_prompt_shows_is_not_recalled(talk: Talk) -> None:
