@@ -1,0 +1,145 @@
+"""What a person has changed in a thread, and said in it, as LangGraph's record shows it.
+
+One invariant holds here: *what a person has left, edited or said follows from two states of a thread between which only
+a person has acted, and from nothing else.* Such states are the two sides of an `update_state`, of the input of a run, and
+of the choice of another checkpoint. What nodes and middleware add, rewrite or trim lies between other states, and is
+nobody's wish and nobody's words. Without a record, the last question is what was said, and nothing is ever left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+try:
+    from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+except ImportError as error:
+    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
+
+Channels = Mapping[str, Sequence[BaseMessage]]
+"""The messages of a thread, by the channel that holds them."""
+
+MESSAGES: Final = "messages"
+"""The channel of an agent's messages."""
+
+_WRITTEN_BY: Final = "lc_source"
+"""Key with which LangChain marks messages of its own middleware (langchain 1.4, `summarization.py`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What the record says of the start of a run."""
+
+    cause: Literal["input", "resumption", "unknown"]
+    """What began the run. A resumption repeats or continues another run and brings nothing; if the input cannot be
+    read, it is known only what the thread showed before."""
+    shown: Channels = field(default_factory=dict[str, Sequence[BaseMessage]])
+    """At the start, before the input."""
+    applied: Channels | None = None
+    """With the input, before any node; `None` if that is the state of the agent."""
+    before_updates: Channels | None = None
+    """Before the calls of `update_state` directly before the run; `None` if there are none."""
+    added: Sequence[BaseMessage] = ()
+    """What the person of this run added with those calls."""
+    departed: Channels | None = None
+    """Of the newest checkpoint, if the person has gone back to an older one."""
+    private: Channels = field(default_factory=dict[str, Sequence[BaseMessage]])
+    """What an agent with a history of its own inside a graph (`checkpointer=True`) showed before the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What the person of a run has said, and has changed in the thread, until the run began."""
+
+    asked: Sequence[BaseMessage] = ()
+    """What the person said, in order; never messages of nodes, summaries, supervisors or earlier runs."""
+    left: frozenset[str] = frozenset()
+    """Ids of messages that a person has taken out of the thread, or has gone back behind."""
+    resumed: frozenset[str] = frozenset()
+    """Ids that the thread shows; those of them that were left are so no longer."""
+    edited: Mapping[str, BaseMessage] = field(default_factory=dict[str, BaseMessage])
+    """The messages whose text a person has changed, by id, as they are now."""
+
+
+def changes(start: Start | None, state: Sequence[BaseMessage]) -> Changes:
+    """Compare the start of a run with the messages that its agent sees first; without a start, nothing has changed."""
+    if start is None:
+        return Changes(last_questions(state))
+    known = by_id(start.shown).keys() | by_id(start.private).keys()
+    if start.cause == "unknown":
+        return Changes(_without(known, last_questions(state)))
+    earlier = [one for one in (start.before_updates, start.departed) if one is not None]
+    if start.cause == "resumption":
+        return _compared(start.added, earlier, by_id(start.shown), start)
+    applied = {**start.shown, MESSAGES: state} if start.applied is None else start.applied
+    asked = [*start.added, *_asked(applied, known, state)]
+    return _compared(asked, [*earlier, start.shown], by_id(applied), start)
+
+
+def answered(state: Sequence[BaseMessage], returned: Iterable[BaseMessage]) -> list[BaseMessage]:
+    """What an agent has said in this invocation: what its model calls returned, as the state shows it in the end.
+
+    Args:
+        state: The messages of the agent at the end of the invocation.
+        returned: Those that its model calls have returned; they have got their ids from the state.
+    """
+    ids = {message.id for message in returned} - {None}
+    return [one for one in state if isinstance(one, AIMessage) and one.id in ids and not one.tool_calls]
+
+
+def last_questions(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """The human messages at the end, in order, without those that LangChain's own middleware has written.
+
+    Instructions between and behind them are passed over.
+    """
+    found: list[BaseMessage] = []
+    for message in reversed(messages):
+        if is_said(message):
+            found.append(message)
+        elif not isinstance(message, HumanMessage | SystemMessage):
+            break
+    return found[::-1]
+
+
+def is_said(message: BaseMessage) -> bool:
+    """Whether it is a human message that is not marked as written by LangChain's own middleware."""
+    return isinstance(message, HumanMessage) and _WRITTEN_BY not in message.additional_kwargs
+
+
+def by_id(channels: Channels) -> dict[str, BaseMessage]:
+    """The messages of all channels that have an id."""
+    return {message.id: message for messages in channels.values() for message in messages if message.id}
+
+
+def _asked(applied: Channels, known: Iterable[str], state: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """What the input brought, as far as the agent sees it.
+
+    An agent that a node calls with messages of its own sees other objects: the same words are the same message. Where
+    the input of the graph has no messages at all, the last question of the agent is what was said.
+    """
+    brought = [one for messages in applied.values() for one in _without(known, last_questions(messages))]
+    if not brought:
+        return _without(known, last_questions(state))
+    ids, texts = {one.id for one in state} - {None}, {one.text for one in state if isinstance(one, HumanMessage)}
+    seen = {one.id: one for one in brought if one.id in ids or one.text in texts}
+    return list(seen.values())
+
+
+def _compared(
+    asked: Sequence[BaseMessage], earlier: Sequence[Channels], now: Mapping[str, BaseMessage], start: Start
+) -> Changes:
+    """The changes from each of the earlier states to that of now."""
+    before = [by_id(channels) for channels in earlier]
+    left = frozenset(one for messages in before for one in messages if one not in now)
+    edited = {
+        key: message
+        for key, message in now.items()
+        if any(key in messages and messages[key].content != message.content for messages in before)
+    }
+    return Changes(asked, left, frozenset(by_id(start.shown)) - left, edited)
+
+
+def _without(known: Iterable[str], messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    ids = set(known)
+    return [message for message in messages if message.id not in ids]
