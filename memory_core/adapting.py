@@ -22,9 +22,15 @@ from memory_core.concurrency.threads import call_in_thread
 from memory_core.conversation import limits
 from memory_core.conversation.access import Access
 from memory_core.conversation.before_prompt import before_prompt
-from memory_core.conversation.conversation import OF_THE_APPLICATION, Conversation, Conversations, when_embedded
+from memory_core.conversation.conversation import (
+    OF_THE_APPLICATION,
+    Conversation,
+    Conversations,
+    Visible,
+    when_embedded,
+)
 from memory_core.conversation.deadline import Deadline, LateError
-from memory_core.conversation.following import THREAD, Thread, Visible, digest, id_in_thread, threaded
+from memory_core.conversation.following import THREAD, Thread, digest, id_in_thread, threaded
 from memory_core.conversation.keeping import append, follow_branch, keep
 from memory_core.conversation.recalling import NOTHING, TURN, Asked, block_for, block_of_turn, ids_of_shown, those
 from memory_core.conversation.writes import Writes

@@ -186,7 +186,7 @@ async def write_turn(
         is_resent: Whether a client sends its whole conversation, so that its messages may be known.
     """
     asked, removed = _without_removed(asked)
-    keys = [*_keys(scope, asked), *[await _unused_key(scope, message.id or new_id()) for message in answers]]
+    keys = [*_keys(scope, asked), *[await unused_key(scope, message.id or new_id()) for message in answers]]
     said = zip([*asked, *answers], keys, strict=True)
     drafts = [to_draft(message, scope, source_key=key) for message, key in said]
     await _remove(scope, removed)
@@ -219,7 +219,7 @@ def _nth_key(scope: CallScope, identity: str, nth: int) -> str:
     return key_of(scope, identity) if nth == 1 else key_of(scope, identity, str(nth))
 
 
-async def _unused_key(scope: CallScope, identity: str) -> str:
+async def unused_key(scope: CallScope, identity: str) -> str:
     """The key of a message that is said now, also if one with its id was said before."""
     nth = 1
     while await known(_conversation(scope), [_nth_key(scope, identity, nth)]):

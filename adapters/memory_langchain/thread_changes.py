@@ -88,6 +88,17 @@ def answered(state: Sequence[BaseMessage], returned: Iterable[BaseMessage]) -> l
     return [one for one in state if isinstance(one, AIMessage) and one.id in ids and not one.tool_calls]
 
 
+def said_in_run(start: Start | None, state: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """What the person of a run has said, and what was answered to it so far, without calls of tools."""
+    asked = changes(start, state).asked
+    if start is None:
+        first = next((at for at, one in enumerate(state) if any(one is said for said in asked)), len(state))
+        answers = state[first:]
+    else:
+        answers = _without(by_id(start.shown).keys() | by_id(start.private).keys(), state)
+    return [*asked, *(one for one in answers if isinstance(one, AIMessage) and not one.tool_calls)]
+
+
 def last_questions(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """The human messages at the end, in order, without those that LangChain's own middleware has written.
 
@@ -100,6 +111,11 @@ def last_questions(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         elif not isinstance(message, HumanMessage | SystemMessage):
             break
     return found[::-1]
+
+
+def is_spoken(message: BaseMessage) -> bool:
+    """Whether it is said, or an answer without calls of tools."""
+    return is_said(message) or (isinstance(message, AIMessage) and not message.tool_calls)
 
 
 def is_said(message: BaseMessage) -> bool:

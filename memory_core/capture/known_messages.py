@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from memory_core.capture.alignment import (
@@ -72,6 +73,7 @@ def key_behind(scope: Scope, previous: str, draft: Draft, *, timed: bool = False
     return within(scope, source_key(draft.session or "", previous, _said(draft, timed=timed)))
 
 
+@lru_cache(maxsize=10_000)  # of the messages that a prompt shows with each call of a model
 def message_key(scope: Scope, framework: str, session: str, *identity: str) -> str:
     """The source key of a message that its framework tells apart from all others of its session by this identity, such
     as its id; unique to the agent and the collection that the scope is bound to."""

@@ -48,6 +48,7 @@ async def remember_drafts(
     embed: Literal["now", "later"] = "now",
     edits: bool = True,
     ids_may_differ: bool = False,
+    context: int = 0,
 ) -> list[MemoryRecord]:
     """Store the new messages of a conversation; returns the record of every message in order, without deleted ones.
 
@@ -61,6 +62,7 @@ async def remember_drafts(
         embed: See `BoundMemory.add`.
         edits: Whether a known id with another text is an edit; if not, what is stored stays as it is.
         ids_may_differ: Whether a known message may come under another id, as from a client that makes its ids anew.
+        context: How many of the first drafts only tell where the others belong, and are not stored.
     """
     if not drafts:
         return []
@@ -73,7 +75,7 @@ async def remember_drafts(
     known = known_records(scope, drafts, last, ids_may_differ=ids_may_differ)
     keys = keys_of(scope, drafts, last, known)
     times = _times(drafts, known, now, last)
-    fresh = [place for place in range(len(drafts)) if place not in known]
+    fresh = [place for place in range(context, len(drafts)) if place not in known]
     same = _unchanged(drafts, fresh, by_key, edits=edits)
     due = [place for place in fresh if place not in same]
     new = [replace(drafts[place], source_key=keys[place], occurred_at=times[place]) for place in due]

@@ -37,7 +37,9 @@ async def leave(handle: BoundMemory, session: str, keys: Sequence[str]) -> None:
 
 async def resume(handle: BoundMemory, session: str, keys: Sequence[str]) -> None:
     """Take back that the messages with these keys were left."""
-    hidden = {one.id for one in await stored(handle, session, keys) if one.left}
+    left = await handle.list(where=replace(ANY_STATE, session=session, left=True), limit=MAX_LISTED)
+    resumed = frozenset(keys)
+    hidden = {record.id for record in left.records if record.source_key in resumed}
     await _set_left(handle, [*hidden, *await _derived(handle, hidden)], left=False)
 
 

@@ -42,7 +42,7 @@ from memory_core.errors import (
     reason_for_log,
 )
 from memory_core.handle import BoundMemory, known
-from memory_core.models import Draft, Known, MemoryRecord
+from memory_core.models import Draft, Known, MemoryRecord, Role
 from memory_core.open_store import OpenStore
 from memory_core.recall.values import RecallOptions
 from memory_core.records.draft_to_record import complete_all, is_long_batch
@@ -91,6 +91,16 @@ class _Write:
                 full = error
         if full is not None:
             raise full
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """A message that a prompt shows."""
+
+    role: Role | None
+    text: str
+    key: str | None
+    """See `Conversation.key`; `None` for one without an id."""
 
 
 class Conversations:
@@ -163,7 +173,7 @@ class Conversation:
         """The key of a message: what its framework tells it apart by from all others of the session, such as its id."""
         return message_key(self._own.scope, self._shared.framework, self._session, *identity)
 
-    async def recall(self, question: str, visible: Sequence[Draft] = ()) -> str:
+    async def recall(self, question: str, visible: Sequence[Visible] = ()) -> str:
         """The block that is shown to a model before its turn: the profile, and what is relevant to the question.
 
         A memory that fails or is late costs the turn its block, which is logged once.
@@ -189,22 +199,27 @@ class Conversation:
             logger.error("a turn goes on without its memory: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
             return ""
 
-    async def remember(self, messages: Iterable[Draft], *, ids_may_differ: bool = False) -> None:
+    async def remember(
+        self, messages: Iterable[Draft], *, context: Sequence[Draft] = (), ids_may_differ: bool = False
+    ) -> None:
         """Keep what was said, in order.
 
         A message whose key is known stays as it is. Text and data that are too large for a record are shortened.
 
         Args:
             messages: Those with an id have the key of it (`key`) as their source key.
+            context: The messages before them, of a client that resends its conversation. They are not stored, and tell
+                which of the others are known.
             ids_may_differ: Whether a known message may come under another id, as from a client that makes its ids anew.
 
         Raises:
             InvalidInputError: A message cannot be stored; nothing of the call is.
         """
-        given = list(messages)
+        given = [*context, *messages]
         drafts = await off_loop(is_long_batch(given), self._storable, given)
-        if drafts:
-            await self._put(partial(self._store, drafts, ids_may_differ=ids_may_differ))
+        if len(drafts) > len(context):
+            store = partial(self._store, drafts, context=len(context), ids_may_differ=ids_may_differ)
+            await self._put(store)
 
     async def edit(self, key: str, text: str) -> None:
         """The record says that a person has given a message another text. What was derived of the old one is left."""
@@ -252,26 +267,28 @@ class Conversation:
         if (problem := writes.problem(self._name)) is not None:
             raise problem
 
-    async def _block(self, question: str, visible: Sequence[Draft]) -> str:
+    async def _block(self, question: str, visible: Sequence[Visible]) -> str:
         await self._shared.writes.retry(self._is_of_owner, self._shared.deadline.seconds / 2)
-        keys = frozenset(draft.source_key for draft in visible if draft.source_key is not None)
-        texts = frozenset(draft.text for draft in visible if draft.source_key is None)
+        keys = [message.key for message in visible if message.key is not None]
+        known, texts = frozenset(keys), frozenset(message.text for message in visible if message.key is None)
 
         def shows(record: MemoryRecord) -> bool:
             is_here = record.session == self._session and self._memory.label_of(record) is None
-            return is_here and (record.source_key in keys or record.text in texts)
+            return is_here and (record.source_key in known or record.text in texts)
 
-        before = [draft.text for draft in visible if draft.role == "user"]
-        shown = those("source_key", sorted(keys))
+        before = [message.text for message in visible if message.role == "user"]
+        shown = those("source_key", keys)
         if texts:  # they have no key that a search could leave out
             shown = those("id", await ids_of_shown(self._own, self._session, len(visible), shows))
         asked = Asked(question, before, shows, shown)
         found = await block_of_turn(self._memory, asked, self._shared.options, most=self._shared.most)
         return found.text
 
-    async def _store(self, drafts: Sequence[Draft], *, ids_may_differ: bool) -> None:
+    async def _store(self, drafts: Sequence[Draft], *, context: int, ids_may_differ: bool) -> None:
         now, embed = self._own.memory.clock(), when_embedded(drafts)
-        await remember_drafts(self._own, drafts, now=now, embed=embed, edits=False, ids_may_differ=ids_may_differ)
+        await remember_drafts(
+            self._own, drafts, now=now, embed=embed, edits=False, ids_may_differ=ids_may_differ, context=context
+        )
 
     async def _put(self, step: Step) -> None:
         async def done() -> None:

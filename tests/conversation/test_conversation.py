@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_core import BoundMemory, Draft, InvalidInputError, Link, Memory, MemoryRecord, Patch, Scope, Where
-from memory_core.conversation.conversation import Conversation, Conversations
+from memory_core.conversation.conversation import Conversation, Conversations, Visible
 from memory_core.errors import StoreUnavailableError
 from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.storage.sqlite.store import SqliteStore
@@ -182,8 +182,8 @@ async def test_what_the_prompt_shows_is_not_recalled(talk: Talk) -> None:
     await talk.of(session="tuesday").settled()
     question = "What about jasmine tea?"
     assert TEA in await conversation.recall(question)
-    for visible in (shown, said(conversation, TEA, name="")):
-        block = await conversation.recall(question, [visible])
+    for key in (shown.source_key, None):
+        block = await conversation.recall(question, [Visible("user", TEA, key)])
         assert TEA not in block
         assert "from China" in block
 
