@@ -22,6 +22,7 @@ from memory_core.concurrency.threads import call_in_thread
 from memory_core.conversation import limits
 from memory_core.conversation.access import Access
 from memory_core.conversation.before_prompt import before_prompt
+from memory_core.conversation.branches import follow_branch
 from memory_core.conversation.conversation import (
     OF_THE_APPLICATION,
     Conversation,
@@ -30,8 +31,7 @@ from memory_core.conversation.conversation import (
     when_embedded,
 )
 from memory_core.conversation.deadline import Deadline, LateError
-from memory_core.conversation.following import THREAD, Thread, digest, id_in_thread, threaded
-from memory_core.conversation.keeping import append, follow_branch, keep
+from memory_core.conversation.following import THREAD
 from memory_core.conversation.recalling import NOTHING, TURN, Asked, block_for, block_of_turn, ids_of_shown, those
 from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
@@ -161,13 +161,11 @@ __all__ = [
     "SearchRequest",
     "SentFile",
     "SqliteStore",
-    "Thread",
     "Tool",
     "ToolContext",
     "ToolResult",
     "Visible",
     "Writes",
-    "append",
     "before_prompt",
     "block_for",
     "block_of_turn",
@@ -186,7 +184,6 @@ __all__ = [
     "cut_query",
     "cut_to_bytes",
     "database",
-    "digest",
     "digest_of",
     "every_record",
     "fields_of",
@@ -196,7 +193,6 @@ __all__ = [
     "fits_data",
     "follow_branch",
     "foreign_points",
-    "id_in_thread",
     "ids_of_shown",
     "is_loopback",
     "is_shortened",
@@ -204,7 +200,6 @@ __all__ = [
     "items_of",
     "json_bytes",
     "json_of",
-    "keep",
     "known",
     "known_messages",
     "limits",
@@ -240,7 +235,6 @@ __all__ = [
     "take_back",
     "take_back_where",
     "those",
-    "threaded",
     "time_of",
     "tokens_in_file",
     "turn_drafts",

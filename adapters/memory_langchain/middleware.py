@@ -235,10 +235,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             keys = [await unused_key(scope, message.id or "") for message in said]
             drafts = [to_draft(message, scope, source_key=key) for message, key in zip(said, keys, strict=True)]
             context = _before(said, thread, scope) if turn.start is None and said else []
-            asked = next((draft.source_key for draft in reversed(context) if draft.role == "user"), None)
-            # A question that is stored under its id was asked now; another one may have been answered before.
-            is_new = asked is not None and bool(await self._conversation(scope).known([asked]))
-            await self._remember(scope, drafts, context, is_resent=bool(context) and not is_new)
+            await self._remember(scope, drafts, context, is_resent=turn.start is None)
 
     async def _follow(self, scope: CallScope, turn: _Turn, thread: Sequence[BaseMessage]) -> None:
         """Store what the person of a turn has said and changed, once, as other middleware has left it."""

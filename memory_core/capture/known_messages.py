@@ -41,6 +41,9 @@ def known_records(
     without = {at for at, draft in enumerate(drafts) if draft.source_key is None}
     if ids_may_differ:
         without |= {at for at, draft in enumerate(drafts) if draft.source_key not in stored}
+    asked = next((at for at in reversed(range(len(drafts))) if drafts[at].role == "user"), None)
+    if asked is not None and asked not in without:  # what follows a question that is known by its id answers it now
+        without -= set(range(asked + 1, len(drafts)))
     if not without:
         return {}
     places = [at for at, draft in enumerate(drafts) if at in without or draft.source_key in stored]

@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
+from memory_core.capture.message_to_draft import Message, message_drafts
+from memory_core.capture.remember import reachable
 from memory_core.errors import RecordNotFoundError
 from memory_core.handle import BoundMemory, known
 from memory_core.models import Known, Link, MemoryRecord, Patch
@@ -43,6 +45,19 @@ async def resume(handle: BoundMemory, session: str, keys: Sequence[str]) -> None
     await _set_left(handle, [*hidden, *await _derived(handle, hidden)], left=False)
 
 
+async def follow_branch(handle: BoundMemory, session: str, visible: Sequence[Message], left: Sequence[Message]) -> None:
+    """Leave the messages of branches that a conversation has left, and resume those that it shows again.
+
+    Args:
+        handle: The memory that they were remembered in, by `BoundMemory.remember`.
+        session: The conversation.
+        visible: The messages with ids on the branch that is visible.
+        left: The messages with ids on other branches.
+    """
+    await leave(handle.own, session, _keys(handle, session, left))
+    await resume(handle.own, session, _keys(handle, session, visible))
+
+
 async def edit(handle: BoundMemory, session: str, key: str, text: str) -> None:
     """Give a message another text. What was derived from the earlier one alone is left."""
     for one in await stored(handle, session, [key]):
@@ -50,6 +65,11 @@ async def edit(handle: BoundMemory, session: str, key: str, text: str) -> None:
         if record is not None and record.text != text:
             await handle.update(one.id, Patch(text=text))
             await _set_left(handle, await _derived(handle, {one.id}), left=True)
+
+
+def _keys(handle: BoundMemory, session: str, messages: Sequence[Message]) -> list[str]:
+    drafts = reachable(handle.scope, message_drafts(messages, session=session, data={}))
+    return [draft.source_key for draft in drafts if draft.source_key is not None]
 
 
 async def _set_left(handle: BoundMemory, ids: Sequence[str], *, left: bool) -> None:

@@ -19,7 +19,7 @@ import logging
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Literal
+from typing import Final, Literal, NoReturn, Self
 from weakref import WeakKeyDictionary, ref
 
 from memory_core.capture.known_messages import message_key
@@ -132,6 +132,13 @@ class Conversations:
         self.deadline = Deadline(seconds, who)
         self.writes: Writes[_Write] = Writes()
         self._accesses: WeakKeyDictionary[OpenStore, Access] = WeakKeyDictionary()
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """The same: copies of an adapter share the memory, and what waits for it."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("what uses an open memory cannot be pickled; open it again where it is needed: Memory(path)")
 
     def of(self, memory: BoundMemory, session: str) -> Conversation:
         """The conversation of one owner in one session; two of these are the same.
@@ -263,6 +270,7 @@ class Conversation:
             async with asyncio.timeout(seconds or self._shared.deadline.seconds):
                 await writes.caught_up(self._name)
         except TimeoutError as error:
+            writes.give_up(self._name)
             raise StoreUnavailableError("the memory did not answer in time; what was said is stored later") from error
         if (problem := writes.problem(self._name)) is not None:
             raise problem

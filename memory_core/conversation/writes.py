@@ -18,7 +18,7 @@ from memory_core.concurrency.at_exit import before_threads_end
 from memory_core.concurrency.foreign import answer_within
 from memory_core.concurrency.loop import core_loop
 from memory_core.conversation import limits
-from memory_core.errors import MemoryCoreError, reason_for_log
+from memory_core.errors import MemoryCoreError, StoreUnavailableError, reason_for_log
 from memory_core.values.printable import one_line
 
 logger = logging.getLogger(__name__)
@@ -70,6 +70,8 @@ class Writes(Generic[W]):
         """Locked briefly only: several threads put writes, and the core loop does them."""
         self._waiting: dict[Hashable, W] = {}
         self._running: dict[Hashable, Future[None]] = {}
+        self._doing: dict[Hashable, tuple[object, W | None]] = {}
+        """For each conversation its worker, and the write that it does."""
         self._rounds: dict[Hashable, Future[None]] = {}
         """For each conversation, what ends with the write that runs."""
         self._failed: dict[Hashable, tuple[W, MemoryCoreError]] = {}
@@ -115,6 +117,18 @@ class Writes(Generic[W]):
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await asyncio.gather(*map(self.caught_up, failed))
+
+    def give_up(self, conversation: Hashable) -> None:
+        """Wait no longer for the write that runs; it is done again with the next one, although it may still happen."""
+        with self._lock:
+            (_, write), running = self._doing.pop(conversation, (None, None)), self._running.pop(conversation, None)
+            if write is None or running is None:
+                return
+            if (waiting := self._waiting.pop(conversation, None)) is not None:
+                write = waiting.after(write)
+            self._fail(write, StoreUnavailableError("the memory did not answer in time"))
+            running.cancel()
+            self._end_round(conversation)
 
     def problem(self, conversation: Hashable) -> MemoryCoreError | None:
         """The error of the last write of a conversation, if it failed."""
@@ -165,28 +179,44 @@ class Writes(Generic[W]):
             self._waiting[conversation] = write
             if conversation not in self._running:
                 self._rounds[conversation] = Future()
-                self._running[conversation] = written = core_loop().submit(self._work(conversation))
+                worker = object()
+                self._doing[conversation] = worker, None
+                self._running[conversation] = written = core_loop().submit(self._work(conversation, worker))
                 written.add_done_callback(lambda done: self._ended(conversation, done))
 
-    async def _work(self, conversation: Hashable) -> None:
-        """Do the waiting writes of a conversation, until there are no more."""
-        while (write := self._next(conversation)) is not None:
+    async def _work(self, conversation: Hashable, worker: object) -> None:
+        """Do the waiting writes of a conversation, until there are no more or this worker is given up."""
+        while (write := self._next(conversation, worker)) is not None:
+            problem: Exception | None = None
             try:
                 await answer_within(limits.BACKGROUND_SECONDS, write.run)
-            except MemoryCoreError as error:
-                self._fail(write, error)
             except Exception as error:  # noqa: BLE001  (a defect must not lose the writes that wait)
-                session = one_line(write.name)
-                logger.error("a turn of session %s is not stored: %s", session, reason_for_log(error))  # noqa: TRY400
-            else:
-                self.try_again()
+                problem = error
+            if not self._is_at_work(conversation, worker):
+                return
+            self._close_write(write, problem)
             self._end_round(conversation, goes_on=True)
 
-    def _next(self, conversation: Hashable) -> W | None:
+    def _close_write(self, write: W, problem: Exception | None) -> None:
+        if problem is None:
+            self.try_again()
+        elif isinstance(problem, MemoryCoreError):
+            self._fail(write, problem)
+        else:
+            logger.error("a turn of session %s is not stored: %s", one_line(write.name), reason_for_log(problem))
+
+    def _is_at_work(self, conversation: Hashable, worker: object) -> bool:
+        return self._doing.get(conversation, (None, None))[0] is worker
+
+    def _next(self, conversation: Hashable, worker: object) -> W | None:
         with self._lock:
+            if not self._is_at_work(conversation, worker):
+                return None
             if (write := self._waiting.pop(conversation, None)) is None:
-                del self._running[conversation]
+                del self._running[conversation], self._doing[conversation]
                 self._end_round(conversation)
+            else:
+                self._doing[conversation] = worker, write
             return write
 
     def _end_round(self, conversation: Hashable, *, goes_on: bool = False) -> None:
@@ -202,7 +232,7 @@ class Writes(Generic[W]):
         """Forget a worker that was cancelled, because its loop ends with the process."""
         with self._lock:
             if self._running.get(conversation) is done:
-                del self._running[conversation]
+                del self._running[conversation], self._doing[conversation]
                 self._end_round(conversation)
 
     def _fail(self, write: W, error: MemoryCoreError) -> None:
