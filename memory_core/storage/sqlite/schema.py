@@ -82,6 +82,7 @@ CREATE TABLE record (
     valid_from INTEGER,
     valid_to INTEGER,
     state TEXT NOT NULL,
+    left INTEGER NOT NULL,
     former_state TEXT,                      -- both before another record superseded it
     former_valid_to INTEGER,
     source_key TEXT,
