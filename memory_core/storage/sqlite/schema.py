@@ -38,6 +38,7 @@ from typing import Final
 
 from memory_core.errors import NewerStoreError, NotAStoreError
 from memory_core.storage.sqlite import lineage, meta
+from memory_core.storage.sqlite.transactions import snapshot
 
 logger = logging.getLogger(__name__)
 
@@ -184,21 +185,27 @@ def statements_of(steps: tuple[Migration, ...]) -> Mapping[str, str]:
         return dict(new.execute(STATEMENTS))
 
 
-def insist_on_tables(db: sqlite3.Connection, version: int) -> None:
-    """Refuse a file whose tables are not those of its version's format: another development version wrote it.
+def format_of(db: sqlite3.Connection) -> int:
+    """The version of a file's format, whose tables the file has; 0 for a new one.
 
     Indexes and triggers are left to `check`: what they hold is derived from the tables.
 
     Raises:
-        NotAStoreError: The tables differ; nothing was changed.
+        NewerStoreError: A later version of this library wrote it.
+        NotAStoreError: It has other tables than its version: a development version wrote it.
     """
-    wanted, found = _tables(statements_of(MIGRATIONS[:version])), _tables(dict(db.execute(STATEMENTS)))
+    with snapshot(db):  # another process may be migrating it
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        found = _tables(dict(db.execute(STATEMENTS)))
+    check_version(version)
+    wanted = _tables(statements_of(MIGRATIONS[:version])) if version else found
     others = sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
-    if version and others:
+    if others:
         raise NotAStoreError(
             f"the memory file was written by a development version of memory-core with another format (it differs in "
             f"the table {others[0]!r}); export it with that version (`memory-core export`), and import the lines here"
         )
+    return int(version)
 
 
 def _tables(statements: Mapping[str, str]) -> dict[str, str]:
@@ -218,9 +225,7 @@ def note_analysis(db: sqlite3.Connection, following: int | None) -> None:
 
 def migrate(db: sqlite3.Connection) -> None:
     """Apply the missing migrations, each in its own transaction."""
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    check_version(version)  # the header was checked before, but may be older than the write-ahead log
-    insist_on_tables(db, version)
+    version = format_of(db)  # the header was checked before, but may be older than the write-ahead log
     for number, step in enumerate(MIGRATIONS[version:], version + 1):
         db.execute("BEGIN IMMEDIATE")
         try:
