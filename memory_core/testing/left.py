@@ -76,6 +76,14 @@ class LeftContract(Contract):
         assert {each.reason for each in recalled.considered if each.hit.record.left} <= {"filter"}
         assert not run_sync(ann.profile).text
 
+    def test_a_left_turn_does_not_stand_between_a_reply_and_its_question(self, ann: BoundMemory) -> None:
+        said = [("user", "Shall we meet on the pier?"), ("user", "Never mind."), ("assistant", "Yes, on Friday!")]
+        _, between, _ = run_sync(ann.remember, said, session="monday")
+        together, options = 'the pier?" assistant: "Yes', RecallOptions(floor=False)
+        assert together not in run_sync(ann.recall, "on Friday", options).text
+        _leave(ann, between)
+        assert together in run_sync(ann.recall, "on Friday", options).text
+
     def test_the_past_shows_what_was_left_since(self, ann: BoundMemory, clock: Ticks) -> None:
         (record,) = add(ann, "tea")
         then = clock.now
