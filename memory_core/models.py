@@ -329,6 +329,8 @@ class Stats(Value):
     by_kind: Mapping[str, int]
     by_tier: Mapping[str, int]
     by_state: Mapping[str, int]
+    left: int
+    """How many of them were left, in whatever state."""
     sessions: int
     oldest: datetime | None
     newest: datetime | None
@@ -339,7 +341,7 @@ class Stats(Value):
     bytes: int | None  # of texts, data, tags and links; `None` if the store does not count them
 
 
-EMPTY_STATS: Final = Stats(0, {}, {}, {}, 0, None, None, None, None, 0, 0)
+EMPTY_STATS: Final = Stats(0, {}, {}, {}, 0, 0, None, None, None, None, 0, 0)
 """The counts of an owner without records."""
 
 

@@ -159,6 +159,7 @@ async def stats(store: Store, scope: Scope) -> Stats:
         by_kind=Counter(record.kind for record in records),
         by_tier=Counter(record.tier for record in records),
         by_state=Counter(record.state for record in records),
+        left=sum(record.left for record in records),
         sessions=len({record.session for record in records} - {None}),
         oldest=min(record.occurred_at for record in records),
         newest=max(record.occurred_at for record in records),

@@ -31,7 +31,22 @@ _ORDERS: Final[dict[Order, tuple[str, bool]]] = {
 }
 """Field, and whether it descends. Ties are ordered by arrival in the same direction."""
 
-_COUNTED: Final = ["kind", "tier", "state", "session", "occurred_at", "importance", "confidence", "_keys", "_row"]
+_COUNTED: Final = [
+    "kind",
+    "tier",
+    "state",
+    "left",
+    "session",
+    "occurred_at",
+    "importance",
+    "confidence",
+    "_keys",
+    "_row",
+]
+
+
+_KNOWN: Final = ["source_key", "id", "rev", "version", "state", "left", "_row", "_closing"]
+"""The fields of `Known`, in its order, and what else `known` needs."""
 
 
 _KNOWN: Final = ["source_key", "id", "rev", "version", "state", "left", "_row", "_closing"]
@@ -139,6 +154,7 @@ async def count(owner: Owner, now: datetime, *, has_embedder: bool) -> Stats:
         by_kind=Counter(item["kind"] for item in payloads),
         by_tier=Counter(item["tier"] for item in payloads),
         by_state=Counter(item["state"] for item in payloads),
+        left=sum(item["left"] for item in payloads),
         sessions=len({item["session"] for item in payloads if item.get("session") is not None}),
         oldest=min(moments),
         newest=max(moments),

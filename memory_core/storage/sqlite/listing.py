@@ -100,7 +100,9 @@ def _pending(db: sqlite3.Connection, owner: Owner, found: Conditions) -> int:
     return int(missing)
 
 
-_SUMS: Final = f"count(*), min(occurred_at), max(occurred_at), sum(importance), sum(confidence), sum({SIZE})"
+_SUMS: Final = (
+    f"count(*), min(occurred_at), max(occurred_at), sum(importance), sum(confidence), sum({SIZE}), sum(record.left)"
+)
 
 
 def count(db: sqlite3.Connection, scope: Scope, now: int, *, has_embedder: bool) -> Stats:
@@ -133,12 +135,13 @@ def _stats(groups: Sequence[tuple[Any, ...]], sessions: int, missing: int) -> St
     kinds, tiers, states = (_numbers(groups, place) for place in range(3))
     records = sum(kinds.values())
     oldest, newest = (choose(group[place] for group in groups) for choose, place in ((min, 4), (max, 5)))
-    importance, confidence, size = (sum(group[place] for group in groups) for place in (6, 7, 8))
+    importance, confidence, size, left = (sum(group[place] for group in groups) for place in (6, 7, 8, 9))
     return Stats(
         records,
         kinds,
         tiers,
         states,
+        left,
         sessions,
         moment(oldest),
         moment(newest),
