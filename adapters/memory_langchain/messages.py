@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -44,6 +46,9 @@ MAX_AUTHOR_CHARS: Final = 512
 
 _WRITTEN_BY: Final = "lc_source"
 """Key with which LangChain marks messages of its own middleware (langchain 1.4, `summarization.py`)."""
+
+_PLACEHOLDER: Final = re.compile(r"\[[\w .,+/…-]{1,60}: too large to be remembered\]")
+"""The text of a block of content that was too large, or of the rest of too many."""
 
 _TYPES: Final = frozenset({"human", "ai", "system", "chat", "function", "tool"})
 """The types of the messages that a history has, as `messages_from_dict` can restore them."""
@@ -129,6 +134,9 @@ def spoken_text(message: BaseMessage) -> str:
     """The words of a person or a model, without lone surrogates."""
     if not isinstance(message, HumanMessage | AIMessage | ChatMessage):
         return ""
+    if isinstance(message.content, list):
+        said = [block for block in message.content if not _is_placeholder(block)]
+        message = message.model_copy(update={"content": said})
     return storable(message.text, MAX_SEARCHABLE_CHARS)
 
 
@@ -152,10 +160,12 @@ def to_messages(value: object, *, role: type[HumanMessage | AIMessage]) -> list[
 def _fields(message: BaseMessage) -> Json:
     """The fields of a message as JSON; values that JSON cannot represent, such as a tool's artifact, become texts."""
     try:
-        fields: Json = to_jsonable_python(
-            message.model_dump(exclude_defaults=True), bytes_mode="base64", inf_nan_mode="null", fallback=str
-        )
-    except (RecursionError, ValueError, PydanticSerializationError) as cause:
+        given = message.model_dump(exclude_defaults=True)
+        try:
+            fields: Json = to_jsonable_python(given, bytes_mode="base64", inf_nan_mode="null", fallback=str)
+        except ValueError:  # also for what has more than 255 levels
+            fields = json.loads(json.dumps(given, default=str))
+    except (RecursionError, TypeError, ValueError, PydanticSerializationError) as cause:
         raise InvalidInputError(f"a message of type {message.type!r} cannot be stored as JSON: {cause}") from cause
     return fields
 
@@ -192,8 +202,14 @@ def _readable(block: str | dict[str, Any]) -> str | dict[str, Any]:
     """A block that models accept: a part of an image or of a file is none."""
     if isinstance(block, str) or block.get("type") == "text" or not any(map(is_shortened, _texts(block))):
         return block
-    kind = block.get("mime_type") or block.get("type")
-    return {"type": "text", "text": f"[{kind}: too large to be remembered]"}
+    kind = next((one for key in ("mime_type", "type") if isinstance(one := block.get(key), str)), "content")
+    return {"type": "text", "text": f"[{kind:.50}: too large to be remembered]"}
+
+
+def _is_placeholder(block: str | dict[str, Any]) -> bool:
+    """Whether a block stands for content that was too large, which nobody has said."""
+    text = block if isinstance(block, str) else block.get("text")
+    return isinstance(text, str) and _PLACEHOLDER.fullmatch(text) is not None
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -218,7 +234,11 @@ def _with_text(message: BaseMessage, text: str) -> str | list[str | dict[str, ob
     """The content with its text blocks replaced by a single one; images and other blocks stay."""
     if isinstance(message.content, str):
         return text
-    others = [block for block in message.content if isinstance(block, dict) and block.get("type") != "text"]
+    others = [
+        block
+        for block in message.content
+        if isinstance(block, dict) and (block.get("type") != "text" or _is_placeholder(block))
+    ]
     return [{"type": "text", "text": without_files(text)}, *others]
 
 

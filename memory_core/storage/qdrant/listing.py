@@ -49,10 +49,6 @@ _KNOWN: Final = ["source_key", "id", "rev", "version", "state", "left", "_row", 
 """The fields of `Known`, in its order, and what else `known` needs."""
 
 
-_KNOWN: Final = ["source_key", "id", "rev", "version", "state", "left", "_row", "_closing"]
-"""The fields of `Known`, in its order, and what else `known` needs."""
-
-
 class _Place(NamedTuple):
     """Where a record is in a listing."""
 
