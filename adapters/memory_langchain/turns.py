@@ -73,12 +73,13 @@ class Plan:
             raise ValueError(f"the input has keys {sorted(given)}, not {key!r}; name the question's key as input_key=")
         return key
 
-    def answer_of(self, output: Mapping[str, object]) -> object:
-        """Return the answer in a chain's output."""
+    def answer_of(self, output: Mapping[str, object], given: object) -> object:
+        """Return the answer in a chain's output; what a chain passes on of its input is none."""
         if self.output_key is None and len(output) == 1:
             return next(iter(output.values()))
+        passed_on = given if isinstance(given, Mapping) else {}
         for key in (self.output_key,) if self.output_key else (_DEFAULT_OUTPUT, self.input_key):
-            if key is not None and key in output:
+            if key is not None and key in output and (self.output_key or output[key] is not passed_on.get(key)):
                 return output[key]
         raise ValueError(
             f"no answer found under the output's keys {sorted(output)}; name its key as output_key=, or pass "
@@ -158,7 +159,7 @@ class Turn:
         if isinstance(output, BaseModel) and not isinstance(output, BaseMessage | PromptValue):
             return [AIMessage(output.model_dump_json())]  # structured output
         named = _named(output)
-        messages = to_messages(output if named is None else self.plan.answer_of(named), role=AIMessage)
+        messages = to_messages(output if named is None else self.plan.answer_of(named, self.given), role=AIMessage)
         return messages[len(self.sent) :] if _begins_with(messages, self.sent) else messages
 
     async def save(self, answer: Sequence[BaseMessage]) -> None:

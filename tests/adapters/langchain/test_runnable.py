@@ -11,7 +11,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableGenerator, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableGenerator, RunnableLambda, RunnablePassthrough
 from pydantic import BaseModel
 
 from memory_core import BoundMemory, Draft, ScopeError, run_sync
@@ -306,6 +306,16 @@ def test_a_client_that_sends_the_whole_conversation_has_it_shown_and_kept_once(a
             assert len(said) == 1 or [m.text for m in model.prompts[-1] if m.type != "system"] == [m.text for m in said]
         said.append(AIMessage(answer.text))
     assert [message.text for message in MemoryChatMessageHistory(ann, "monday").messages] == [m.text for m in said]
+
+
+def test_a_chain_that_passes_its_input_on_never_stores_the_question_as_the_answer(ann: BoundMemory) -> None:
+    rag = RunnablePassthrough.assign(context=lambda _: "The kettle is red.", answer=lambda _: "It is red.")
+    question = {"input": "Which colour is it?"}
+    with pytest.raises(ValueError, match="output_key="):
+        with_memory(rag, ann, input_key="input", history_key="history").invoke(question, MONDAY)
+    with_memory(rag, ann, input_key="input", history_key="history", output_key="answer").invoke(question, MONDAY)
+    said = [message.text for message in MemoryChatMessageHistory(ann, "monday").messages]
+    assert said == ["Which colour is it?"] * 2 + ["It is red."]
 
 
 class Verdict(BaseModel):
