@@ -14,7 +14,7 @@ from memory_core.capture.known_messages import message_key
 from memory_core.capture.message_to_draft import read_messages
 from memory_core.capture.remember import reachable, remember_drafts
 from memory_core.capture.sent_files import SentFile, name_in_uri, with_files, without_files
-from memory_core.capture.taking_back import TAKEN_BACK, bring_back, is_taken_back, take_back, take_back_where
+from memory_core.capture.taking_back import TAKEN_BACK, bring_back, take_back, take_back_where
 from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import turn_drafts
 from memory_core.concurrency.loop import core_loop, on_core
@@ -31,8 +31,7 @@ from memory_core.conversation.conversation import (
     when_embedded,
 )
 from memory_core.conversation.deadline import Deadline, LateError
-from memory_core.conversation.following import THREAD
-from memory_core.conversation.recalling import NOTHING, TURN, Asked, block_for, block_of_turn, ids_of_shown, those
+from memory_core.conversation.recalling import NOTHING, TURN, Asked, block_for, block_of_turn, those
 from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
 from memory_core.every_record import every_record
@@ -48,7 +47,6 @@ from memory_core.records.kinds import USER_QUERY
 from memory_core.records.superseding import retired
 from memory_core.retrieval.hits import covered
 from memory_core.spaces import PRIVATE
-from memory_core.storage.shared.transfer import Carried
 from memory_core.tools.arguments import Arguments
 from memory_core.tools.memory_tools import (
     FORGET_MEMORY,
@@ -71,9 +69,7 @@ from memory_core.values.checks import check_count, check_key, check_seconds, che
 from memory_core.values.complaints import complaints
 from memory_core.values.hosts import is_loopback
 from memory_core.values.ids import new_id
-from memory_core.values.json_checks import fits_data
-from memory_core.values.json_text import cut_to_bytes, json_bytes
-from memory_core.values.limits import MAX_DATA_BYTES, MAX_TEXT_CHARS
+from memory_core.values.limits import MAX_TEXT_CHARS
 from memory_core.values.places import check_path, without_key
 from memory_core.values.printable import one_line
 from memory_core.values.query_text import cut_query
@@ -122,7 +118,6 @@ __all__ = [
     "ANY_STATE",
     "FORGET_MEMORY",
     "LIST_MEMORIES",
-    "MAX_DATA_BYTES",
     "MAX_TEXT_CHARS",
     "MEMORY_PIN",
     "NOTHING",
@@ -135,7 +130,6 @@ __all__ = [
     "STATES",
     "STORE_MEMORY",
     "TAKEN_BACK",
-    "THREAD",
     "TURN",
     "UPDATE_MEMORY",
     "USER_QUERY",
@@ -143,7 +137,6 @@ __all__ = [
     "AgentMemory",
     "Arguments",
     "Asked",
-    "Carried",
     "Conversation",
     "Conversations",
     "Deadline",
@@ -182,7 +175,6 @@ __all__ = [
     "core_loop",
     "covered",
     "cut_query",
-    "cut_to_bytes",
     "database",
     "digest_of",
     "every_record",
@@ -190,15 +182,11 @@ __all__ = [
     "file_at",
     "file_header",
     "file_problems_explained",
-    "fits_data",
     "follow_branch",
     "foreign_points",
-    "ids_of_shown",
     "is_loopback",
     "is_shortened",
-    "is_taken_back",
     "items_of",
-    "json_bytes",
     "json_of",
     "known",
     "known_messages",

@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from memory_adk.uploads import artifact_in, files_in
 from memory_core import Draft, Hit, InvalidInputError, MemoryRecord, Role
-from memory_core.adapting import MAX_TEXT_CHARS, TAKEN_BACK, THREAD, named, with_files
+from memory_core.adapting import MAX_TEXT_CHARS, TAKEN_BACK, named, with_files
 
 MAX_LABEL_CHARS: Final = 500
 """Longest metadata value (as JSON) that is returned with a memory, because memories go into prompts."""
@@ -258,13 +258,8 @@ def labels(metadata: Mapping[str, object]) -> dict[str, Any]:  # JSON
 
 
 def _without_marks(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata without anything that poses as a mark. The mark of a thread is an object; other values under its key
-    are labels."""
-    return {
-        name: value
-        for name, value in metadata.items()
-        if name not in _MARKS and not (name == THREAD and isinstance(value, Mapping))
-    }
+    """Metadata without anything that poses as a mark."""
+    return {name: value for name, value in metadata.items() if name not in _MARKS}
 
 
 def _jsonable(values: Mapping[str, object], *, unknown_as_text: bool = False) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal, Protocol
 
 from memory_core.capture.alignment import LOOK_BACK
-from memory_core.capture.known_messages import key_behind, key_of, keys_of, known_records, within
+from memory_core.capture.known_messages import keys_of, known_records, within
 from memory_core.models import Draft, MemoryRecord, Order, Page, Patch, Scope
 from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.records.restating import is_same
@@ -82,29 +82,6 @@ async def remember_drafts(
     written = await handle.add_many(new, embed=embed) if new else []
     stored = known | same | {place: record for place, record in zip(due, written, strict=True) if record is not None}
     return await _in_order(handle, stored, [place for place in fresh if drafts[place].occurred_at is None])
-
-
-def continuing(
-    scope: Scope, drafts: Sequence[Draft], *, after: MemoryRecord | None, others: Sequence[MemoryRecord] = ()
-) -> list[Draft]:
-    """Messages known to continue a conversation, with source keys under which two processes store each of them once.
-
-    Args:
-        scope: That of the handle.
-        drafts: In order.
-        after: The stored message before them; `None` at the beginning.
-        others: Records of other messages, which may say the same at the same place: on another branch.
-    """
-    taken = {record.source_key for record in others}
-    previous = "" if after is None else key_of(after)
-    keyed: list[Draft] = []
-    for draft in drafts:
-        following = key_behind(scope, previous, draft)
-        while following in taken:  # the same in every process, which sees the same branches
-            following = key_behind(scope, following, draft)
-        previous = following
-        keyed.append(replace(draft, source_key=previous))
-    return keyed
 
 
 def reachable(scope: Scope, drafts: Iterable[Draft]) -> list[Draft]:
