@@ -38,7 +38,7 @@ Records = list[MemoryRecord]
 Hits = list[Hit]
 Versions = list[Version]
 Names = list[str]
-EVERYTHING = Where(states=STATES)
+EVERYTHING = Where(states=STATES, left=None)
 KEPT_TEXTS = 20
 
 

@@ -109,7 +109,7 @@ class StorageError(MemoryCoreError):
 
 
 class NotAStoreError(StorageError):
-    """The file exists and is not a memory store; it was not touched."""
+    """The file exists and is not a memory store, or is one of a development version; it was not touched."""
 
 
 class NewerStoreError(StorageError):

@@ -26,6 +26,7 @@ from memory_core.models import (
     ErasureReceipt,
     Hit,
     Json,
+    Known,
     MemoryRecord,
     Mode,
     Order,
@@ -56,7 +57,16 @@ from memory_core.records.undone import UNDONE, undone_by
 from memory_core.retrieval.hits import Hits, best_hits
 from memory_core.spaces import NO_SPACES, PRIVATE, Spaces, granted, insist_on_other_owners, merged_page, with_user
 from memory_core.storage import optional
-from memory_core.values.checks import check_key, check_limit, check_one_of, check_query, check_unit, is_later, shown
+from memory_core.values.checks import (
+    check_key,
+    check_limit,
+    check_one_of,
+    check_query,
+    check_texts,
+    check_unit,
+    is_later,
+    shown,
+)
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.values.progress import ProgressCallback, whole
 from memory_core.values.query_text import asks_for_something
@@ -848,6 +858,25 @@ def owned_by(handle: BoundMemory, user: object) -> BoundMemory:
 def whole_owner(handle: BoundMemory) -> BoundMemory:
     """The handle of all records of the same owner."""
     return BoundMemory(handle.memory, replace(handle.scope, agent=None, session=None, collection=None))
+
+
+async def known(handle: BoundMemory, keys: Sequence[str] | None = None) -> list[Known]:
+    """What is stored of a conversation, without reading whole records: 5,000 messages in some milliseconds.
+
+    Args:
+        handle: Bound to the session of the conversation.
+        keys: Only these source keys, at most 10,000; by default all records that have one.
+
+    Returns:
+        Records in every state, also those that were left, by `occurred_at` and, where that is equal, in order of
+        arrival; expired records are not among them.
+    """
+    some, scope = None if keys is None else check_texts("keys", keys), with_user(handle.scope)
+
+    async def on_store() -> list[Known]:
+        return await optional.known(await handle.memory.ready(), scope, some)
+
+    return await on_core(on_store)
 
 
 async def settled(handle: BoundMemory, *, timeout: float | None = None) -> None:  # noqa: ASYNC109  (the error says how many are left)

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from memory_core.models import STATES, Link, MemoryRecord, Scope, Version
+from memory_core.models import Link, MemoryRecord, Scope, Version
 from memory_core.protocols import ListRequest, Store
 from memory_core.records.superseding import superseded_by
 from memory_core.storage.optional import versions
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE, Where
 
 MAX_RECORDS: Final = 1_000
 """Longest chain that is followed in either direction."""
@@ -18,7 +18,7 @@ MAX_RECORDS: Final = 1_000
 
 async def history(store: Store, scope: Scope, id: str) -> list[Version]:  # noqa: A002  (the record's own word)
     """The versions of a record, after those of the records it superseded and before those of its successors."""
-    start = await _first(store, scope, Where(states=STATES, ids=(id,)))
+    start = await _first(store, scope, replace(ANY_STATE, ids=(id,)))
     if start is None:
         return []
     chain = [start]
@@ -49,11 +49,11 @@ def _in_order(versions: Iterable[Version]) -> list[Version]:
 
 async def _before(store: Store, scope: Scope, record: MemoryRecord) -> MemoryRecord | None:
     ids = superseded_by(record)
-    return await _first(store, scope, Where(states=STATES, ids=ids[:1])) if ids else None
+    return await _first(store, scope, replace(ANY_STATE, ids=ids[:1])) if ids else None
 
 
 async def _after(store: Store, scope: Scope, record: MemoryRecord) -> MemoryRecord | None:
-    return await _first(store, scope, Where(states=STATES, links=(Link("supersedes", record.id),)))
+    return await _first(store, scope, replace(ANY_STATE, links=(Link("supersedes", record.id),)))
 
 
 async def _first(store: Store, scope: Scope, where: Where) -> MemoryRecord | None:

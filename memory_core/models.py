@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, make_dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
 from memory_core.errors import InvalidInputError, ScopeError
 from memory_core.values.checks import check_key, shown
@@ -150,6 +150,9 @@ class MemoryRecord(Value):
     valid_from: datetime | None
     valid_to: datetime | None
     state: State
+    left: bool = False
+    """Whether a person has left this message in the record of its framework, by an edit or another branch. Reads skip
+    it, nothing is deleted, and it may be resumed. Independent of `state`."""
     former_state: State | None = None
     """The state before another record superseded this one, for taking that back; `None` if none did."""
     former_valid_to: datetime | None = None
@@ -190,6 +193,7 @@ class Patch(Value):
     valid_from: datetime | Unset | None = UNSET
     valid_to: datetime | Unset | None = UNSET
     state: State | Unset = UNSET
+    left: bool | Unset = UNSET
     links: Sequence[Link] | Unset = UNSET
 
     @classmethod
@@ -261,6 +265,23 @@ class Hit(Value):
         return f"Hit({self.score:.3f}, {self.record!r})"
 
 
+class Known(NamedTuple):
+    """What a conversation compares of a stored message with its framework's record, without the message itself."""
+
+    key: str
+    """Its `source_key`."""
+    id: str
+    rev: int
+    version: int
+    state: State
+    left: bool
+
+    @classmethod
+    def of(cls, record: MemoryRecord) -> Known:
+        """That of a record with a source key."""
+        return cls(record.source_key or "", record.id, record.rev, record.version, record.state, record.left)
+
+
 @dataclass(frozen=True, slots=True)
 class Version(Value):
     """The text of a record during a period, as `history` returns it."""
@@ -298,7 +319,7 @@ class Page(Value):
 
 @dataclass(frozen=True, slots=True)
 class Stats(Value):
-    """Counts of the records a handle reaches, in every state; expired records do not count.
+    """Counts of the records a handle reaches, in every state and also those that were left; expired ones do not count.
 
     `bytes` is the size of the texts in UTF-8 and of data, tags and links as JSON; earlier texts, vectors and indexes
     are not included.
@@ -308,6 +329,8 @@ class Stats(Value):
     by_kind: Mapping[str, int]
     by_tier: Mapping[str, int]
     by_state: Mapping[str, int]
+    left: int
+    """How many of them were left, in whatever state."""
     sessions: int
     oldest: datetime | None
     newest: datetime | None
@@ -318,7 +341,7 @@ class Stats(Value):
     bytes: int | None  # of texts, data, tags and links; `None` if the store does not count them
 
 
-EMPTY_STATS: Final = Stats(0, {}, {}, {}, 0, None, None, None, None, 0, 0)
+EMPTY_STATS: Final = Stats(0, {}, {}, {}, 0, 0, None, None, None, None, 0, 0)
 """The counts of an owner without records."""
 
 

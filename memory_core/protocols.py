@@ -15,6 +15,7 @@ from memory_core.models import (
     ErasureReceipt,
     Fingerprint,
     Hit,
+    Known,
     MemoryRecord,
     Mode,
     Order,
@@ -271,6 +272,16 @@ class Counting(Protocol):
 
     async def stats(self, scope: Scope) -> Stats:
         """Count the records in the scope."""
+        ...
+
+
+@runtime_checkable
+class Knowing(Protocol):
+    """Optional for a store: which messages it has, without reading whole records."""
+
+    async def known(self, scope: Scope, keys: Sequence[str] | None) -> list[Known]:
+        """The records in scope that have a source key, or one of `keys`; in every state, also those that were left, by
+        `occurred_at` and, where that is equal, in order of arrival."""
         ...
 
 

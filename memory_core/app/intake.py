@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
 from rich.text import Text
@@ -14,13 +14,13 @@ from memory_core.app.mapping import Ownership
 from memory_core.app.showing import counted
 from memory_core.errors import InvalidInputError
 from memory_core.handle import BoundMemory
-from memory_core.models import STATES, Draft, MemoryRecord, Scope
+from memory_core.models import Draft, MemoryRecord, Scope
 from memory_core.records.draft_to_record import check_draft, has_expired
 from memory_core.transfer.formats import Found, Importer, Refused
 from memory_core.transfer.migrate import exists
 from memory_core.values.progress import Progress
 from memory_core.values.times import utc_now
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE
 
 BATCH: Final = 256
 """Memories of an owner in one transaction."""
@@ -145,7 +145,7 @@ class Intake:
             self._seen.update((owner, key) for key in keys)
             if not exists(self._invocation.settings.file):
                 return before
-        where = Where(source_keys=tuple(keys), states=STATES)
+        where = replace(ANY_STATE, source_keys=tuple(keys))
         page = await (await self._handle(owner)).list(where=where, limit=BATCH)
         return before | {record.source_key for record in page.records if record.source_key is not None}
 

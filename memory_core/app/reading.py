@@ -33,7 +33,7 @@ Conditions = Annotated[
     str | None,
     typer.Option("--where", metavar="JSON", help='More conditions, such as {"since": "2026-03-01T00:00:00+00:00"}.'),
 ]
-AllStates = Annotated[bool, typer.Option("--all-states", help="Archived and compacted ones, too.")]
+AllStates = Annotated[bool, typer.Option("--all-states", help="Archived, compacted and left ones, too.")]
 
 
 def _where(
@@ -49,7 +49,7 @@ def _where(
     where = replace(where, kinds=kinds or where.kinds, tags_any=tags or where.tags_any)
     where = replace(where, session=where.session if session is None else session)
     where = replace(where, collection=where.collection if collection is None else collection)
-    return replace(where, states=STATES) if all_states else where
+    return replace(where, states=STATES, left=None) if all_states else where
 
 
 async def search(  # noqa: PLR0913  (an option each)

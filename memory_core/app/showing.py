@@ -133,7 +133,8 @@ def records(found: Sequence[MemoryRecord]) -> RenderableType:
 
 def about(record: MemoryRecord) -> Text:
     """The line below the text of a record."""
-    parts = [record.kind, record.author, moment(record.occurred_at), record.state, *(f"#{tag}" for tag in record.tags)]
+    seen = "left" if record.left else record.state
+    parts = [record.kind, record.author, moment(record.occurred_at), seen, *(f"#{tag}" for tag in record.tags)]
     shown = [line(part) for part in parts if part and part != "active"]
     return Text(f"   {short(record.id)}  {' · '.join(shown)}", "dim")
 

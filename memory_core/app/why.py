@@ -36,5 +36,6 @@ async def _beyond(owner: BoundMemory, query: str, id: str) -> Considered | None:
     hits = await owner.search(query, limit=MAX_LIMIT, where=ANY_STATE, floor=False, explain=True)
     for rank, hit in enumerate(hits, 1):
         if hit.record.id == id:
-            return Considered(hit, rank, "filter" if hit.record.state != "active" else "floor")
+            is_hidden = hit.record.left or hit.record.state != "active"
+            return Considered(hit, rank, "filter" if is_hidden else "floor")
     return None

@@ -23,10 +23,10 @@ from memory_core.app.reading import Id
 from memory_core.app.showing import counted
 from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.lifecycle import MaintainPolicy, Maintenance, Step, maintain, undo_maintenance
-from memory_core.models import STATES, Draft, Patch, Role, State
+from memory_core.models import Draft, Patch, Role, State
 from memory_core.values.checks import shown
 from memory_core.values.unset import UNSET
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE
 
 Kind = Annotated[str | None, typer.Option("--kind", help="What it is: fact, preference, message, or any word.")]
 Author = Annotated[str | None, typer.Option("--author", help="Who said or wrote it.")]
@@ -123,7 +123,7 @@ async def forget(
     """Delete memories for good, so that no import brings them back."""
     owner = await invocation.owner()
     ids = [await whole_id(owner, given) for given in ids]
-    where = Where(ids=ids, states=STATES)
+    where = replace(ANY_STATE, ids=ids)
     found = (await owner.list(where=where, limit=len(ids))).records
     if missing := set(ids) - {record.id for record in found}:
         raise RecordNotFoundError(f"there is no memory {min(missing)!r}; nothing was deleted")

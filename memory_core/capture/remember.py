@@ -9,12 +9,12 @@ from typing import Final, Literal, Protocol
 
 from memory_core.capture.alignment import LOOK_BACK
 from memory_core.capture.known_messages import FEWEST, key_behind, key_of, keys_of, known_records, within
-from memory_core.models import STATES, Draft, MemoryRecord, Order, Page, Patch, Scope
+from memory_core.models import Draft, MemoryRecord, Order, Page, Patch, Scope
 from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.records.restating import is_same
 from memory_core.values.limits import MAX_LISTED
 from memory_core.values.times import shifted
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE, Where
 
 DEFAULT_SESSION: Final = "conversation"
 """The session of messages without one, for applications with a single endless conversation per user."""
@@ -130,7 +130,7 @@ async def stored_of(handle: Storing, keys: Sequence[str]) -> dict[str, MemoryRec
     found: dict[str, MemoryRecord] = {}
     for at in range(0, len(keys), MAX_LISTED):
         some = tuple(dict.fromkeys(keys[at : at + MAX_LISTED]))
-        page = await handle.list(where=Where(source_keys=some, states=STATES), limit=len(some))
+        page = await handle.list(where=replace(ANY_STATE, source_keys=some), limit=len(some))
         found |= {record.source_key: record for record in page.records if record.source_key is not None}
     return found
 
@@ -140,7 +140,7 @@ async def _last_messages(
 ) -> Sequence[MemoryRecord]:
     """The last messages of a conversation that drafts may equal, in order, without deleted ones."""
     limit = min(max(LOOK_BACK, 2 * len(drafts)), _MOST)
-    where = Where(session=session, kinds=(MESSAGE_KIND,), states=STATES)
+    where = replace(ANY_STATE, session=session, kinds=(MESSAGE_KIND,))
     if (moment := _only_moment(drafts, known_keys)) is not None:
         where = replace(where, since=moment, until=shifted(moment, STEP))
     page = await handle.list(where=where, order="newest", limit=limit)

@@ -15,7 +15,9 @@ from memory_core.records.undone import UNDONE, noted_reason, notes_of, summary_o
 from memory_core.retrieval.hits import EXTRACTION
 from memory_core.where.where import Where
 
-_COMPARED: Final = ("text", "kind", "author", "data", "tags", "importance", "confidence", "valid_to", "state", "links")
+_COMPARED: Final = (
+    *("text", "kind", "author", "data", "tags", "importance", "confidence", "valid_to", "state", "left", "links"),
+)
 """Fields that somebody may have changed since a record was added."""
 
 

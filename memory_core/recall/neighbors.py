@@ -51,7 +51,7 @@ async def with_neighbors(
         return list(lines)
     around = [_around(record) for record in turns]
     page = await handle.list(
-        where=Where(as_of=where.as_of, states=where.states, matching=(AnyOf(around),)),
+        where=Where(as_of=where.as_of, states=where.states, left=where.left, matching=(AnyOf(around),)),
         order="oldest",
         limit=_MOST_TURNS,
     )

@@ -5,17 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from datetime import UTC, datetime, time
 from typing import Final, Protocol, TypeGuard
 
 from memory_core.errors import reason_for_log
-from memory_core.models import STATES, Hit, MemoryRecord, Page, Scope
+from memory_core.models import Hit, MemoryRecord, Page, Scope
 from memory_core.open_store import OpenStore
 from memory_core.protocols import ListRequest
 from memory_core.recall.keys import key_of
 from memory_core.values.attributes import has
 from memory_core.where.conditions import FieldCondition, NoneOf
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ def count_reads(memory: object, records: Sequence[MemoryRecord]) -> None:
     ]
     if unread:
         read_today = FieldCondition("accessed_at", "gte", today)  # or about to be, by a recall that has not counted yet
-        where = Where(ids=unread, states=STATES, matching=(NoneOf((read_today,)),))
+        where = replace(ANY_STATE, ids=unread, matching=(NoneOf((read_today,)),))
         request = ListRequest(where=where, order="newest", limit=len(unread), cursor=None, touch=True)
         memory.memory.touch_later(scope, request).add_done_callback(_say_if_it_failed)
 

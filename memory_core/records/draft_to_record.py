@@ -47,7 +47,7 @@ TIER_OF_KIND: Final[Mapping[str, Tier]] = {
 }
 """The level of detail of each kind; a kind that is not listed is `medium`."""
 
-_BY_RULE: Final = frozenset(("id", "text", "tier", "occurred_at", "agent", "session", "collection", "state"))
+_BY_RULE: Final = frozenset(("id", "text", "tier", "occurred_at", "agent", "session", "collection", "state", "left"))
 """Fields whose value depends on more than what the draft gives for them."""
 _DEFAULTS: Final = {field.name: field.default for field in fields(Draft)}
 _AS_GIVEN: Final = tuple((name, check, _DEFAULTS[name]) for name, check in CHECKS.items() if name not in _BY_RULE)
@@ -86,6 +86,7 @@ def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
         occurred_at=now if draft.occurred_at is None else CHECKS["occurred_at"](draft.occurred_at),
         access_count=0,
         state="active",
+        left=False,
         former_state=None,
         former_valid_to=None,
         rev=1,

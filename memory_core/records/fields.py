@@ -20,8 +20,8 @@ from memory_core.values.limits import MAX_DATA_BYTES, MAX_LINKS, MAX_TAGS, MAX_T
 
 T = TypeVar("T")
 
-Form = Literal["plain", "time", "data", "tags", "links"]
-"""How a value is stored: as it is, as a moment, or as JSON of the field's own shape."""
+Form = Literal["plain", "flag", "time", "data", "tags", "links"]
+"""How a value is stored: as it is, as true or false, as a moment, or as JSON of the field's own shape."""
 
 
 def or_none(check: Callable[[str, object], T], name: str) -> Callable[[object], T | None]:
@@ -92,6 +92,12 @@ def _state(value: object) -> State:
     return value
 
 
+def _left(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInputError(f"left must be True or False, not {shown(value)}")
+    return value
+
+
 def _key(name: str) -> Callable[[object], str]:
     return lambda value: check_key(name, value)
 
@@ -139,6 +145,7 @@ FIELDS: Final = (
     Field("valid_from", or_none(check_time, "valid_from"), form="time"),
     Field("valid_to", or_none(check_time, "valid_to"), form="time", tells_apart=True),
     Field("state", _state),
+    Field("left", _left, form="flag"),
     Field("former_state"),
     Field("former_valid_to", form="time"),
     Field("source_key", or_none(check_key, "source_key"), can_change=False),

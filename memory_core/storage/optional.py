@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from memory_core.errors import UnsupportedError
-from memory_core.models import EMPTY_STATS, Hit, MemoryRecord, Scope, Stats, Version
+from memory_core.models import EMPTY_STATS, Hit, Known, MemoryRecord, Scope, Stats, Version
 from memory_core.protocols import (
     Counting,
     KeyValue,
+    Knowing,
     ListRequest,
     Maintained,
     SearchingTogether,
@@ -137,6 +139,14 @@ async def collections(store: Store, scope: Scope, where: Where) -> list[str]:
     return sorted({record.collection async for record in _all(store, scope, where) if record.collection is not None})
 
 
+async def known(store: Store, scope: Scope, keys: Sequence[str] | None) -> list[Known]:
+    """See `Knowing.known`."""
+    if isinstance(store, Knowing):
+        return await store.known(scope, keys)
+    where = replace(ANY_STATE, source_keys=keys)
+    return [Known.of(record) async for record in _all(store, scope, where) if record.source_key is not None]
+
+
 async def stats(store: Store, scope: Scope) -> Stats:
     """See `Counting.stats`."""
     if isinstance(store, Counting):
@@ -149,6 +159,7 @@ async def stats(store: Store, scope: Scope) -> Stats:
         by_kind=Counter(record.kind for record in records),
         by_tier=Counter(record.tier for record in records),
         by_state=Counter(record.state for record in records),
+        left=sum(record.left for record in records),
         sessions=len({record.session for record in records} - {None}),
         oldest=min(record.occurred_at for record in records),
         newest=max(record.occurred_at for record in records),

@@ -172,6 +172,7 @@ class RecordContract(Contract):
             valid_from=moment,
             valid_to=clock.now,
             state="archived",
+            left=True,
             links=[Link("follows", "somebody")],
         )
         run_sync(ann.update, record.id, patch)

@@ -7,8 +7,9 @@ from __future__ import annotations
 import pytest
 
 from memory_core import BoundMemory, ClosedError, Draft, ForgottenError, Patch, Where, run_sync
-from memory_core.models import STATES, MemoryRecord
+from memory_core.models import MemoryRecord
 from memory_core.testing.base import Contract, MakeMemory, Ticks, add, texts
+from memory_core.where.where import ANY_STATE
 
 
 class ReopeningContract(Contract):
@@ -33,6 +34,7 @@ class ReopeningContract(Contract):
             run_sync(ann.update, tea.id, Patch(text="jasmine tea"))
             run_sync(ann.supersede, old.id, "Bergen")
             run_sync(ann.delete, gone.id)
+            run_sync(ann.update, run_sync(ann.add, "left behind").id, Patch(left=True))
             run_sync(ann.put_many, [Draft("an item", source_key="k", session="s1")])
             run_sync(memory.bind(user="bob").add, "what Bob said")
             before = _observed(ann, tea.id, old.id)
@@ -60,7 +62,20 @@ class ReopeningContract(Contract):
             assert run_sync(mine.search, "coffee") == []
             assert run_sync(mine.stats).records == 0
 
+    def test_what_one_memory_leaves_and_resumes_another_no_longer_finds_and_finds_again(
+        self, make_memory: MakeMemory, clock: Ticks
+    ) -> None:
+        with make_memory(clock) as one, make_memory(clock) as two:
+            mine, theirs = one.bind(user="ann"), two.bind(user="ann")
+            record, _ = add(mine, "green tea", "black tea")
+            for left in (True, False, True):
+                run_sync(mine.update, record.id, Patch(left=left))
+                found = ["black tea"] if left else ["black tea", "green tea"]
+                for mode in ("hybrid", "lexical", "substring"):
+                    assert sorted(texts(run_sync(theirs.search, "tea", mode=mode))) == found
+                assert sorted(texts(run_sync(theirs.list).records)) == found
+
 
 def _observed(handle: BoundMemory, *ids: str) -> tuple[object, ...]:
-    everything: tuple[MemoryRecord, ...] = run_sync(handle.list, where=Where(states=STATES), order="oldest").records
+    everything: tuple[MemoryRecord, ...] = run_sync(handle.list, where=ANY_STATE, order="oldest").records
     return everything, run_sync(handle.stats), [run_sync(handle.history, id) for id in ids]  # noqa: A001

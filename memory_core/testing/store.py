@@ -5,6 +5,7 @@ from __future__ import annotations
 from memory_core.testing.conditions import ConditionContract
 from memory_core.testing.conversations import ConversationContract
 from memory_core.testing.items import ItemContract
+from memory_core.testing.left import LeftContract
 from memory_core.testing.listings import ListingContract
 from memory_core.testing.operating import OperatorContract
 from memory_core.testing.owners import OwnerContract
@@ -19,6 +20,7 @@ from memory_core.testing.vectors import VectorContract
 
 class StoreContract(
     ConversationContract,
+    LeftContract,
     RecordContract,
     SourceKeyContract,
     ItemContract,

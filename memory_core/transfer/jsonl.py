@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from typing import Any, Final, Protocol, cast, runtime_checkable
@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol, cast, runtime_checkable
 from memory_core.concurrency.loop import on_core
 from memory_core.errors import InvalidInputError
 from memory_core.memory import Memory
-from memory_core.models import STATES, Fingerprint, Page, Scope
+from memory_core.models import Fingerprint, Page, Scope
 from memory_core.protocols import ListRequest, Store
 from memory_core.storage.shared.transfer import Carried, Copyable, Tombstones
 from memory_core.transfer.lines import from_json, to_json
@@ -27,7 +27,7 @@ from memory_core.transfer.migrate import port_of, store_of
 from memory_core.values.checks import shown
 from memory_core.values.json_text import encode_json
 from memory_core.values.progress import Progress, ProgressCallback
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE
 
 FORMAT: Final = "memory-core"
 VERSION: Final = 1
@@ -365,7 +365,7 @@ class _Import:
     async def _holders(self, scope: Scope, items: Sequence[Carried]) -> dict[str | None, str]:
         """The ids of the target's records by source key: one that was put again since has another id, and is newer."""
         keys = tuple(item.record.source_key for item in items if item.record.source_key is not None)
-        where = Where(source_keys=keys, states=STATES)
+        where = replace(ANY_STATE, source_keys=keys)
         request = ListRequest(where=where, order="newest", limit=BATCH, cursor=None, touch=False)
         page = await self.target.list(scope, request) if keys else Page((), None)
         return {record.source_key: record.id for record in page.records}

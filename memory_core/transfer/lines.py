@@ -9,8 +9,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from memory_core.errors import InvalidInputError
-from memory_core.models import STATES, Draft, MemoryRecord, Scope
+from memory_core.models import Draft, MemoryRecord, Scope
 from memory_core.records.draft_to_record import complete
+from memory_core.records.fields import CHECKS
 from memory_core.storage.shared.transfer import Carried, Revision
 from memory_core.values.checks import check_text, check_time, shown
 
@@ -49,8 +50,8 @@ def from_json(value: Mapping[str, Any], seq: int, dimensions: int | None) -> Car
     changes |= {name: check_time(name, at) for name in _TIMES if (at := getattr(record, name)) is not None}
     for name, least in _COUNTS.items():
         _count(name, getattr(record, name), least)
-    if record.state not in STATES:
-        raise InvalidInputError(f"state must be one of {', '.join(STATES)}, not {shown(record.state)}")
+    for name in ("state", "left"):
+        CHECKS[name](getattr(record, name))
     record = replace(record, **changes)
     earlier = tuple(_revision(*given) for given in value.get("earlier", ()))
     vectors = tuple(b64decode(each, validate=True) for each in value.get("vectors", ()))

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final, cast
 
 from memory_core.errors import InvalidInputError
-from memory_core.models import ROLES, STATES, TIERS, Json
+from memory_core.models import ROLES, STATES, TIERS, Json, State
 from memory_core.records.fields import check_links, or_none
 from memory_core.values.checks import (
     are_names,
@@ -64,9 +64,13 @@ def check_where(where: object) -> Where:
         if allowed is not value:
             changes[name] = allowed
     checked = replace(where, **changes) if changes else where
-    if checked.as_of is not None and "active" in checked.states:
-        checked = replace(checked, states=tuple(dict.fromkeys((*checked.states, "archived"))))
-    return checked
+    return checked if checked.as_of is None else _showing_the_past(checked)
+
+
+def _showing_the_past(where: Where) -> Where:
+    """What was true at a moment may have been archived or left since."""
+    archived: tuple[State, ...] = ("archived",) if "active" in where.states else ()
+    return replace(where, states=tuple(dict.fromkeys((*where.states, *archived))), left=where.left or None)
 
 
 def _is_empty(value: object) -> bool:
@@ -92,6 +96,12 @@ def _some_of(name: str, allowed: Sequence[str]) -> Callable[[object], tuple[str,
         return given
 
     return check
+
+
+def _left(value: object) -> bool | None:
+    if value is not None and not isinstance(value, bool):
+        raise InvalidInputError(f"left must be True, False or None, not {shown(value)}")
+    return value
 
 
 def _data_condition(value: object) -> Mapping[str, Json]:
@@ -271,6 +281,7 @@ _CONDITIONS: Final[Mapping[str, Callable[[object], Any]]] = {
     "as_of": or_none(check_time, "as_of"),
     "links": check_links,
     "states": _some_of("states", STATES),
+    "left": _left,
     "data": _data_condition,
     "matching": _matching,
     "ids": _texts("ids"),

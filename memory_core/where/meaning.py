@@ -225,6 +225,7 @@ def _has_fields(record: MemoryRecord, where: Where) -> bool:
 def _is_listed(record: MemoryRecord, where: Where) -> bool:
     return (
         record.state in where.states
+        and where.left in (None, record.left)
         and (where.roles is None or record.role in where.roles)
         and (where.kinds is None or record.kind in where.kinds)
         and (where.tiers is None or record.tier in where.tiers)

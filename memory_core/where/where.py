@@ -19,7 +19,7 @@ from memory_core.where.conditions import NAME_FIELDS, Condition
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Where(Value):
     """Conditions on records, all of which must be true. `None` means no condition, except that only active, unexpired
-    records match unless `states` says otherwise.
+    records that were not left match unless `states` and `left` say otherwise.
 
     Of a list of alternatives one must hold, so an empty list matches nothing: `delete_where(Where(kinds=chosen))` with
     nothing chosen deletes nothing. Of `tags_all`, `links`, `data` and `matching` all must hold, so an empty one is no
@@ -51,11 +51,13 @@ class Where(Value):
     """`occurred_at` before this moment."""
     as_of: datetime | None = None
     """Valid at this moment: from `valid_from` (or `occurred_at` if that is not set) until before `valid_to`. Archived
-    records, such as superseded ones, then match as well as active ones."""
+    records, such as superseded ones, then match as well as active ones, and so do those that were left since."""
     links: Sequence[Link] | None = None
     """The record has all of these links."""
     states: Sequence[State] = ("active",)
     """One of these. Never `None`: archived records are found only if they are named."""
+    left: bool | None = False
+    """Whether a person has left the message: `True` finds only those, `None` both."""
     data: Mapping[str, str | int | float | bool | None] | None = None
     """Top-level keys of `data` and their required values."""
     matching: Sequence[Condition] | None = None
@@ -74,5 +76,5 @@ EQUAL_FIELDS: Final = tuple(each.name for each in fields(Where) if each.name in 
 """Fields of a `Where` that a record must have with the same value, if they are given."""
 EVERYTHING: Final = Where()
 """No condition: the default of every read."""
-ANY_STATE: Final = Where(states=STATES)
-"""Archived and compacted records, too."""
+ANY_STATE: Final = Where(states=STATES, left=None)
+"""Archived and compacted records, too, and those that were left: all that is stored."""

@@ -78,6 +78,7 @@ def source(tmp_path: Path) -> Iterator[Memory]:
         for text in ("two", "three"):
             clock.advance(seconds=1)
             run_sync(ann.update, note.id, Patch(text=text))
+        run_sync(ann.update, run_sync(ann.add, "left behind").id, Patch(left=True))
         run_sync(ann.list, limit=3, touch=True)
         run_sync(ann.add, Draft("soon gone", expires_at=clock.now + timedelta(hours=1)))
         run_sync(ann.add, "a long walk by the river. " * 300)

@@ -23,7 +23,7 @@ def test_a_patch_changes_the_fields_that_can_change() -> None:
 
 
 def test_each_field_of_a_draft_is_checked() -> None:
-    assert {each.name for each in fields(Draft)} - {"passages"} == CHECKS.keys() - {"state"}
+    assert {each.name for each in fields(Draft)} - {"passages"} == CHECKS.keys() - {"state", "left"}
 
 
 async def test_the_table_and_the_view_of_a_file_have_a_column_for_each_field(tmp_path: Path) -> None:

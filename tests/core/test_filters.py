@@ -37,6 +37,7 @@ from memory_core.testing import Ticks
 from memory_core.where.checks import check_where
 from memory_core.where.conditions import NAME_FIELDS, NUMBER_FIELDS, TIME_FIELDS
 from memory_core.where.meaning import has_keyword, matcher, satisfies
+from memory_core.where.where import ANY_STATE
 
 NOW = Ticks().now
 DAYS = st.integers(-2, 2).map(lambda days: NOW + timedelta(days=days))
@@ -145,6 +146,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "as_of": DAYS,
     "links": st.lists(LINKS, max_size=2),
     "states": st.lists(st.sampled_from(["active", "archived"]), min_size=1, unique=True),
+    "left": st.sampled_from([True, False, None]),
     "data": st.dictionaries(st.sampled_from("pq"), VALUES, max_size=1),
     "matching": st.lists(CONDITIONS, max_size=2),
     "ids": st.lists(st.sampled_from(["0", "1", "2", "9"]), max_size=3),
@@ -159,8 +161,9 @@ def check(ann: BoundMemory, drafts: list[Draft], wheres: list[Where]) -> None:
     run_sync(ann.postpone, {str(n): draft.expires_at for n, draft in enumerate(drafts)})
     if run_sync(ann.get, "0"):
         run_sync(ann.update, "0", Patch(state="archived"))
-    everything = Where(states=("active", "archived"))
-    records = run_sync(ann.list, where=everything, limit=100).records
+    if run_sync(ann.get, "1"):
+        run_sync(ann.update, "1", Patch(left=True))
+    records = run_sync(ann.list, where=ANY_STATE, limit=100).records
     assert {record.id for record in records} == {
         str(n) for n, draft in enumerate(drafts) if draft.expires_at is None or draft.expires_at > NOW
     }

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 import pytest_asyncio
 
-from memory_core import BoundMemory, Draft, Link, Memory, MemoryRecord, Patch, RecallOptions, Where
+from memory_core import BoundMemory, Draft, FieldCondition, Link, Memory, MemoryRecord, Patch, RecallOptions, Where
 from memory_core.lifecycle import (
     ExtractiveSummarizer,
     Insight,
@@ -106,6 +106,22 @@ async def test_facts_are_linked_to_their_turns_and_go_through_the_same_consolida
     assert Link("derived_from", "0.2") in allergic.links
     in_march = Where(as_of=MONDAY + timedelta(days=5), kinds=["fact"], keywords=["Oslo"])
     assert [record.text for record in (await ann.list(where=in_march)).records] == ["I live in Oslo."]
+
+
+async def test_what_was_left_is_not_read_until_it_is_resumed(ann: BoundMemory) -> None:
+    await talk(ann, weeks=1)
+    allergic = [record.id for record in await ann.list(where=Where(keywords=["allergic"]))]
+    for id in allergic:  # noqa: A001
+        await ann.update(id, Patch(left=True))
+    await maintain(ann, model=Diligent(), summarizer=ExtractiveSummarizer())
+    derived = await ann.list(where=Where(matching=[FieldCondition("kind", "ne", "message")]), limit=100)
+    assert derived.records
+    assert not [record for record in derived if "allergic" in record.text or "peanuts" in record.text]
+    assert not {link.id for record in derived for link in record.links} & {*allergic}
+    for id in allergic:  # noqa: A001
+        await ann.update(id, Patch(left=False))
+    await maintain(ann, model=Diligent())
+    assert "I'm allergic to peanuts." in [each.text for each in await of_kind(ann, "fact", "preference")]
 
 
 async def test_what_the_model_says_about_itself_is_not_extracted(ann: BoundMemory) -> None:

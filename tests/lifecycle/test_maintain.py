@@ -78,6 +78,17 @@ async def test_equal_texts_are_merged_and_every_source_is_kept_and_linked(ann: B
     assert gone.state == "compacted"
 
 
+async def test_what_was_left_is_neither_merged_nor_corrected(ann: BoundMemory) -> None:
+    twice = [fact("I live in Oslo", id="first"), fact("I live in Oslo.", 1, id="oslo")]
+    await ann.add_many([*twice, fact("I moved to Bergen", 2, data={"corrects": "oslo"})])
+    for id in ("first", "oslo"):  # noqa: A001
+        await ann.update(id, Patch(left=True))
+    assert await maintain(ann, SUPERSEDE) == Maintenance()
+    for id in ("first", "oslo"):  # noqa: A001
+        await ann.update(id, Patch(left=False))
+    assert [step.reason for step in (await maintain(ann, SUPERSEDE)).steps] == ["duplicate", "correction"]
+
+
 LOOKS_ALIKE = [
     ("I'm allergic to sulfites", "I'm allergic to sulfates"),
     ("Ich habe keine Katze", "Ich habe eine Katze"),

@@ -48,12 +48,12 @@ async def restore(folder: Path, life: str) -> None:
 
 def upgrade(folder: Path, life: str) -> None:
     """Bring a file of made-up older formats up to date, and write to it."""
-    schema.MIGRATIONS = (*schema.MIGRATIONS, *(step(number) for number in range(40)))  # type: ignore[misc,assignment]
+    schema.MIGRATIONS = (*schema.MIGRATIONS, *(step(number) for number in range(40)))
     files.prepare_file(folder / "memory.db")
     acknowledge(f"upgraded {life}")
 
 
-def step(number: int) -> object:
+def step(number: int) -> schema.Migration:
     """A made-up next format."""
 
     def add_a_column(db: sqlite3.Connection) -> None:

@@ -140,6 +140,40 @@ def test_a_newer_store_is_refused_untouched(store: Path) -> None:
     assert snapshot(store.parent) == before
 
 
+DEVELOPMENT = {
+    "a column is missing": ["ALTER TABLE record DROP COLUMN emotion"],
+    "there is another column": ["ALTER TABLE owner ADD COLUMN mood"],
+    "a table is missing": ["DROP TABLE tombstone"],
+    "there is another table": ["CREATE TABLE link (record INTEGER, target INTEGER)"],
+}
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("changes", DEVELOPMENT.values(), ids=DEVELOPMENT.keys())
+def test_a_file_of_another_development_format_is_refused_untouched(
+    store: Path, changes: list[str], *, read_only: bool
+) -> None:
+    with closing(sqlite3.connect(store)) as db:
+        db.execute("PRAGMA journal_mode = DELETE")
+        for change in changes:
+            db.execute(change)
+        db.commit()
+    before = snapshot(store.parent)
+    with (
+        pytest.raises(NotAStoreError, match=r"development version .*the table '\w+'.* export it with that version"),
+        Memory(store, embedder=None, read_only=read_only) as memory,
+    ):
+        run_sync(memory.bind(user="ann").list)
+    assert snapshot(store.parent) == before
+
+
+def test_a_file_in_which_a_vector_is_renewed_is_of_this_format(store: Path) -> None:
+    with closing(sqlite3.connect(store)) as db:
+        db.execute("CREATE TABLE renewal (record INTEGER)")  # left by a process that was killed
+        db.commit()
+    open_and_use(store)
+
+
 def test_a_newer_format_is_seen_in_the_write_ahead_log_too(store: Path) -> None:
     with closing(sqlite3.connect(store)) as db:
         db.execute("PRAGMA user_version = 99")  # not in the file's header until a checkpoint

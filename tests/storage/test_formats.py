@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_core import Draft, ForgottenError, Memory, Where
-from memory_core.models import STATES
+from memory_core import Draft, ForgottenError, Memory
+from memory_core.where.where import ANY_STATE
 
 FORMATS = sorted((Path(__file__).parent / "formats").glob("*.db.gz"))
 
@@ -28,15 +28,17 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 async def test_a_file_of_a_released_format_is_read_and_written(path: Path) -> None:
     async with Memory(path) as memory:
         ann = memory.bind(app="demo", user="ann")
-        records = {record.text: record for record in (await ann.list(where=Where(states=STATES))).records}
+        records = {record.text: record for record in await ann.list(where=ANY_STATE)}
         assert set(records) == {
             "The spare key is with Mrs Okafor, second floor",
             "Ann lives in Oslo",
             "Ann lives in Bergen",
             "Where did I park?",
+            "Where did I pakr?",
             "In front of the bakery.",
             "Das Fahrrad steht im Keller",
         }
+        assert [text for text, record in records.items() if record.left] == ["Where did I pakr?"]
         key = records["The spare key is with Mrs Okafor, second floor"]
         assert (key.tags, key.importance, key.confidence, key.emotion) == (("house", "pinned"), 0.9, 0.8, "calm")
         assert (key.data, key.collection, key.agent) == ({"floor": 2, "names": ["Okafor", None]}, "home/keys", "helper")

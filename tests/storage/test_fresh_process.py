@@ -47,7 +47,7 @@ def draft(dice: random.Random) -> Draft:
 
 async def step(ann: BoundMemory, dice: random.Random) -> None:
     known = (await ann.list(limit=1_000)).records
-    what = dice.choice(("add", "add many", "search", "update", "move", "delete", "delete some"))
+    what = dice.choice(("add", "add many", "search", "update", "move", "leave", "delete", "delete some"))
     if what == "search" or (not known and not what.startswith("add")):
         await ann.search(dice.choice(QUERIES), mode=dice.choice(MODES), where=dice.choice(WHERES))
     elif what == "add":
@@ -58,6 +58,9 @@ async def step(ann: BoundMemory, dice: random.Random) -> None:
         await ann.update(dice.choice(known).id, Patch(text=draft(dice).text, author=dice.choice(AUTHORS)))
     elif what == "move":
         await ann.update(dice.choice(known).id, Patch(occurred_at=draft(dice).occurred_at or START, role="user"))
+    elif what == "leave":
+        both = (await ann.list(where=Where(left=None), limit=1_000)).records
+        await ann.update(dice.choice(both).id, Patch(left=dice.random() < 0.5))
     elif what == "delete":
         await ann.delete(dice.choice(known).id)
     else:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memory_core import Memory, QdrantStore
-from memory_core.protocols import BackingUp, Counting, KeyValue, Listing, Maintained, Reembedding, Versioned
+from memory_core.protocols import BackingUp, Counting, KeyValue, Knowing, Listing, Maintained, Reembedding, Versioned
 from memory_core.storage.sqlite.store import SqliteStore
 from memory_core.testing import ReembeddingContract, ReopeningContract, StoreContract
 from memory_core.testing.base import MakeEmbedder, MakeMemory
@@ -49,6 +49,6 @@ class TestFile(ReopeningContract, ReembeddingContract, RecordContract, SourceKey
 
 
 def test_the_stores_of_this_package_lack_nothing_that_is_optional() -> None:
-    everything = (Counting, Versioned, KeyValue, Maintained)
+    everything = (Counting, Knowing, Versioned, KeyValue, Maintained)
     assert all(issubclass(QdrantStore, protocol) for protocol in everything)
     assert all(issubclass(SqliteStore, protocol) for protocol in (*everything, Listing, Reembedding, BackingUp))

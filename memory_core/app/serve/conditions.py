@@ -22,8 +22,8 @@ from memory_core.where.where import EVERYTHING, Where
 LISTS: Final = ("roles", "kinds", "tiers", "tags_any", "tags_all", "keywords", "states", "ids", "source_keys")
 NUMBERS: Final = ("min_importance", "min_confidence")
 TIMES: Final = ("since", "until", "as_of")
-JSON: Final = ("data", "matching")
-_OF_ITS_OWN: Final = ("ids", "data", "links")
+JSON: Final = ("left", "data", "matching")
+_OF_ITS_OWN: Final = ("ids", "left", "data", "links")
 """Conditions that no link of a single value shows."""
 NAMES: Final = tuple(each.name for each in fields(Where))
 
@@ -92,6 +92,7 @@ def conditions_on(record: MemoryRecord) -> list[tuple[str, str, tuple[str, str]]
         value = getattr(record, name)
         if value is not None:
             found.append((name, str(value), (key, str(value))))
+    found += [("left", "yes", ("left", "true"))] if record.left else []
     found += [("tag", tag, ("tags_all", tag)) for tag in record.tags]
     for key, value in record.data.items():
         if value is None or isinstance(value, str | int | float | bool):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from memory_core.models import STATES, MemoryRecord
+from memory_core.models import MemoryRecord
 from memory_core.records.kinds import is_message
 from memory_core.storage.qdrant import superseding
 from memory_core.storage.qdrant.client import models
@@ -29,7 +29,7 @@ from memory_core.storage.shared.merging import (
 )
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.shared.stored_forms import micros, moment
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE
 
 _MADE: Final = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 """What the ids of `new_id` look like."""
@@ -99,7 +99,7 @@ async def write(
         owner.access.authors.pop(owner.key, None)
     await superseding.close(owner, heirs)
     if remove:
-        gone = await matching(owner, Where(states=STATES, source_keys=tuple(remove)), now)
+        gone = await matching(owner, replace(ANY_STATE, source_keys=tuple(remove)), now)
         await delete(owner, gone, now, forget=None)
     return results
 
@@ -197,7 +197,7 @@ async def _insist_on_own_ids(owner: Owner, new: Mapping[str, Prepared], now: dat
     named = [item.record.id for item in new.values() if item.record.source_key and not _MADE.fullmatch(item.record.id)]
     if not named:
         return
-    there = await matching(owner, Where(states=STATES, ids=named), None)
+    there = await matching(owner, replace(ANY_STATE, ids=named), None)
     shared = {item.record.id for item in there if item.point not in new}
     if shared:
         mine = [item for item in there if item.point in new and item.record.id in shared]

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Final
 
 from memory_core.errors import StorageError, reason_for_log
-from memory_core.models import RELATIONS, STATES
+from memory_core.models import RELATIONS
 from memory_core.records.draft_to_record import insist_on_versions
 from memory_core.storage.qdrant.codec import Payload, Stored, key, to_stored, token
 from memory_core.storage.qdrant.owners import ERASED, Access, Owner, matching, reachable, shard_of, to_owner
@@ -25,7 +25,7 @@ from memory_core.storage.qdrant.superseding import close_for
 from memory_core.storage.qdrant.where import all_of, among, empty, owned, ranged, same
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.shared.merging import without_links
-from memory_core.where.where import ANY_STATE, Where
+from memory_core.where.where import ANY_STATE
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ async def _unlink(owner: Owner, gone: Collection[str]) -> None:
 async def postpone(owner: Owner, expiries: Mapping[str, datetime | None], now: datetime) -> None:
     """See `KeyValue.postpone`."""
     changes = Changes(owner)
-    for item in await matching(owner, Where(states=STATES, ids=tuple(expiries)), now):
+    for item in await matching(owner, replace(ANY_STATE, ids=tuple(expiries)), now):
         record, expires = item.record, expiries[item.record.id]
         if expires != record.expires_at:
             changes.overwrite(item, replace(record, expires_at=expires, version=record.version + 1))

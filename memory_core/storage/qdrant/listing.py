@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from memory_core.errors import RecordNotFoundError
-from memory_core.models import EMPTY_STATS, STATES, Component, Hit, MemoryRecord, Order, Page, Stats
+from memory_core.models import EMPTY_STATS, STATES, Component, Hit, Known, MemoryRecord, Order, Page, Stats
 from memory_core.protocols import ListRequest, SearchRequest
 from memory_core.retrieval.passages import best_passage
 from memory_core.storage.qdrant.client import models
@@ -31,7 +31,22 @@ _ORDERS: Final[dict[Order, tuple[str, bool]]] = {
 }
 """Field, and whether it descends. Ties are ordered by arrival in the same direction."""
 
-_COUNTED: Final = ["kind", "tier", "state", "session", "occurred_at", "importance", "confidence", "_keys", "_row"]
+_COUNTED: Final = [
+    "kind",
+    "tier",
+    "state",
+    "left",
+    "session",
+    "occurred_at",
+    "importance",
+    "confidence",
+    "_keys",
+    "_row",
+]
+
+
+_KNOWN: Final = ["source_key", "id", "rev", "version", "state", "left", "_row", "_closing"]
+"""The fields of `Known`, in its order, and what else `known` needs."""
 
 
 class _Place(NamedTuple):
@@ -75,7 +90,7 @@ async def containing(owners: Sequence[Owner], request: SearchRequest, now: datet
 
 async def one(owner: Owner, id: str, now: datetime) -> Stored | None:  # noqa: A002
     """The record with an id, in any state, if it is in reach."""
-    found = await resolved([owner], await matching(owner, Where(states=STATES, ids=(id,)), now), STATES)
+    found = await resolved([owner], await matching(owner, replace(ANY_STATE, ids=(id,)), now), STATES)
     return found[0] if found else None
 
 
@@ -85,6 +100,17 @@ async def existing(owner: Owner, id: str, now: datetime) -> Stored:  # noqa: A00
     if known is None:
         raise RecordNotFoundError(f"there is no memory {id!r}")
     return known
+
+
+async def known(owner: Owner, keys: Sequence[str] | None, now: datetime) -> list[Known]:
+    """See `Knowing.known`. What another record is about to supersede is read whole, to be seen as by other reads."""
+    reach = await reachable([owner], replace(ANY_STATE, source_keys=keys), now)
+    found = await owner.points.all(*reach, same("_keys", "source_key"), fields=_KNOWN)
+    claimed = [row.id for row in found if row.payload.get("_closing") is not None]
+    whole = [to_stored(row) for row in await owner.points.read(claimed)] if claimed else []
+    closed = {item.point: Known.of(item.record) for item in await resolved([owner], whole, STATES)}
+    found.sort(key=lambda row: (to_row(row.payload).occurred_at, to_row(row.payload).seq, row.id))
+    return [closed.get(row.id) or Known(*(row.payload[name] for name in _KNOWN[: len(Known._fields)])) for row in found]
 
 
 async def touch(owner: Owner, stored: Sequence[Stored], now: datetime) -> tuple[MemoryRecord, ...]:
@@ -124,6 +150,7 @@ async def count(owner: Owner, now: datetime, *, has_embedder: bool) -> Stats:
         by_kind=Counter(item["kind"] for item in payloads),
         by_tier=Counter(item["tier"] for item in payloads),
         by_state=Counter(item["state"] for item in payloads),
+        left=sum(item["left"] for item in payloads),
         sessions=len({item["session"] for item in payloads if item.get("session") is not None}),
         oldest=min(moments),
         newest=max(moments),

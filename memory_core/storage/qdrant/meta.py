@@ -7,15 +7,15 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Final
 
-from memory_core.errors import NewerStoreError, StorageError
+from memory_core.errors import NewerStoreError, NotAStoreError, StorageError
 from memory_core.models import Fingerprint
 from memory_core.storage.qdrant.codec import Payload, Point, named_id, token
 from memory_core.storage.qdrant.points import Points
 from memory_core.storage.shared.fingerprints import insist_on_embedder
 from memory_core.values.json_text import encode_json
 
-FORMAT: Final = 2
-"""Format of the payload and the collections; a store with a newer format is not changed."""
+FORMAT: Final = 3
+"""Format of the payload and the collections; a store with another format is not changed."""
 _STORE: Final = named_id("store")
 _PROBE: Final = named_id("probe")
 
@@ -37,6 +37,14 @@ class Description:
         return {**there, "_write": self.write}
 
 
+def of_development(name: str) -> NotAStoreError:
+    """The error for a store of a format that was never released."""
+    return NotAStoreError(
+        f"{name!r} is a store of a development version, which this one does not read; move it to a file with that "
+        "version, or give another collection name"
+    )
+
+
 def vector_name(fingerprint: Fingerprint) -> str:
     """The name of the vector that one embedder fills."""
     digest = sha256(encode_json([fingerprint.name, fingerprint.revision, fingerprint.dimensions]).encode()).hexdigest()
@@ -50,7 +58,8 @@ class Meta:
     points: Points
 
     async def read(self) -> Description | None:
-        """The description as stored; `None` for a new store. Raises `NewerStoreError` if a newer version wrote it."""
+        """The description as stored; `None` for a new store. Raises `NewerStoreError` if a newer version wrote it, and
+        `NotAStoreError` if a development version did."""
         found = await self.points.read([_STORE])
         if not found:
             return None
@@ -61,6 +70,8 @@ class Meta:
                 f"(format {payload['format']}, this version knows {FORMAT}); upgrade memory-core to open it, or give "
                 "another collection name"
             )
+        if payload["format"] < FORMAT:
+            raise of_development(self.points.name)
         made = payload.get("fingerprint")
         secret = bytes.fromhex(payload["secret"])
         return Description(secret, None if made is None else Fingerprint(**made), payload["_write"])

@@ -21,7 +21,7 @@ from memory_core.models import Fingerprint
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
 from memory_core.storage.qdrant.codec import WORDS, head_of
 from memory_core.storage.qdrant.connection import Connection, Request
-from memory_core.storage.qdrant.meta import vector_name
+from memory_core.storage.qdrant.meta import of_development, vector_name
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout
 from memory_core.storage.qdrant.where import RANGED, RATED
 
@@ -59,10 +59,7 @@ def meta_name(name: str) -> str:
 async def ensure_meta(connection: Connection, name: str, layout: Layout) -> None:
     """Create the collection that describes the store; raises `NotAStoreError` if there is a store of format 1."""
     if await connection.call(lambda client: client.collection_exists(f"{name}-ledger")):
-        raise NotAStoreError(
-            f"{name!r} is a store of a development version, which this one does not read; move it to a file with that "
-            "version, or give another collection name"
-        )
+        raise of_development(name)
     words = {WORDS: models.SparseVectorParams()}  # servers want some; its points have none
     await _ensure(connection, meta_name(name), layout, vectors_config={}, sparse_vectors_config=words)
     await _ensure_indexes(connection, meta_name(name), META_INDEXES)

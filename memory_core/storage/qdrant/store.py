@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.concurrency.loop import off_loop
 from memory_core.errors import ConflictError, EmbeddingError, StorageError, reason_for_log
-from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Stats, Version
+from memory_core.models import ErasureReceipt, Hit, Known, MemoryRecord, Page, Patch, Scope, Stats, Version
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.records.draft_to_record import insist_on_version, is_long_patch, patched
 from memory_core.retrieval.owner_index import first_name
@@ -299,6 +299,10 @@ class QdrantStore:
         """See `Maintained.vacuum`: repairs what dead writers left half-done; the server returns the space itself."""
         repaired = await superseding.repair(self._access, self._clock())
         logger.info("repaired %d records that dead writers left half-done", repaired)
+
+    async def known(self, scope: Scope, keys: Sequence[str] | None) -> list[Known]:
+        """See `Knowing.known`."""
+        return await self._access.run(scope, lambda owner: listing.known(owner, keys, self._clock()))
 
     async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
         """See `Versioned.versions`."""

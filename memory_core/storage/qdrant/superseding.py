@@ -20,14 +20,14 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from memory_core.models import STATES, MemoryRecord, State
+from memory_core.models import MemoryRecord, State
 from memory_core.records.superseding import already_superseded, insist_on_seen, reinstated, retired, superseded_by
 from memory_core.storage.qdrant.codec import CLOSING, Stored, key, stamp, to_record
 from memory_core.storage.qdrant.owners import LIFE, Access, Owner, matching, shard_of, to_owner
 from memory_core.storage.qdrant.points import OvertakenError
 from memory_core.storage.qdrant.where import any_of, same
 from memory_core.storage.qdrant.writing import Changes
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE
 
 Heirs = Mapping[str, MemoryRecord]
 """The records that supersede others, by the ids or the points of those."""
@@ -146,7 +146,7 @@ async def _heirs_of(owners: Sequence[Owner], found: Sequence[Stored]) -> Heirs:
 
 
 async def _reached(owner: Owner, heirs: Heirs) -> list[Stored]:
-    return await matching(owner, Where(states=STATES, ids=tuple(heirs)), None)
+    return await matching(owner, replace(ANY_STATE, ids=tuple(heirs)), None)
 
 
 def _is_abandoned(known: Stored, now: datetime) -> bool:

@@ -125,6 +125,7 @@ def _given(values: Scope | Where, names: Sequence[str]) -> list[Clause]:
 
 
 def _fields(where: Where) -> list[Clause]:
+    left = same("_keys", "left")
     listed = {
         "state": None if set(where.states) == set(STATES) else where.states,
         "role": where.roles,
@@ -141,6 +142,7 @@ def _fields(where: Where) -> list[Clause]:
             for name, values in listed.items()
             if values is not None
         ),
+        *([] if where.left is None else [left if where.left else all_of(but_not=[left])]),
         *(keyed("tags", tag) for tag in dict.fromkeys(where.tags_all or ())),
         *(keyed("links", link) for link in link_keys(where.links or ())),
     ]

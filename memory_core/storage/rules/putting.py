@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from memory_core.models import STATES, MemoryRecord, Scope
+from memory_core.models import MemoryRecord, Scope
 from memory_core.storage.rules.deleting import delete, sweep
 from memory_core.storage.rules.finding import is_visible
 from memory_core.storage.rules.rows import Row, Rows
 from memory_core.storage.rules.superseding import retire
 from memory_core.storage.shared.merging import insist_on_reach, owner_of, replacing
 from memory_core.storage.shared.prepared import Prepared
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE
 
 
 def put(
@@ -22,7 +22,7 @@ def put(
     """See `KeyValue.put`."""
     sweep(rows, owner_of(scope), now)
     if remove:
-        delete(rows, scope, Where(states=STATES, source_keys=tuple(remove)), now, forget=None)
+        delete(rows, scope, replace(ANY_STATE, source_keys=tuple(remove)), now, forget=None)
     latest = {item.record.source_key or "": item for item in items}
     known: Mapping[str, Row | None] = rows.with_source_keys(list(latest)) if latest else {}
     stored: dict[str, MemoryRecord] = {}

@@ -132,5 +132,5 @@ def entry(key: int, record: MemoryRecord) -> Entry:
         author=record.author,
         occurred_at=micros(record.occurred_at),
         expires_at=None if record.expires_at is None else micros(record.expires_at),
-        active=record.state == "active",
+        active=record.state == "active" and not record.left,
     )

@@ -27,7 +27,7 @@ from memory_core.storage.sqlite.meta import stored_fingerprint
 from memory_core.storage.sqlite.owners import SIZE, note_changes, owner_names
 from memory_core.storage.sqlite.problems import file_problems_explained, lenient
 from memory_core.storage.sqlite.reanalysis import progress
-from memory_core.storage.sqlite.schema import migrate
+from memory_core.storage.sqlite.schema import MIGRATIONS, STATEMENTS, statements_of
 from memory_core.storage.sqlite.transactions import transaction
 from memory_core.storage.sqlite.writing import derive, underive
 
@@ -89,16 +89,10 @@ def _pages(db: sqlite3.Connection) -> Findings:
 
 
 def _tables(db: sqlite3.Connection) -> Findings:
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as new:
-        migrate(new)
-        wanted = dict(new.execute(_SCHEMA))
-    found: dict[str, str] = dict(db.execute(_SCHEMA))
-    for name, statement in wanted.items():
+    found: dict[str, str] = dict(db.execute(STATEMENTS))
+    for name, statement in statements_of(MIGRATIONS).items():
         if found.get(name) != statement:
             yield f"the table, index or trigger {name!r} is missing or differs from this format"
-
-
-_SCHEMA: Final = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%'"
 
 
 def _facts(db: sqlite3.Connection) -> Findings:

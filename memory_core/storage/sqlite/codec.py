@@ -25,25 +25,28 @@ _values_of: Final = attrgetter(*_SEEN_NAMES)
 
 _TIMES: Final = tuple(at for at, field in enumerate(FIELDS) if field.form == "time")
 _ENCODERS: Final[Mapping[Form, Callable[[Any], object]]] = {
+    "flag": int,
     "data": encode_json,
     "tags": encode_json,
     "links": lambda value: encode_json(link_keys(value)),
 }
 _DECODERS: Final[Mapping[Form, Callable[[Any], object]]] = {
+    "flag": bool,
     "data": json.loads,
     "tags": lambda value: tuple(json.loads(value)),
     "links": lambda value: to_links(json.loads(value)),
 }
-_EMPTY: Final[Mapping[Form, tuple[str, Callable[[], object]]]] = {
+_EMPTY: Final[Mapping[Form, tuple[str | int, Callable[[], object]]]] = {
+    "flag": (0, bool),
     "data": ("{}", dict),
     "tags": ("[]", tuple),
     "links": ("[]", tuple),
 }
-"""How nothing is stored, and what it becomes: most records have no tags and no links."""
+"""How nothing is stored, and what it becomes: most records have no tags and no links, and were not left."""
 _ENCODED: Final = tuple(
     (at, _EMPTY[field.form][0], _ENCODERS[field.form]) for at, field in enumerate(FIELDS) if field.form in _ENCODERS
 )
-_DECODED: Final[tuple[tuple[int, str, Callable[[], object], Callable[[Any], object]], ...]] = tuple(
+_DECODED: Final[tuple[tuple[int, str | int, Callable[[], object], Callable[[Any], object]], ...]] = tuple(
     (at, _EMPTY[field.form][0], _EMPTY[field.form][1], _DECODERS[field.form])
     for at, field in enumerate(FIELDS)
     if field.form in _DECODERS

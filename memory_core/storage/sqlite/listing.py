@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from memory_core.models import EMPTY_STATS, STATES, MemoryRecord, Scope, Stats, Version
+from memory_core.models import EMPTY_STATS, Known, MemoryRecord, Scope, Stats, Version
 from memory_core.storage.shared.stored_forms import moment
 from memory_core.storage.shared.versions import versions_of
 from memory_core.storage.sqlite import revisions
@@ -27,7 +27,7 @@ def one(db: sqlite3.Connection, scope: Scope, id: str, now: int) -> tuple[int, i
     owner = find(db, scope)
     if owner is None:
         return None
-    found = conditions(owner.id, scope, Where(states=STATES, ids=(id,)), now)
+    found = conditions(owner.id, scope, replace(ANY_STATE, ids=(id,)), now)
     row = db.execute(f"SELECT {COLUMNS}, key FROM record WHERE {found.sql}", found.parameters).fetchone()
     return None if row is None else (owner.id, row[-1], to_record(row, scope.app, scope.user or ""))
 
@@ -39,6 +39,23 @@ def versions(db: sqlite3.Connection, scope: Scope, id: str, now: int) -> list[Ve
         if known is None:
             return []
         return versions_of(known[2], revisions.of(db, known[1], id))
+
+
+def known(db: sqlite3.Connection, scope: Scope, keys: Sequence[str] | None, now: int) -> list[Known]:
+    """See `Knowing.known`."""
+    with snapshot(db):
+        owner = find(db, scope)
+        if owner is None:
+            return []
+        found = conditions(owner.id, scope, replace(ANY_STATE, source_keys=keys), now)
+        found.add("source_key IS NOT NULL")
+        # A plus keeps SQLite from walking the session in order when it can look up the few records that are named.
+        order = "occurred_at, key" if keys is None else "+occurred_at, key"
+        rows = db.execute(
+            f"SELECT source_key, id, rev, version, state, record.left FROM record WHERE {found.sql} ORDER BY {order}",
+            found.parameters,
+        )
+        return [Known(key, id, rev, version, state, bool(left)) for key, id, rev, version, state, left in rows]  # noqa: A001
 
 
 def touch(
@@ -83,7 +100,9 @@ def _pending(db: sqlite3.Connection, owner: Owner, found: Conditions) -> int:
     return int(missing)
 
 
-_SUMS: Final = f"count(*), min(occurred_at), max(occurred_at), sum(importance), sum(confidence), sum({SIZE})"
+_SUMS: Final = (
+    f"count(*), min(occurred_at), max(occurred_at), sum(importance), sum(confidence), sum({SIZE}), sum(record.left)"
+)
 
 
 def count(db: sqlite3.Connection, scope: Scope, now: int, *, has_embedder: bool) -> Stats:
@@ -116,12 +135,13 @@ def _stats(groups: Sequence[tuple[Any, ...]], sessions: int, missing: int) -> St
     kinds, tiers, states = (_numbers(groups, place) for place in range(3))
     records = sum(kinds.values())
     oldest, newest = (choose(group[place] for group in groups) for choose, place in ((min, 4), (max, 5)))
-    importance, confidence, size = (sum(group[place] for group in groups) for place in (6, 7, 8))
+    importance, confidence, size, left = (sum(group[place] for group in groups) for place in (6, 7, 8, 9))
     return Stats(
         records,
         kinds,
         tiers,
         states,
+        left,
         sessions,
         moment(oldest),
         moment(newest),

@@ -52,7 +52,8 @@ Missing = Callable[[Readers], Awaitable[Callable[[], None]]]
 _FLAGS: Final = f"flags | CASE role WHEN 'user' THEN {FROM_USER} WHEN 'assistant' THEN {FROM_ASSISTANT} ELSE 0 END"
 _SESSION: Final = f"CASE kind WHEN '{MESSAGE_KIND}' THEN session END"
 """See `kinds.is_message`."""
-_NUMBERS: Final = ("record.key", _FLAGS, "words", "occurred_at", "state = 'active'", "length(terms)")
+_ACTIVE: Final = "state = 'active' AND NOT record.left"
+_NUMBERS: Final = ("record.key", _FLAGS, "words", "occurred_at", _ACTIVE, "length(terms)")
 _ENTRIES: Final = (
     f"SELECT {', '.join(f'group_concat({number})' for number in _NUMBERS)}, CAST(group_concat(terms, '') AS BLOB), "
     f"json_group_array({_SESSION}), json_group_array(author), json_group_array(expires_at) "

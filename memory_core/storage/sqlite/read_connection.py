@@ -15,7 +15,7 @@ from memory_core.storage.sqlite.connection import BUSY_MS, Connection
 from memory_core.storage.sqlite.fork_gate import inside_sqlite
 from memory_core.storage.sqlite.lineage import insist_on_own_log
 from memory_core.storage.sqlite.problems import file_problems_explained, reading
-from memory_core.storage.sqlite.schema import APPLICATION_ID, MIGRATIONS, check_version
+from memory_core.storage.sqlite.schema import APPLICATION_ID, MIGRATIONS, format_of
 
 T = TypeVar("T")
 
@@ -83,8 +83,7 @@ def _check_format(db: sqlite3.Connection, path: Path) -> None:
         application = None
     if application != APPLICATION_ID:
         raise NotAStoreError(f"{str(path)!r} is not a memory store; give another path")
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    check_version(version)
+    version = format_of(db)
     if version < len(MIGRATIONS):
         raise StoreUnavailableError(
             f"the memory file {str(path)!r} has an older format ({version}, this version reads {len(MIGRATIONS)}); "

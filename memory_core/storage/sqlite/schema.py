@@ -31,10 +31,14 @@ import json
 import logging
 import secrets
 import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from functools import lru_cache
 from typing import Final
 
-from memory_core.errors import NewerStoreError
+from memory_core.errors import NewerStoreError, NotAStoreError
 from memory_core.storage.sqlite import lineage, meta
+from memory_core.storage.sqlite.transactions import snapshot
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +48,13 @@ APPLICATION_ID: Final = 0x4D454D43
 OWNER_BITS: Final = 32
 NAME_OF_ANALYSIS: Final = "analysis"
 """In `meta`: the version of the analysis (`analysis.ANALYSIS`), and the key from which rows do not have it yet."""
+
+RENEWAL: Final = "renewal"
+"""The table that exists only for a time."""
+STATEMENTS: Final = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%'"
+"""The statements of everything in a file that was created by one."""
+
+Migration = Callable[[sqlite3.Connection], None]
 
 _M001: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL, digest INTEGER NOT NULL) WITHOUT ROWID;
@@ -82,6 +93,7 @@ CREATE TABLE record (
     valid_from INTEGER,
     valid_to INTEGER,
     state TEXT NOT NULL,
+    left INTEGER NOT NULL,
     former_state TEXT,                      -- both before another record superseded it
     former_valid_to INTEGER,
     source_key TEXT,
@@ -151,7 +163,7 @@ def m001_create(db: sqlite3.Connection) -> None:
     meta.put(db, meta.TOMBSTONE_KEY, secrets.token_bytes(32))
 
 
-MIGRATIONS: Final = (m001_create,)
+MIGRATIONS: tuple[Migration, ...] = (m001_create,)
 """The migrations in order; `user_version` of a file is the number already applied. Never edit a released one."""
 
 
@@ -164,6 +176,46 @@ def check_version(version: int) -> None:
         )
 
 
+@lru_cache
+def statements_of(steps: tuple[Migration, ...]) -> Mapping[str, str]:
+    """The statements of the tables, indexes and triggers that these migrations create, by name."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as new:
+        for step in steps:
+            step(new)
+        return dict(new.execute(STATEMENTS))
+
+
+def format_of(db: sqlite3.Connection) -> int:
+    """The version of a file's format, whose tables the file has; 0 for a new one.
+
+    Indexes and triggers are left to `check`: what they hold is derived from the tables.
+
+    Raises:
+        NewerStoreError: A later version of this library wrote it.
+        NotAStoreError: It has other tables than its version: a development version wrote it.
+    """
+    with snapshot(db):  # another process may be migrating it
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        found = _tables(dict(db.execute(STATEMENTS)))
+    check_version(version)
+    wanted = _tables(statements_of(MIGRATIONS[:version])) if version else found
+    others = sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
+    if others:
+        raise NotAStoreError(
+            f"the memory file was written by a development version of memory-core with another format (it differs in "
+            f"the table {others[0]!r}); export it with that version (`memory-core export`), and import the lines here"
+        )
+    return int(version)
+
+
+def _tables(statements: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: statement
+        for name, statement in statements.items()
+        if statement.startswith("CREATE TABLE") and name != RENEWAL
+    }
+
+
 def note_analysis(db: sqlite3.Connection, following: int | None) -> None:
     """Record that terms are of this version; from the key `following` on, if given, they are older."""
     from memory_core.retrieval.analysis import ANALYSIS  # noqa: PLC0415  (20 ms, for new files only)
@@ -173,8 +225,7 @@ def note_analysis(db: sqlite3.Connection, following: int | None) -> None:
 
 def migrate(db: sqlite3.Connection) -> None:
     """Apply the missing migrations, each in its own transaction."""
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    check_version(version)  # the header was checked before, but may be older than the write-ahead log
+    version = format_of(db)  # the header was checked before, but may be older than the write-ahead log
     for number, step in enumerate(MIGRATIONS[version:], version + 1):
         db.execute("BEGIN IMMEDIATE")
         try:

@@ -8,6 +8,7 @@ import os
 import sqlite3
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from pathlib import Path
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.concurrency.loop import answer_with, off_loop
 from memory_core.errors import ClosedError, EmbeddingError, InvalidInputError, RecordNotFoundError
-from memory_core.models import ErasureReceipt, Hit, MemoryRecord, Page, Patch, Quota, Scope, Stats, Version
+from memory_core.models import ErasureReceipt, Hit, Known, MemoryRecord, Page, Patch, Quota, Scope, Stats, Version
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.records.draft_to_record import insist_on_version, is_long_patch, patched
 from memory_core.retrieval.question import parse
@@ -365,6 +366,13 @@ class SqliteStore:
     async def vacuum(self) -> None:
         """See `Maintained.vacuum`."""
         await self._shared.alone(upkeep.vacuum)
+
+    async def known(self, scope: Scope, keys: Sequence[str] | None) -> list[Known]:
+        """See `Knowing.known`."""
+        now, where = self._now(), replace(EVERYTHING, session=scope.session, source_keys=keys)
+        return await self._readers.run(
+            lambda db: listing.known(db, scope, keys, now), unless=lambda db: looks_long(find(db, scope), where)
+        )
 
     async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
         """See `Versioned.versions`."""

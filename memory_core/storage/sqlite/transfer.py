@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from memory_core.models import STATES, Fingerprint, MemoryRecord, Scope
+from memory_core.models import Fingerprint, MemoryRecord, Scope
 from memory_core.storage.rules.deleting import BEFORE_EVERYTHING
 from memory_core.storage.rules.deleting import remove as remove_records
 from memory_core.storage.shared.prepared import Prepared, prepare_all, with_these_vectors
@@ -22,7 +22,7 @@ from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import owner_range
 from memory_core.values.json_text import encode_json
-from memory_core.where.where import Where
+from memory_core.where.where import ANY_STATE
 
 _SEQ = (1 << OWNER_BITS) - 1
 
@@ -145,7 +145,7 @@ def _restore(
     owner = find_or_add(db, scope)
     if remove:
         rows = SqliteRows(db, scope, owner)
-        gone = rows.matching(scope, Where(states=STATES, ids=tuple(remove)), BEFORE_EVERYTHING)
+        gone = rows.matching(scope, replace(ANY_STATE, ids=tuple(remove)), BEFORE_EVERYTHING)
         remove_records(rows, gone, forget=None)
     keys = writing.restore(db, owner, [item for _, item in batch])
     for key, (item, _) in zip(keys, batch, strict=True):

@@ -20,7 +20,7 @@ from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.values.json_text import encode_json
 from memory_core.where.conditions import GROUPS, TAGS, AllOf, Condition, DataCondition, FieldCondition, NoneOf
 from memory_core.where.meaning import Test, conditions_of, keyword_test, matcher
-from memory_core.where.where import EQUAL_FIELDS, Where
+from memory_core.where.where import ANY_STATE, EQUAL_FIELDS, Where
 
 Parameter = str | int | float | None
 Row = tuple[Any, ...]
@@ -154,6 +154,8 @@ def conditions(owner: int, scope: Scope, where: Where, now: int) -> Conditions:
             found.add(f"{aside}{name} = ?", bound)
     if set(where.states) != set(STATES):
         found.any_of("state", where.states)
+    if where.left is not None:
+        found.add("record.left" if where.left else "NOT record.left")
     for name in EQUAL_FIELDS:
         value = getattr(where, name)
         if value is not None:
@@ -194,11 +196,11 @@ def _looked_up(condition: Condition) -> Where | None:
     value = cast("Any", condition.value)
     match condition.field, condition.op:
         case "session", "eq":
-            return Where(session=value, states=STATES)
+            return replace(ANY_STATE, session=value)
         case "id", "in":
-            return Where(ids=value, states=STATES)
+            return replace(ANY_STATE, ids=value)
         case "source_key", "in" if None not in value:
-            return Where(source_keys=value, states=STATES)
+            return replace(ANY_STATE, source_keys=value)
         case _:
             return None
 

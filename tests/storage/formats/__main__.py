@@ -37,6 +37,8 @@ async def write(file: Path) -> None:
         clock.advance(days=1)
         await ann.supersede(oslo.id, Draft("Ann lives in Bergen", links=[Link("derived_from", key.id)]))
         await ann.remember([("user", "Where did I park?"), ("assistant", "In front of the bakery.")], session="monday")
+        (left,) = await ann.remember([("user", "Where did I pakr?")], session="sunday")
+        await ann.update(left.id, Patch(left=True))
         await ann.add(Draft("Das Fahrrad steht im Keller", expires_at=clock.now + timedelta(days=100 * 365)))
         gone = await ann.add(Draft("Forget me", source_key="gone"))
         await ann.delete(gone.id)

@@ -15,6 +15,7 @@ from memory_core import BoundMemory, Draft, Hit, Memory, MemoryRecord, Patch, Wh
 from memory_core.chunking import split
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import Ticks
+from memory_core.where.where import ANY_STATE
 from tests.storage.embedders import WordEmbedder
 from tests.storage.qdrant.conftest import THOROUGH, Open
 from tests.storage.qdrant.loopback import Loopback
@@ -66,7 +67,7 @@ class Life:
 
     def _step(self) -> None:
         step = self._random.random()
-        ids = [record.id for record in run_sync(self.handles[0].list, limit=10_000).records]
+        ids = [record.id for record in run_sync(self.handles[0].list, where=Where(left=None), limit=10_000)]
         if step < 0.6 or not ids:
             drafts = [self._draft() for _ in range(self._random.choice((1, 1, 1, 2, 5)))]
             self._do(lambda handle: run_sync(handle.add_many, drafts))
@@ -109,6 +110,7 @@ class Life:
             Patch(author="Bob"),
             Patch(occurred_at=START + timedelta(hours=self._random.randrange(48))),
             Patch(state=self._random.choice(("archived", "active"))),
+            Patch(left=self._random.random() < 0.5),
             Patch(importance=self._random.random()),
         ]
         return self._random.choice(changes)
@@ -128,7 +130,7 @@ def test_a_life_leads_to_the_same_memories_and_the_same_ranking(pair: tuple[Memo
     handles = one.bind(user="ann"), other.bind(user="ann")
     Life(*handles, seed=seed).live(60)
     wait_until_paid(*handles)
-    everywhere = Where(states=("active", "archived"))
+    everywhere = ANY_STATE
     for order in ("newest", "oldest", "importance", "accessed"):
         pages = [run_sync(handle.list, where=everywhere, order=order, limit=1_000).records for handle in handles]
         assert pages[0] == pages[1], order
@@ -160,7 +162,7 @@ def test_every_vector_is_of_its_text(loopback: Loopback, connect: Open, seed: in
     Life(ann, seed=seed).live(40)
     settle(loopback)
     held = points(loopback)
-    for record in run_sync(ann.list, where=Where(states=("active", "archived")), limit=10_000).records:
+    for record in run_sync(ann.list, where=ANY_STATE, limit=10_000).records:
         if record.text:
             np.testing.assert_allclose(dense_of(held[record.id][1]), expected(record), atol=1e-3)
 

@@ -31,6 +31,7 @@ from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.storage.shared.transfer import Copyable, checksum
 from memory_core.testing import Ticks
 from memory_core.transfer.migrate import BATCH, Report, migrate
+from memory_core.where.where import ANY_STATE
 from tests.open_store import store_of
 from tests.storage.embedders import WordEmbedder
 from tests.storage.qdrant.conftest import THOROUGH
@@ -38,7 +39,7 @@ from tests.storage.qdrant.engine import Call
 from tests.storage.qdrant.loopback import Loopback
 from tests.storage.qdrant.test_congruence import Life, assert_congruent, wait_until_paid
 
-EVERY = Where(states=("active", "archived", "compacted"))
+EVERY = ANY_STATE
 
 
 def file(path: Path, clock: Ticks, embedder: WordEmbedder | None) -> Memory:
@@ -59,6 +60,7 @@ def live(memory: Memory, clock: Ticks) -> None:
     for text in ("two", "three"):
         clock.advance(seconds=1)
         run_sync(ann.update, note.id, Patch(text=text))
+    run_sync(ann.update, run_sync(ann.add, "left behind").id, Patch(left=True))
     run_sync(ann.list, limit=3, touch=True)
     run_sync(ann.add, Draft("soon gone", expires_at=clock.now + timedelta(hours=1)))
     run_sync(ann.add, Draft("secret", source_key="forgotten"))

@@ -201,14 +201,28 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(loopback: Loopback
 
     def from_the_future() -> None:
         loopback.engine.client.set_payload(
-            meta, {"format": 3}, models.Filter(must=[models.HasIdCondition(has_id=[named_id("store")])])
+            meta, {"format": 4}, models.Filter(must=[models.HasIdCondition(has_id=[named_id("store")])])
         )
         loopback.engine.calls.clear()
 
     loopback.on_loop(from_the_future)
     with pytest.raises(
-        NewerStoreError, match=r"newer version .*\(format 3, this version knows 2\); upgrade memory-core"
+        NewerStoreError, match=r"newer version .*\(format 4, this version knows 3\); upgrade memory-core"
     ):
+        connect()
+    assert not [call for call in loopback.engine.calls if call.is_write]
+
+
+def test_a_store_of_a_development_version_is_refused_and_left_alone(loopback: Loopback, connect: Open) -> None:
+    run_sync(connect().bind(user="ann").add, "tea")
+
+    def from_before() -> None:
+        store = models.Filter(must=[models.HasIdCondition(has_id=[named_id("store")])])
+        loopback.engine.client.set_payload("memory-core-meta", {"format": 2}, store)
+        loopback.engine.calls.clear()
+
+    loopback.on_loop(from_before)
+    with pytest.raises(NotAStoreError, match=r"development version.*move it to a file with that version"):
         connect()
     assert not [call for call in loopback.engine.calls if call.is_write]
 
