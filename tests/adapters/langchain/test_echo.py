@@ -10,7 +10,13 @@ import pytest
 from langchain.agents import create_agent
 
 from memory_core import BoundMemory, Memory, MiniLmEmbedder, RecallOptions, run_sync
-from memory_langchain import ConversationMemory, MemoryMiddleware, MemoryRetriever, with_memory
+from memory_langchain import (
+    ConversationMemory,
+    MemoryChatMessageHistory,
+    MemoryMiddleware,
+    MemoryRetriever,
+    with_memory,
+)
 from memory_langchain.testing import ScriptedChatModel
 from tests.recall.asking import ANSWER, ENGLISH, IN_ANY_LANGUAGE, MIXED, assert_recalled, assert_shown, facts
 
@@ -59,7 +65,7 @@ def agent(handle: BoundMemory, recall: RecallOptions) -> Ask:
 
 def classic(handle: BoundMemory, recall: RecallOptions) -> Ask:
     def ask(text: str, session: str) -> str:
-        memory = ConversationMemory(memory=handle, session_id=session, memories_key="memories", recall=recall)
+        memory = ConversationMemory(chat_memory=MemoryChatMessageHistory(handle, session), recall=recall)
         shown = str(memory.load_memory_variables({"input": text})["memories"])
         memory.save_context({"input": text}, {"output": ANSWER if session.startswith("asking") else "Noted."})
         return shown
