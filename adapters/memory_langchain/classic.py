@@ -30,7 +30,8 @@ class ConversationMemory(ConversationBufferMemory):
     the history alone, LangChain's own classes take it as `chat_memory=`.
     """
 
-    chat_memory: InstanceOf[MemoryChatMessageHistory]  # pyright: ignore[reportIncompatibleVariableOverride]  # narrower
+    # Narrower than in the base class, and required: its default is a deprecated history of the process.
+    chat_memory: InstanceOf[MemoryChatMessageHistory]  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]
     """The conversation."""
     memories_key: str = "memories"
     """Prompt variable for the recalled memories, as text."""

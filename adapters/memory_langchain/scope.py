@@ -8,7 +8,7 @@
 
 The first of these places that names a key decides:
 
-1. the context of the run (LangGraph's `context=`: a dataclass, a pydantic model or a mapping); `None` there names nothing,
+1. the context of the run (LangGraph's `context=`: a dataclass, a model or a mapping); `None` there names nothing,
 2. `config["configurable"]`; `None` there is an error,
 3. the constructor of the class.
 
