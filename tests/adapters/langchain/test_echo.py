@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def test_the_prompt_shows_it_every_time(
     ask = made(handle, recall)
     for n, fact in enumerate(facts()):
         ask(fact, f"fact {n}")
-    retriever = MemoryRetriever(memory=handle, recall=recall)
+    retriever = MemoryRetriever(memory=handle, recall=replace(recall, limit=None), k=recall.limit or 4)
     for n, question in enumerate(asked):
         assert_shown([found.page_content for found in retriever.invoke(question)], question)
         assert_recalled(ask(question, f"asking {n}"), question)
