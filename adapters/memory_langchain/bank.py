@@ -7,11 +7,6 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from memory_core import AsyncMemoryBank, BoundMemory, Memory, run_sync
-from memory_core.adapting import Deadline, limits
-from memory_langchain.agents import OF_THE_APPLICATION, filled
-from memory_langchain.scope import ScopeResolver
-
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
     from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -20,6 +15,11 @@ try:
     from typing_extensions import override
 except ImportError as error:
     raise ImportError("`BankMiddleware` needs langchain: pip install 'memory-core[langgraph]'") from error
+
+from memory_core import AsyncMemoryBank, BoundMemory, Memory, run_sync
+from memory_core.adapting import Deadline, limits
+from memory_langchain.agents import OF_THE_APPLICATION, filled
+from memory_langchain.scope import ScopeResolver
 
 if TYPE_CHECKING:
     from langchain.agents.middleware.types import ToolCallRequest

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from memory_core import PUSHED, RecallOptions, run_sync
-from memory_core.adapting import Deadline, before_prompt, limits
-from memory_langchain.history import MemoryChatMessageHistory
-
 try:
     from langchain_classic.memory import ConversationBufferMemory
     from langchain_classic.memory.utils import get_prompt_input_key
@@ -15,6 +11,10 @@ try:
     from typing_extensions import override
 except ImportError as error:
     raise ImportError("`ConversationMemory` needs langchain-classic: pip install 'memory-core[classic]'") from error
+
+from memory_core import PUSHED, RecallOptions, run_sync
+from memory_core.adapting import Deadline, before_prompt, limits
+from memory_langchain.history import MemoryChatMessageHistory
 
 
 class ConversationMemory(ConversationBufferMemory):

@@ -10,6 +10,12 @@ from datetime import datetime
 from types import TracebackType
 from typing import Final, Self
 
+try:
+    from langgraph.store.base import BaseStore, GetOp, IndexConfig, Op, PutOp, Result, TTLConfig
+    from typing_extensions import override
+except ImportError as error:
+    raise ImportError("`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'") from error
+
 from memory_core import BoundMemory, Draft, InvalidInputError, Memory, ScopeError, run_sync
 from memory_core.adapting import on_core, settled
 from memory_langchain.indexing import MODEL_OF_THE_PACKAGE, WHOLE_VALUE, distance_of, embedder_of, index_of
@@ -18,12 +24,6 @@ from memory_langchain.namespaces import check_namespaces
 from memory_langchain.recall import SearchMode
 from memory_langchain.scope import of_one_owner
 from memory_langchain.sweeping import DEFAULT_MINUTES, Sweeper
-
-try:
-    from langgraph.store.base import BaseStore, GetOp, IndexConfig, Op, PutOp, Result, TTLConfig
-    from typing_extensions import override
-except ImportError as error:
-    raise ImportError("`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'") from error
 
 LONG_CHARS: Final = 20_000
 """The vectors of a batch with a longer item are computed in the background; until then its words are found."""
