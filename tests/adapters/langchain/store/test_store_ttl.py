@@ -9,7 +9,7 @@ from langgraph.store.base import GetOp, PutOp
 
 from memory_core import BoundMemory, InvalidInputError, run_sync
 from memory_core.testing import Ticks
-from memory_langchain import MemoryStore
+from memory_langchain import AsyncMemoryStore, MemoryStore
 
 
 def test_an_item_expires_after_its_own_or_the_default_time(ann: BoundMemory, clock: Ticks) -> None:
@@ -81,12 +81,12 @@ def test_a_read_and_a_put_of_one_item_in_a_batch_leave_what_was_put(ann: BoundMe
 
 
 async def test_sweeping_deletes_expired_items_for_good_and_says_how_many(ann: BoundMemory, clock: Ticks) -> None:
-    store = MemoryStore(ann)
+    store, awaited = MemoryStore(ann), AsyncMemoryStore(ann)
     await store.aput(("a",), "k", {"v": 1}, ttl=1)
     await store.aput(("a",), "l", {"v": 1})
-    assert await store.asweep_ttl() == 0
+    assert await awaited.sweep_ttl() == 0
     clock.advance(minutes=1)
-    assert await store.asweep_ttl() == 1
+    assert await awaited.sweep_ttl() == 1
     assert (await ann.stats()).records == 1
     await store.aput(("a",), "k", {"v": 2}, ttl=1)
     clock.advance(minutes=1)
