@@ -152,7 +152,7 @@ def test_a_call_adds_all_or_nothing(vectors: BoundMemory) -> None:
     assert store.similarity_search("tea") == []
 
 
-def test_a_vector_store_returns_only_the_documents_of_its_handle(vectors: BoundMemory) -> None:
+def test_a_vector_store_belongs_to_one_handle_and_returns_only_its_own_documents(vectors: BoundMemory) -> None:
     manuals, letters = (MemoryVectorStore(vectors.bind(collection=name)) for name in ("manuals", "letters"))
     bob = MemoryVectorStore(BoundMemory(vectors.memory, Scope("demo", "bob")))
     for store, text in ((manuals, "manual"), (letters, "letter"), (bob, "of bob")):

@@ -24,10 +24,13 @@ def test_an_item_expires_after_its_own_or_the_default_time(ann: BoundMemory, clo
     assert [item.key for item in store.search(("a",))] == ["never"]
 
 
-def test_expired_items_have_no_namespace(ann: BoundMemory, clock: Ticks) -> None:
-    store = MemoryStore(ann)
-    store.put(("a",), "k", {"v": 1}, ttl=1)
+@pytest.mark.parametrize("omit_expired", [True, False])
+def test_expired_items_are_never_returned(ann: BoundMemory, clock: Ticks, *, omit_expired: bool) -> None:
+    store = MemoryStore(ann, ttl={"omit_expired": omit_expired})
+    store.put(("a",), "k", {"v": "tea"}, ttl=1)
     clock.advance(minutes=1)
+    assert store.get(("a",), "k") is None
+    assert store.search(("a",)) == store.search(("a",), query="tea") == store.search((), filter={"v": "tea"}) == []
     assert store.list_namespaces() == []
 
 
