@@ -23,7 +23,6 @@ and shown to a model comes from them too, while conversations are stored in the 
 
 from __future__ import annotations
 
-import sys
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -58,8 +57,8 @@ Given = BoundMemory | Memory | MemoryOf
 _RUNTIME: Final = "__pregel_runtime"
 """Key of a LangGraph run's `Runtime` (langgraph 1.2, `_internal/_constants.py`); read without importing LangGraph."""
 _AUTHENTICATED: Final = "langgraph_auth_user"
-"""Key of the user whom LangGraph's server authenticated (langgraph 1.2, `pregel/main.py`)."""
-
+"""Key of the user whom LangGraph's server authenticated (langgraph 1.2, `pregel/main.py`); `None` without
+authentication (langgraph-api 0.8 and later)."""
 _AUTHENTICATED_ID: Final = "langgraph_auth_user_id"
 """Key of that user's name; it is all that some versions pass on to scheduled runs. Empty without authentication."""
 
@@ -242,13 +241,7 @@ def _authenticated(configurable: Mapping[str, object]) -> str | None:
         ScopeError: It has, and the user has no name: nobody knows whose memory that is.
     """
     user = configurable.get(_AUTHENTICATED)
-    if user is None or _is_nobody(user):
-        name = configurable.get(_AUTHENTICATED_ID)
-        return as_key(_AUTHENTICATED_ID, name) if name else None
-    return as_key("the identity of the authenticated user", _field(user, "identity"))
-
-
-def _is_nobody(user: object) -> bool:
-    """Whether a user is the one that a server without authentication makes up, in some of its versions."""
-    module = sys.modules.get("starlette.authentication")  # a server has loaded it
-    return module is not None and isinstance(user, module.UnauthenticatedUser)
+    if user is not None:
+        return as_key("the identity of the authenticated user", _field(user, "identity"))
+    name = configurable.get(_AUTHENTICATED_ID)
+    return as_key(_AUTHENTICATED_ID, name) if name else None

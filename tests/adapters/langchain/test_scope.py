@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel
-from starlette.authentication import UnauthenticatedUser
 
 from memory_core import BoundMemory, Memory, ScopeError
 from memory_langchain.scope import ScopeResolver
@@ -141,22 +140,16 @@ def test_an_authenticated_user_without_a_name_is_not_taken_for_whom_the_call_nam
     assert ScopeResolver(open_handle).resolve(config(langgraph_auth_user=numbered, user_id="7")).user == "7"
 
 
-NOBODY = pytest.mark.parametrize("nobody", [None, UnauthenticatedUser()])
-"""What LangGraph's server without authentication puts into the configuration of a run, depending on its version."""
-
-
-@NOBODY
-def test_without_authentication_a_call_may_name_the_user(open_handle: BoundMemory, nobody: object) -> None:
-    open_server = config(langgraph_auth_user=nobody, langgraph_auth_user_id="", user_id="bob")
+def test_without_authentication_a_call_may_name_the_user(open_handle: BoundMemory) -> None:
+    open_server = config(langgraph_auth_user=None, langgraph_auth_user_id="", user_id="bob")
     assert ScopeResolver(open_handle).resolve(open_server).user == "bob"
     assert ScopeResolver(open_handle, "me").resolve(open_server).user == "bob"
 
 
-@NOBODY
 def test_without_authentication_the_empty_user_of_the_server_leaves_the_one_that_the_developer_named(
-    open_handle: BoundMemory, ann: BoundMemory, nobody: object
+    open_handle: BoundMemory, ann: BoundMemory
 ) -> None:
-    of_server = config(langgraph_auth_user=nobody, langgraph_auth_user_id="", user_id="", thread_id="t")
+    of_server = config(langgraph_auth_user=None, langgraph_auth_user_id="", user_id="", thread_id="t")
     assert ScopeResolver(open_handle, "me").resolve(of_server).user == "me"
     assert ScopeResolver(ann).resolve(of_server).user == "ann"
     assert ScopeResolver(lambda user, _: ann, "ann").resolve(of_server).user == "ann"
