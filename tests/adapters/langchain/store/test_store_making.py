@@ -131,9 +131,10 @@ def test_a_distance_type_changes_the_scores_and_never_the_order(distance: str, s
 
 
 def test_ann_index_config_changes_nothing() -> None:
-    index: Any = {"dims": 6, "embed": FAKE, "fields": ["text"]}
+    index = {"dims": 6, "embed": FAKE, "fields": ["text"]}
+    configs: list[Any] = [index, {**index, "ann_index_config": {"kind": "hnsw", "vector_type": "halfvec"}}]
     scores: list[dict[str, float | None]] = []
-    for each in (index, {**index, "ann_index_config": {"kind": "hnsw", "vector_type": "halfvec"}}):
+    for each in configs:
         with MemoryStore.from_conn_string(":memory:", index=each) as store:
             for number in range(20):
                 store.put(("a",), f"{number}", {"text": f"tea {number}"})
