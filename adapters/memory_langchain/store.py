@@ -72,10 +72,10 @@ class ItemStore(BaseStore):
         index: IndexConfig | None = MODEL_OF_THE_PACKAGE,
         ttl: TTLConfig | None = None,
         mode: SearchMode = "vector",
-        app: str = "default",
-        user: str = "everyone",
     ) -> Self:
         """A store over a memory of its own, as LangGraph's stores are made; a `with` block closes it.
+
+        The owner of all items is the user `everyone` of the app `default`; namespaces say which user an item is about.
 
         ```python
         with MemoryStore.from_conn_string("memory.db", index={"dims": 1536, "embed": embeddings}) as store:
@@ -89,8 +89,6 @@ class ItemStore(BaseStore):
                 `None` nothing is embedded, and searches find the words of whole values (the mode `lexical`).
             ttl: See `ItemStore`, as for `mode`.
             mode: See `ItemStore`.
-            app: With `user`, the owner of the items.
-            user: The owner of all items; namespaces say which user an item is about.
 
         Raises:
             InvalidInputError: The address is that of a server, or the index is incomplete.
@@ -107,7 +105,7 @@ class ItemStore(BaseStore):
             index = index_of(index)
             memory = Memory(conn_string, embedder=embedder_of(index))
         fields = (index or MODEL_OF_THE_PACKAGE).get("fields") or WHOLE_VALUE
-        store = cls(memory.bind(app=app, user=user), fields=fields, ttl=ttl, mode=mode)
+        store = cls(memory.bind(user="everyone"), fields=fields, ttl=ttl, mode=mode)
         store._own, store.index_config = memory, index
         return store
 
