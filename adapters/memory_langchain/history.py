@@ -92,6 +92,11 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
         self._scope = ScopeResolver(memory, user_id, session_id, agent_id).resolve(needs_session=True)
 
     @property
+    def scope(self) -> CallScope:
+        """Whose conversation it is."""
+        return self._scope
+
+    @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # a property, as the base class documents
         """All messages, oldest first; a new list at every access."""
         return run_sync(self.aget_messages)

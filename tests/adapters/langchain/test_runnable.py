@@ -264,10 +264,16 @@ def test_callbacks_see_the_chain_inside_the_memory(ann: BoundMemory) -> None:
         assert recorder.parents["MemoryRunnable"] == (recorder.parents["model"], None)
 
 
-def test_the_chain_tells_which_configuration_it_takes(open_handle: BoundMemory) -> None:
-    specs = {spec.id: spec.default for spec in with_memory(echo(), open_handle, user_id="ann").config_specs}
-    assert specs == {"user_id": "ann", "session_id": None, "agent_id": None}
-    assert with_memory(echo(), open_handle).config_schema().model_json_schema()
+def test_the_chain_tells_which_configuration_it_takes_and_nothing_about_the_user(open_handle: BoundMemory) -> None:
+    chain = with_memory(echo(), open_handle, user_id="ann", session_id="monday", agent_id="guide")
+    assert {spec.id: spec.default for spec in chain.config_specs} == {
+        "user_id": None,
+        "session_id": None,
+        "agent_id": None,
+    }
+    schema = chain.config_schema().model_json_schema()
+    assert schema
+    assert not {"ann", "monday", "guide"} & set(json.dumps(schema).split('"'))
 
 
 def test_defaults_may_be_bound_with_langchains_own_means(open_handle: BoundMemory, ann: BoundMemory) -> None:
