@@ -62,11 +62,11 @@ async def stored(handle: BoundMemory) -> list[tuple[str | None, str]]:
     return [(record.role, record.text) for record in page.records]
 
 
-def events(start: float, *, ids: bool) -> list[Event]:
-    """The conversation as ADK has it; without ids ADK makes new ones up every time."""
+def events(start: float) -> list[Event]:
+    """The conversation as ADK has it."""
     return [
         Event(
-            id=f"event-{n}" if ids else "",  # which ADK fills
+            id=f"event-{n}",
             invocation_id=f"turn-{n // 2}",
             author="user" if role == "user" else "helper",
             timestamp=start + n,
@@ -77,10 +77,9 @@ def events(start: float, *, ids: bool) -> list[Event]:
 
 
 async def by_adk_service(handle: BoundMemory, start: float = START) -> None:
-    """Twice and in overlapping halves, with ids and without."""
-    service = MemoryService(handle)
-    whole, again = events(start, ids=True), events(start, ids=False)
-    for part in (whole[:4], whole[2:], whole, again[:4], again[4:], again):
+    """Twice and in overlapping halves."""
+    service, whole = MemoryService(handle), events(start)
+    for part in (whole[:4], whole[2:], whole):
         await service.add_events_to_memory(app_name="demo", user_id="ann", session_id=SESSION, events=part)
 
 
