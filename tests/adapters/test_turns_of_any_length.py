@@ -33,6 +33,9 @@ HAND_OVER_THE_TURN: Final = ("adk", "chain", "history", "mcp", "mcp store", "spa
 """What is handed only the messages of the turn; the others are handed the conversation each time, and must read it."""
 
 
+pytestmark = pytest.mark.slow
+
+
 async def measured(name: str, before: int, during: int) -> Gauge:
     with tempfile.TemporaryDirectory() as folder:
         store = CountingStore(Path(folder) / "memory.db")

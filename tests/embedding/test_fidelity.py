@@ -12,6 +12,7 @@ from memory_core.embedding.minilm import MiniLmEmbedder
 from memory_core.embedding.wordpiece import WordPiece
 from tests.embedding.bert import Bert, read_weights, weights_folder
 from tests.embedding.texts import varied
+from tests.torture import LONG
 
 SHIPPED = files("memory_core.embedding.minilm")
 
@@ -33,8 +34,12 @@ def test_the_reference_makes_the_published_figures(original: Bert, tokenizer: Wo
     assert vector[:6].tolist() == pytest.approx(published, abs=1e-6)
 
 
-async def test_the_shipped_model_is_near_the_original_on_every_text(original: Bert, tokenizer: WordPiece) -> None:
-    texts = varied(200)
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [50, pytest.param(200, marks=LONG)])
+async def test_the_shipped_model_is_near_the_original_on_every_text(
+    original: Bert, tokenizer: WordPiece, count: int
+) -> None:
+    texts = varied(count)
     embedder = MiniLmEmbedder()
     rows = await embedder.embed_documents(texts)
     await embedder.close()

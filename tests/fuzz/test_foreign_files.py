@@ -34,7 +34,6 @@ from tests.fuzz.conftest import Run, begin, insist_on_what_was_there
 from tests.fuzz.mutating import (
     CORPUS,
     HOSTILE,
-    LONG,
     changed_bytes,
     changed_json,
     changed_lines,
@@ -43,6 +42,7 @@ from tests.fuzz.mutating import (
     kept,
     mutants,
 )
+from tests.torture import LONG
 
 SUBJECT = "foreign_files"
 FORMATS = (
@@ -184,7 +184,7 @@ def test_the_kept_files(folder: Path, run: Run, format_: str) -> None:
         each(f"{SUBJECT}/{format_}", contents, suffix, partial(check, folder, run, format_, suffix))
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(1_000, marks=LONG)])
+@pytest.mark.parametrize("count", [8, pytest.param(1_000, marks=LONG)])
 @pytest.mark.parametrize("format_", FORMATS)
 def test_changed_files(folder: Path, format_: str, count: int) -> None:
     for suffix, found in seeds(format_).items():
@@ -219,7 +219,7 @@ def check_point(content: bytes) -> None:
         insist_on_sentence(error)
 
 
-@pytest.mark.parametrize("count", [300, pytest.param(100_000, marks=LONG)])
+@pytest.mark.parametrize("count", [100, pytest.param(100_000, marks=LONG)])
 def test_points_of_radbot(count: int) -> None:
     found = kept(f"{SUBJECT}/radbot")
     each(f"{SUBJECT}/radbot", (content for _, content in found), ".json", check_point)

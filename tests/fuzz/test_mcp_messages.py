@@ -19,8 +19,9 @@ from mcp_types import TextContent
 
 from memory_core import BoundMemory, Draft, Memory
 from memory_mcp import http_app, memory_server
-from tests.fuzz.mutating import LONG, Mutator, Seeds, changed_bytes, changed_json, kept, mutants, tried
+from tests.fuzz.mutating import Mutator, Seeds, changed_bytes, changed_json, kept, mutants, tried
 from tests.storage.embedders import WordEmbedder
+from tests.torture import LONG
 
 SUBJECT = "mcp_messages"
 SECRET = "Eve buried it under the sundial"

@@ -1,7 +1,7 @@
 """The contract of every store, kept by the Qdrant store over every way to reach one.
 
 Local mode keeps all of it. Over HTTP the server is Qdrant's own engine and each promise is tested once; over gRPC, and
-without vectors, those parts are tested that look different there. `MEMORY_CORE_THOROUGH=1` runs everything everywhere.
+without vectors, those parts are tested that look different there. `make torture` runs the rest.
 """
 
 from __future__ import annotations
