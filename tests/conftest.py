@@ -10,7 +10,7 @@ from ipaddress import ip_address
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-from tests.torture import FEW_EXAMPLES, MANY_EXAMPLES, TORTURE
+from tests.torture import FEW_EXAMPLES, LONGEST_SECONDS, MANY_EXAMPLES, TORTURE
 
 # spade_llm imports litellm, which would otherwise fetch its price table over the network.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -38,11 +38,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if TORTURE:
         for item in filter(_is_property, items):
             item.add_marker(pytest.mark.torture)
-            item.add_marker(pytest.mark.timeout(1_800))
-        return
-    left_out = {item for item in items if item.get_closest_marker("torture")}
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
+    long = [item for item in items if item.get_closest_marker("torture")]
+    for item in long:
+        item.add_marker(pytest.mark.timeout(LONGEST_SECONDS))
+    if not TORTURE:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if not item.get_closest_marker("torture")]
 
 
 def _mark_uncovered(items: list[pytest.Item]) -> None:
@@ -50,9 +51,9 @@ def _mark_uncovered(items: list[pytest.Item]) -> None:
 
     That is a repetition with other parameters, a property, and what is slow.
     """
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[object, str]] = set()
     for item in items:
-        test = (item.nodeid.rpartition("::")[0], item.name.partition("[")[0])
+        test = (item.parent, item.originalname if isinstance(item, pytest.Function) else item.name)
         if test in seen or item.get_closest_marker("slow") or _is_property(item):
             item.add_marker(pytest.mark.uncovered)
         seen.add(test)

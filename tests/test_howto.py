@@ -22,7 +22,6 @@ import pytest
 
 from memory_core import Memory, run_sync
 from tests.test_docs import ROOT, blocks
-from tests.torture import LONG
 
 HOWTO = ROOT / "docs" / "howto"
 REQUESTS = 200
@@ -105,7 +104,7 @@ def wait_for(client: httpx.Client, url: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("reruns", [20, pytest.param(200, marks=LONG)])
+@pytest.mark.parametrize("reruns", [20, pytest.param(200, marks=pytest.mark.torture)])
 def test_streamlit_reruns_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reruns: int) -> None:
     from streamlit.testing.v1 import AppTest
 

@@ -21,7 +21,7 @@ from tests.adapters.turns.gauge import CountingStore, Gauge
 
 SHORT: Final = (10, LOOK_BACK, 500)
 LONG: Final = (10, 100, LOOK_BACK, 1_000, 5_000)
-LENGTHS: Final = [SHORT, pytest.param(LONG, marks=[pytest.mark.torture, pytest.mark.timeout(3_600)])]
+LENGTHS: Final = [SHORT, pytest.param(LONG, marks=pytest.mark.torture)]
 FIRST: Final = LOOK_BACK
 """From as many messages on as `remember` compares with a turn, nothing grows with the conversation."""
 GROWTH: Final = 1.2

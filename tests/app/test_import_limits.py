@@ -19,7 +19,6 @@ from memory_core.transfer import foreign_files
 from memory_core.values.progress import Progress
 from tests.app.conftest import Run
 from tests.app.test_import_owners import Metadata, write_chroma
-from tests.torture import LONG
 
 NAME = "conversations.json"
 
@@ -131,7 +130,7 @@ ODD: Sequence[Any] = (None, 7, b"\xff\xfe", "x\0y", "9" * 5_000, '{"a": [1]}')
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("odd", [ODD, *(pytest.param((each,), marks=LONG) for each in ODD)], ids=repr)
+@pytest.mark.parametrize("odd", [ODD, *(pytest.param((each,), marks=pytest.mark.torture) for each in ODD)], ids=repr)
 def test_a_value_of_another_kind_in_any_column_is_never_a_defect(run: Run, tmp_path: Path, odd: Sequence[Any]) -> None:
     """Several values take turns, from column to column."""
     turns = cycle(odd)

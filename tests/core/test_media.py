@@ -20,7 +20,6 @@ from memory_core.lifecycle.openai_chat import OpenAiChat
 from memory_core.values.header_values import check_header
 from memory_core.values.printable import one_line, plain
 from memory_core.values.text_lines import lines_in
-from tests.torture import LONG
 
 EVERY = [chr(point) for point in range(sys.maxunicode + 1)]
 ACTS = re.compile(
@@ -33,7 +32,7 @@ texts = st.text(
 )
 
 
-@pytest.mark.parametrize("step", [0xFF, pytest.param(1, marks=LONG)], ids=["some", "every one"])
+@pytest.mark.parametrize("step", [0xFF, pytest.param(1, marks=pytest.mark.torture)], ids=["some", "every one"])
 def test_no_character_of_any_text_acts_on_a_terminal_or_begins_a_line_of_a_log(step: int) -> None:
     """In the short form all below 0x3000, all that could act and have no block of their own, and each 255th."""
     acting = {"Cc", "Cf", "Cs", "Zl", "Zp"}

@@ -12,7 +12,6 @@ from memory_core.embedding.minilm import MiniLmEmbedder
 from memory_core.embedding.wordpiece import WordPiece
 from tests.embedding.bert import Bert, read_weights, weights_folder
 from tests.embedding.texts import varied
-from tests.torture import LONG
 
 SHIPPED = files("memory_core.embedding.minilm")
 
@@ -35,7 +34,7 @@ def test_the_reference_makes_the_published_figures(original: Bert, tokenizer: Wo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [50, pytest.param(200, marks=LONG)])
+@pytest.mark.parametrize("count", [50, pytest.param(200, marks=pytest.mark.torture)])
 async def test_the_shipped_model_is_near_the_original_on_every_text(
     original: Bert, tokenizer: WordPiece, count: int
 ) -> None:

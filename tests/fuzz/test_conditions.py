@@ -18,7 +18,6 @@ from memory_core.app.serve.conditions import pairs_of, query_of, where_in
 from memory_core.where.checks import check_where
 from memory_core.where.conditions import COMPARISONS, DataCondition
 from tests.fuzz.mutating import HOSTILE, changed_bytes, changed_json, each, insist_on_sentence, kept, mutants
-from tests.torture import LONG
 
 SUBJECT = "conditions"
 
@@ -109,14 +108,14 @@ def test_the_kept_conditions(memory: Memory) -> None:
         check_query(memory, as_query(choice, content).decode(errors="replace"))
 
 
-@pytest.mark.parametrize("count", [150, pytest.param(60_000, marks=LONG)])
+@pytest.mark.parametrize("count", [150, pytest.param(60_000, marks=pytest.mark.torture)])
 def test_changed_conditions(memory: Memory, count: int) -> None:
     for change in (changed_json, changed_bytes):
         made = mutants(kept(SUBJECT), count // 2, change)
         assert each(SUBJECT, made, ".json", lambda content: check_json(memory, content)) == count // 2
 
 
-@pytest.mark.parametrize("count", [80, pytest.param(30_000, marks=LONG)])
+@pytest.mark.parametrize("count", [80, pytest.param(30_000, marks=pytest.mark.torture)])
 def test_changed_queries_of_addresses(memory: Memory, count: int) -> None:
     made = mutants(kept(SUBJECT), count, as_query)
     each(SUBJECT, made, ".txt", lambda content: check_query(memory, content.decode(errors="replace")))

@@ -31,7 +31,6 @@ from memory_core.models import STATES
 from memory_core.values.progress import Progress
 from tests.lifecycle.scripted import Diligent
 from tests.lifecycle.test_sameness import DIFFERENT
-from tests.torture import LONG
 
 SUPERSEDE = MaintainPolicy(contradictions="supersede")
 MAY = datetime(2026, 5, 1, tzinfo=UTC)
@@ -266,7 +265,7 @@ async def plant(handle: BoundMemory) -> None:
         )
 
 
-@pytest.mark.parametrize("times", [5, pytest.param(100, marks=LONG)])
+@pytest.mark.parametrize("times", [5, pytest.param(100, marks=pytest.mark.torture)])
 async def test_it_ends_in_the_same_state_wherever_it_was_interrupted(memory: Memory, times: int) -> None:
     chance = random.Random(3)
     whole = memory.bind(user="whole")

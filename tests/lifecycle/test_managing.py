@@ -37,7 +37,6 @@ from memory_core.models import STATES
 from memory_core.protocols import ChatMessage
 from tests.lifecycle.scripted import Answers, Diligent, shown
 from tests.recall.blocks import END
-from tests.torture import LONG
 
 MAY = datetime(2026, 5, 1, 9, tzinfo=UTC)
 NOW = MAY + timedelta(days=100)
@@ -378,7 +377,7 @@ async def test_a_model_that_cancels_its_call_has_not_answered_and_nobody_else_is
     assert len(await facts(ann)) == 1
 
 
-@pytest.mark.parametrize("count", [3 * MAX_SAID, pytest.param(5_000, marks=LONG)])
+@pytest.mark.parametrize("count", [3 * MAX_SAID, pytest.param(5_000, marks=pytest.mark.torture)])
 async def test_of_an_endless_answer_the_first_lines_are_used_and_texts_are_cut(ann: BoundMemory, count: int) -> None:
     await talk(ann, sessions=1)
     lines = [f"add T1 fact: Boat {n} {'x' * 10_000}" for n in range(count)]

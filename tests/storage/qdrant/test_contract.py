@@ -16,7 +16,6 @@ from memory_core.storage.qdrant.settings import Server
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import ReembeddingContract, ReopeningContract, StoreContract, Ticks
 from memory_core.testing.base import MakeEmbedder, MakeMemory, everything
-from memory_core.testing.items import ItemContract
 from memory_core.testing.records import RecordContract
 from memory_core.testing.searches import SearchContract
 from tests.storage.embedders import WordEmbedder
@@ -67,14 +66,16 @@ def empty(real_engine: EdgeEngine, real_loopback: Loopback) -> Loopback:
     return real_loopback
 
 
+@pytest.mark.uncovered
 class TestOverHttp(Sample, OnAServer):
     @pytest.fixture
     def make_memory(self, empty: Loopback) -> MakeMemory:
         return lambda clock: on_server(Server(url=empty.url), clock)
 
 
+@pytest.mark.uncovered
 class TestOverGrpc(Sample, OnAServer):
-    parts = (RecordContract, SearchContract, ItemContract)
+    parts = (RecordContract, SearchContract)
 
     @pytest.fixture
     def make_memory(self, empty: Loopback) -> MakeMemory:

@@ -26,9 +26,8 @@ from tests.storage.qdrant.conftest import ONCE, Open
 from tests.storage.qdrant.engine import Call, Decide, Fault
 from tests.storage.qdrant.loopback import Loopback
 from tests.storage.qdrant.settled import points, settle
-from tests.torture import LONG
 
-ADDS = [60, pytest.param(10_000, marks=LONG)]
+ADDS = [60, pytest.param(10_000, marks=pytest.mark.torture)]
 """How many records the fault runs add."""
 QUICK_FAULTS = (Fault.UNAVAILABLE, Fault.BUSY, Fault.RESET, Fault.LOST, Fault.HALF)
 
@@ -54,7 +53,9 @@ def from_write(first: Fault, then: Fault) -> Decide:
 
 
 @pytest.mark.parametrize(
-    ("faults", "step"), [((None,), 13), pytest.param(QUICK_FAULTS, 1, marks=LONG)], ids=["some", "every one"]
+    ("faults", "step"),
+    [((None,), 13), pytest.param(QUICK_FAULTS, 1, marks=pytest.mark.torture)],
+    ids=["some", "every one"],
 )
 def test_no_single_fault_is_noticed(
     loopback: Loopback, server: Server, connect: Open, faults: Sequence[Fault | None], step: int

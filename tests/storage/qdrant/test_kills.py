@@ -135,7 +135,6 @@ def test_killed_writers_leave_nothing_lost_and_nothing_half_true(
 
 
 @pytest.mark.torture
-@pytest.mark.timeout(3_600)
 def test_many_killed_writers(real_engine: EdgeEngine, real_loopback: Loopback, tmp_path: Path) -> None:
     kill_writers(real_loopback.url, new_name(), MANY_KILLS, tmp_path / "log")
 

@@ -247,9 +247,7 @@ def kill_moves(
 
 @pytest.mark.process
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "records", [2_600, pytest.param(100_000, marks=[pytest.mark.torture, pytest.mark.timeout(7_200)])]
-)
+@pytest.mark.parametrize("records", [2_600, pytest.param(100_000, marks=pytest.mark.torture)])
 def test_a_move_that_was_killed_five_times_ends_with_equal_checksums(
     real_loopback: Loopback, tmp_path: Path, capsys: pytest.CaptureFixture[str], records: int
 ) -> None:

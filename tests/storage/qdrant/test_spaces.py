@@ -16,7 +16,6 @@ from tests.core.test_spaces import test_reads_see_both_and_say_whose_each_memory
 from tests.core.test_spaces import test_what_is_not_granted_is_not_reached as test_only_what_is_granted_is_reached
 from tests.storage.qdrant.edge_engine import EdgeEngine
 from tests.storage.qdrant.loopback import Loopback
-from tests.torture import LONG
 
 __all__ = [  # fixtures and tests that pytest finds here
     "ann",
@@ -41,7 +40,10 @@ async def memory(new_memory: Memory) -> AsyncGenerator[Memory]:
 
 @pytest.mark.parametrize(
     ("corpus", "questions"),
-    [("facts", 4), *(pytest.param(corpus, 25, marks=LONG) for corpus in ("facts", "people_talking", "agent_logs"))],
+    [
+        ("facts", 4),
+        *(pytest.param(corpus, 25, marks=pytest.mark.torture) for corpus in ("facts", "people_talking", "agent_logs")),
+    ],
 )
 async def test_a_record_ranks_as_if_one_owner_had_them_all(
     memory: Memory, corpus: str, questions: int, monkeypatch: pytest.MonkeyPatch
@@ -50,7 +52,7 @@ async def test_a_record_ranks_as_if_one_owner_had_them_all(
     await test_spaces.test_a_record_ranks_as_if_one_owner_had_them_all(memory, corpus)
 
 
-@pytest.mark.parametrize("steps", [10, pytest.param(60, marks=LONG)])
+@pytest.mark.parametrize("steps", [10, pytest.param(60, marks=pytest.mark.torture)])
 async def test_nobody_reaches_more_than_is_granted(
     new_memory: Memory, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
