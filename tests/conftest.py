@@ -33,8 +33,7 @@ settings.load_profile("many" if TORTURE else "few")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out long forms, unless they are asked for, and mark what runs without coverage."""
-    _mark_uncovered(items)
+    """Leave out long forms, unless they are asked for (`make torture`)."""
     if TORTURE:
         for item in filter(_is_property, items):
             item.add_marker(pytest.mark.torture)
@@ -44,19 +43,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not TORTURE:
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if not item.get_closest_marker("torture")]
-
-
-def _mark_uncovered(items: list[pytest.Item]) -> None:
-    """Coverage doubles the time of a test, and is measured without what reaches few lines that other tests do not.
-
-    That is a repetition with other parameters, a property, and what is slow.
-    """
-    seen: set[tuple[object, str]] = set()
-    for item in items:
-        test = (item.parent, item.originalname if isinstance(item, pytest.Function) else item.name)
-        if test in seen or item.get_closest_marker("slow") or _is_property(item):
-            item.add_marker(pytest.mark.uncovered)
-        seen.add(test)
 
 
 def _is_property(item: pytest.Item) -> bool:

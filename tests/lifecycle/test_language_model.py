@@ -147,6 +147,7 @@ def test_a_summary_without_room_is_refused(size: Any) -> None:
         ExtractiveSummarizer(size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [".", "?", " .", "\u3002", "x", "\n", " "])
 async def test_a_summary_takes_time_in_proportion_to_a_text(unit: str) -> None:
     text = f"Ann sails to the harbour of Riga. {unit * (1_000_000 // len(unit))}x"

@@ -67,6 +67,7 @@ async def crowd(memory: Memory, clients: int, seconds: float) -> None:
         assert stored == kept
 
 
+@pytest.mark.slow
 async def test_twelve_clients_at_once_lose_nothing(memory: Memory) -> None:
     await crowd(memory, clients=12, seconds=0)
 

@@ -123,6 +123,7 @@ def wait_until_paid(*handles: BoundMemory) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.torture) for seed in range(1, 20))])
 def test_a_life_leads_to_the_same_memories_and_the_same_ranking(pair: tuple[Memory, Memory, Ticks], seed: int) -> None:
     """As long as an owner has no more records than are fetched as candidates, nothing is approximate."""

@@ -66,14 +66,14 @@ def empty(real_engine: EdgeEngine, real_loopback: Loopback) -> Loopback:
     return real_loopback
 
 
-@pytest.mark.uncovered
+@pytest.mark.slow
 class TestOverHttp(Sample, OnAServer):
     @pytest.fixture
     def make_memory(self, empty: Loopback) -> MakeMemory:
         return lambda clock: on_server(Server(url=empty.url), clock)
 
 
-@pytest.mark.uncovered
+@pytest.mark.slow
 class TestOverGrpc(Sample, OnAServer):
     parts = (RecordContract, SearchContract)
 

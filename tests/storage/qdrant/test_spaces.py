@@ -38,6 +38,7 @@ async def memory(new_memory: Memory) -> AsyncGenerator[Memory]:
         yield opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("corpus", "questions"),
     [
@@ -52,6 +53,7 @@ async def test_a_record_ranks_as_if_one_owner_had_them_all(
     await test_spaces.test_a_record_ranks_as_if_one_owner_had_them_all(memory, corpus)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [10, pytest.param(60, marks=pytest.mark.torture)])
 async def test_nobody_reaches_more_than_is_granted(
     new_memory: Memory, steps: int, monkeypatch: pytest.MonkeyPatch
