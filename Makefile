@@ -44,7 +44,7 @@ test-covered: $(VENV)/.dev
 
 check-fast: $(VENV)/.dev  ## `make test` without slow tests and coverage
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync static
-	$(PY) -m pytest -m "not process and not slow" $(PYTEST_ARGS)
+	$(PYTEST) -m "not process and not slow" $(PYTEST_ARGS)
 
 torture: $(VENV)/.dev  ## the long forms of tests: kills, forks, fuzzing and properties by the thousand, and the table of faults; an hour or two
 	TORTURE=1 $(PYTEST) -m torture $(PYTEST_ARGS)

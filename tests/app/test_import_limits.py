@@ -130,7 +130,9 @@ ODD: Sequence[Any] = (None, 7, b"\xff\xfe", "x\0y", "9" * 5_000, '{"a": [1]}')
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("odd", [ODD, *(pytest.param((each,), marks=pytest.mark.torture) for each in ODD)], ids=repr)
+@pytest.mark.parametrize(
+    "odd", [ODD, *(pytest.param((each,), marks=pytest.mark.torture) for each in ODD)], ids=lambda odd: repr(odd)[:40]
+)
 def test_a_value_of_another_kind_in_any_column_is_never_a_defect(run: Run, tmp_path: Path, odd: Sequence[Any]) -> None:
     """Several values take turns, from column to column."""
     turns = cycle(odd)
