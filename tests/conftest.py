@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.torture)
     long = [item for item in items if item.get_closest_marker("torture")]
     for item in long:
-        item.add_marker(pytest.mark.timeout(LONGEST_SECONDS))
+        item.add_marker(pytest.mark.timeout(LONGEST_SECONDS), append=False)  # before one of its short form
     if not TORTURE:
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if not item.get_closest_marker("torture")]

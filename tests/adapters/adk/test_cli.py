@@ -144,6 +144,7 @@ def talk(address: str, session: str, text: str, *, app: str = "folder_name", use
 
 
 @pytest.mark.process
+@pytest.mark.timeout(300)  # a browser and a server of ADK start
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 def test_a_browser_on_adk_web_is_told_in_one_session_what_was_said_in_another(started: Started, tmp_path: Path) -> None:
     told, asked = "My favourite tea is jasmine", "Which tea is my favourite?"
