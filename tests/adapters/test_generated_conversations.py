@@ -57,7 +57,7 @@ SEQUENCES = st.lists(st.tuples(st.sampled_from(DOINGS), PLACES, EITHER), max_siz
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CHATS)
-@settings(max_examples=15)
+@settings(max_examples=5)
 @given(doings=SEQUENCES)
 def test_the_memory_has_what_the_conversation_shows(name: str, doings: list[Doing]) -> None:
     check(name, doings)

@@ -143,9 +143,7 @@ def written_by(store: MemoryStore) -> Write:
 @pytest.mark.process
 @pytest.mark.xmpp
 @pytest.mark.skipif(not Path("/proc/locks").exists(), reason="looks at locks as Linux lists them")
-@pytest.mark.parametrize(
-    "seconds", [1.5, pytest.param(60.0, marks=[pytest.mark.torture, pytest.mark.timeout(600)])], ids=["short", "long"]
-)
+@pytest.mark.parametrize("seconds", [1.5, pytest.param(60.0, marks=pytest.mark.torture)], ids=["short", "long"])
 async def test_nothing_is_lost_however_many_open_the_file(
     tmp_path: Path, server: XmppServer, container: None, seconds: float
 ) -> None:

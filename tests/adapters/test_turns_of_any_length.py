@@ -21,7 +21,7 @@ from tests.adapters.turns.gauge import CountingStore, Gauge
 
 SHORT: Final = (10, LOOK_BACK, 500)
 LONG: Final = (10, 100, LOOK_BACK, 1_000, 5_000)
-LENGTHS: Final = [SHORT, pytest.param(LONG, marks=[pytest.mark.torture, pytest.mark.timeout(3_600)])]
+LENGTHS: Final = [SHORT, pytest.param(LONG, marks=pytest.mark.torture)]
 FIRST: Final = LOOK_BACK
 """From as many messages on as `remember` compares with a turn, nothing grows with the conversation."""
 GROWTH: Final = 1.2
@@ -31,6 +31,9 @@ TURN: Final = 10
 """Messages of the turn after a long conversation."""
 HAND_OVER_THE_TURN: Final = ("adk", "chain", "history", "mcp", "mcp store", "spade", "xaibo")
 """What is handed only the messages of the turn; the others are handed the conversation each time, and must read it."""
+
+
+pytestmark = pytest.mark.slow
 
 
 async def measured(name: str, before: int, during: int) -> Gauge:

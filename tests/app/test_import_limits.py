@@ -7,8 +7,9 @@ import shutil
 import sqlite3
 import struct
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -125,8 +126,16 @@ def test_real_databases_stay_far_below_the_limit(run: Run, tmp_path: Path, monke
     assert done["read"] == 2_000
 
 
-@pytest.mark.parametrize("odd", [None, 7, b"\xff\xfe", "x\0y", "9" * 5_000, '{"a": [1]}'])
-def test_a_value_of_another_kind_in_any_column_is_never_a_defect(run: Run, tmp_path: Path, odd: Any) -> None:
+ODD: Sequence[Any] = (None, 7, b"\xff\xfe", "x\0y", "9" * 5_000, '{"a": [1]}')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "odd", [ODD, *(pytest.param((each,), marks=pytest.mark.torture) for each in ODD)], ids=lambda odd: repr(odd)[:40]
+)
+def test_a_value_of_another_kind_in_any_column_is_never_a_defect(run: Run, tmp_path: Path, odd: Sequence[Any]) -> None:
+    """Several values take turns, from column to column."""
+    turns = cycle(odd)
     with zipfile.ZipFile(Path(__file__).parent / "data" / "peers.zip") as files:
         files.extractall(tmp_path / "peers")
     for source, format_ in (("chroma/chroma.sqlite3", "chroma"), ("mem0/history.db", "mem0")):
@@ -135,7 +144,7 @@ def test_a_value_of_another_kind_in_any_column_is_never_a_defect(run: Run, tmp_p
             shutil.copy(whole, copy)
             with closing(sqlite3.connect(copy)) as db:
                 try:
-                    db.execute(f'UPDATE "{table}" SET "{column}" = ?', (odd,))
+                    db.execute(f'UPDATE "{table}" SET "{column}" = ?', (next(turns),))
                     db.commit()
                 except sqlite3.Error:  # a constraint of the table
                     continue

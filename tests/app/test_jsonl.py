@@ -381,7 +381,6 @@ def test_an_import_that_was_killed_is_completed_by_the_next(target: str, tmp_pat
 
 @pytest.mark.process
 @pytest.mark.torture
-@pytest.mark.timeout(1_800)
 def test_killed_at_ten_points_both_ways(target: str) -> None:
     """100,000 records, out and in; a program that takes less than 25 s is killed less often than ten times."""
     if target.startswith("qdrant") and "QDRANT_URL" not in os.environ:

@@ -212,11 +212,16 @@ def insist_on_everything(program: Program, items: Sequence[Said], found: Counter
     assert kept == wanted
 
 
+def move_of(source: str, format_: str) -> list[str]:
+    """The arguments of a move, up to the name of the file."""
+    arguments = ["move", source, "--format", format_, "--yes", "--words-only", *PROGRAMS[format_].options]
+    return [*arguments, "--user", "default", "--json", "--file"]
+
+
 def move_with_kills(source: str, format_: str, items: Sequence[Said], kills: int) -> None:
     """The same at the end, however often the move was killed; and moving again adds nothing."""
     program = PROGRAMS[format_]
-    command = [sys.executable, "-m", "memory_core", "move", source, "--format", format_, "--yes", "--words-only"]
-    command += [*program.options, "--user", "default", "--json", "--file"]
+    command = [sys.executable, "-m", "memory_core", *move_of(source, format_)]
     began = time.monotonic()
     subprocess.run([*command, "whole.db"], check=True, capture_output=True)
     whole = time.monotonic() - began
@@ -234,26 +239,29 @@ def move_with_kills(source: str, format_: str, items: Sequence[Said], kills: int
     assert (told["new"], told["known"], told["refused"]) == (0, len(items), [])
 
 
-@pytest.mark.process
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", PROGRAMS)
-def test_everything_of_each_program_is_there_and_whose_it_was_although_the_move_is_killed(
-    run: Run, tmp_path: Path, format_: str
-) -> None:
-    items = said(300)
-    PROGRAMS[format_].write(tmp_path / "theirs", items)
-    move_with_kills("theirs", format_, items, kills=2)
-    if PROGRAMS[format_].options[:1] == ["--user-from"]:  # without a word about the owners nothing becomes one
+def test_everything_of_each_program_is_there_and_whose_it_was(run: Run, tmp_path: Path, format_: str) -> None:
+    items, program = said(300), PROGRAMS[format_]
+    program.write(tmp_path / "theirs", items)
+    for new, known in ((len(items), 0), (0, len(items))):
+        told = run(*move_of("theirs", format_), "moved.db").value
+        assert (told["new"], told["known"], told["refused"]) == (new, known, [])
+        insist_on_everything(program, items, stored("moved.db"))
+    if program.options[:1] == ["--user-from"]:  # without a word about the owners nothing becomes one
         refused = run("move", "theirs", "--format", format_, "--yes", "--words-only", "--file", "other.db", code=2)
         assert "who would all become default/ann" in refused.err
 
 
-@pytest.mark.torture
-@pytest.mark.parametrize("format_", PROGRAMS)
-def test_five_thousand_memories_of_each_program_with_ten_kills(tmp_path: Path, format_: str) -> None:
-    items = said(5_000)
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("format_", "count", "kills"),
+    [("jsonl", 300, 2), *(pytest.param(format_, 5_000, 10, marks=pytest.mark.torture) for format_ in PROGRAMS)],
+)
+def test_everything_is_there_although_the_move_is_killed(tmp_path: Path, format_: str, count: int, kills: int) -> None:
+    items = said(count)
     PROGRAMS[format_].write(tmp_path / "theirs", items)
-    move_with_kills("theirs", format_, items, kills=10)
+    move_with_kills("theirs", format_, items, kills=kills)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import regex
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core import (
@@ -38,7 +38,6 @@ SIZES = st.integers(1, 9)
 OVERLAPS = st.integers(0, 8)
 
 
-@settings(max_examples=50)
 @given(TEXTS)
 def test_every_place_that_may_be_cut_is_between_characters(text: str) -> None:
     clusters = regex.findall(r"\X", text)
@@ -95,7 +94,6 @@ def whole(text: str, pieces: Sequence[Span]) -> bool:
     return all({start, stop} <= places for start, stop in pieces)
 
 
-@settings(max_examples=50)
 @given(TEXTS, SIZES)
 def test_sentences_cover_the_text_without_overlap(text: str, size: int) -> None:
     text = text.replace("\f", " ")  # which ends a piece and belongs to none
@@ -106,7 +104,6 @@ def test_sentences_cover_the_text_without_overlap(text: str, size: int) -> None:
         assert stop - start <= size or boundary_after(text, start + 1, start) == stop
 
 
-@settings(max_examples=50)
 @given(TEXTS, SIZES, OVERLAPS)
 def test_windows_cover_the_text_and_none_lies_inside_another(text: str, size: int, overlap: int) -> None:
     if overlap >= size:
@@ -132,7 +129,6 @@ def test_windows_of_plain_words_hold_as_many_as_they_should(words: list[str], si
     assert len(windows) == 1 + -(-max(len(words) - size, 0) // (size - overlap))  # no tail that says nothing new
 
 
-@settings(max_examples=50)
 @given(TEXTS)
 def test_tokens_cover_what_can_be_seen(text: str) -> None:
     rest = list(text)

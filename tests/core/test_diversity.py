@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core import Component, Draft, Hit, Scope
@@ -35,7 +35,6 @@ HITS = st.lists(st.tuples(WORDS, st.floats(0.01, 5)), max_size=8).map(hits_of)
 SHARES = st.floats(0, 1)
 
 
-@settings(max_examples=30)
 @given(HITS, st.integers(1, 9), SHARES)
 def test_what_is_chosen_is_some_of_the_hits_with_scores_that_fall(hits: list[Hit], limit: int, share: float) -> None:
     chosen = diversified(hits, limit, share)
@@ -48,13 +47,11 @@ def test_what_is_chosen_is_some_of_the_hits_with_scores_that_fall(hits: list[Hit
         assert sum(part.weighted for part in hit.components.values()) == pytest.approx(hit.score)
 
 
-@settings(max_examples=30)
 @given(HITS, st.integers(1, 9))
 def test_without_diversity_the_order_stays(hits: list[Hit], limit: int) -> None:
     assert [hit.record.id for hit in diversified(hits, limit, 0.0)] == [hit.record.id for hit in hits[:limit]]
 
 
-@settings(max_examples=30)
 @given(HITS, SHARES)
 def test_every_choice_is_the_best_by_the_formula(hits: list[Hit], share: float) -> None:
     terms = {hit.record.id: frozenset(analyse(hit.record.text)) for hit in hits}

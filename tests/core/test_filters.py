@@ -181,7 +181,6 @@ def check(ann: BoundMemory, drafts: list[Draft], wheres: list[Where]) -> None:
                 assert {hit.record.id for hit in every} == wanted, where
 
 
-@settings(max_examples=30)
 @given(st.lists(DRAFTS, min_size=1, max_size=5), st.lists(WHERES, min_size=1, max_size=6))
 def test_a_file_finds_exactly_what_satisfies_the_conditions(drafts: list[Draft], wheres: list[Where]) -> None:
     with Memory(":memory:", embedder=None, clock=Ticks()) as memory:
@@ -217,7 +216,6 @@ def test_keywords_are_whole_words_where_words_are_spaced() -> None:
             assert has_keyword(unicodedata.normalize(form, text), [keyword]) is holds, (text, keyword, form)
 
 
-@settings(max_examples=50)
 @given(st.text(), st.text(min_size=1).filter(str.strip))
 def test_a_keyword_between_spaces_is_found_whatever_it_is(text: str, keyword: str) -> None:
     assert has_keyword(f"{text} {keyword.strip()} {text}", [keyword])
@@ -250,7 +248,6 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-@settings(max_examples=50)
 @given(
     st.dictionaries(st.sampled_from("pqr"), st.integers(0, 3)),
     st.dictionaries(st.sampled_from("pqr"), st.dictionaries(st.sampled_from(sorted(OPERATORS)), st.integers(0, 3))),

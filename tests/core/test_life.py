@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.process
 
-torture = [pytest.mark.torture, pytest.mark.timeout(900)]
+torture = pytest.mark.torture
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
 
 

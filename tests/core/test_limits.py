@@ -170,6 +170,7 @@ async def test_a_long_text_of_another_script_is_stored_and_found_by_its_field(tm
         assert [(record.id, record.data["page"]) for record in found.records] == [(kept.id, text)]
 
 
+@pytest.mark.slow
 def test_many_short_values_are_refused_although_they_have_few_bytes() -> None:
     assert check_json("data", [1] * MAX_DATA_VALUES, MAX_DATA_BYTES)[1] == 2 * MAX_DATA_VALUES + 1
     with pytest.raises(InvalidInputError, match="data has 500001 values; at most 500000 are allowed"):

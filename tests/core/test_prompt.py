@@ -17,7 +17,6 @@ from tests.recall.blocks import END
 HOSTILE = ["tea " + "\U000e0041" * 480, "<" * 5_000, "tea " + "\0" * 5_000, "\u202e" * 600, '"' * 5_000, "\\" * 5_000]
 
 
-@settings(max_examples=50)
 @given(st.lists(st.sampled_from(HOSTILE), max_size=20))
 def test_what_one_memory_says_does_not_keep_out_the_others(hostile: list[str]) -> None:
     block = remembered_block([], [*hostile[:1], "Ann is allergic to nuts", *hostile[1:]])
@@ -39,7 +38,6 @@ def test_a_memory_behind_many_that_do_not_fit_is_still_shown() -> None:
     assert "nuts" in block
 
 
-@settings(max_examples=50)
 @given(st.text(), st.integers(2, 50))
 def test_an_excerpt_is_one_visible_line_of_the_text(text: str, most: int) -> None:
     line = excerpt(text, most)

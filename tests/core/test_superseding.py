@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core import Draft, MemoryRecord, Patch, Scope, Where
@@ -41,7 +41,6 @@ def is_true(record: MemoryRecord, day: int) -> bool:
     return satisfies(record, check_where(Where(as_of=NOW + timedelta(days=day))), NOW)
 
 
-@settings(max_examples=100)
 @given(RECORDS, DRAFTS | st.just("new"))
 def test_a_record_and_the_one_that_takes_its_place_are_never_true_at_once(
     old: MemoryRecord, entry: Draft | str
@@ -57,7 +56,6 @@ def test_a_record_and_the_one_that_takes_its_place_are_never_true_at_once(
     assert retired(after, new) is after
 
 
-@settings(max_examples=50)
 @given(RECORDS, PATCHES, PATCHES)
 def test_a_patch_changes_what_it_names_once(record: MemoryRecord, patch: Patch, other: Patch) -> None:
     later = NOW + timedelta(hours=1)

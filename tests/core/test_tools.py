@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core import Draft, Memory, run_sync
@@ -81,7 +81,6 @@ def test_stored_text_cannot_pose_as_another_entry() -> None:
             assert all(character.isprintable() for character in answer.text.replace("\n", ""))
 
 
-@settings(max_examples=25)
 @given(text=st.text(min_size=1).filter(str.strip))
 def test_every_answer_is_as_many_lines_as_it_has_entries(text: str) -> None:
     with Memory(":memory:", embedder=None) as memory:
@@ -113,7 +112,6 @@ def test_a_family_of_emoji_stays_one() -> None:
         assert '"👩‍👩‍👧‍👦 go to Rome"' in run_sync(LIST_MEMORIES, context, {}).text
 
 
-@settings(max_examples=60)
 @given(arguments=JSON | st.dictionaries(NAMES, JSON))
 def test_whatever_a_model_sends_is_answered(arguments: Any) -> None:
     with Memory(":memory:", embedder=None) as memory:

@@ -33,8 +33,12 @@ def test_the_reference_makes_the_published_figures(original: Bert, tokenizer: Wo
     assert vector[:6].tolist() == pytest.approx(published, abs=1e-6)
 
 
-async def test_the_shipped_model_is_near_the_original_on_every_text(original: Bert, tokenizer: WordPiece) -> None:
-    texts = varied(200)
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [50, pytest.param(200, marks=pytest.mark.torture)])
+async def test_the_shipped_model_is_near_the_original_on_every_text(
+    original: Bert, tokenizer: WordPiece, count: int
+) -> None:
+    texts = varied(count)
     embedder = MiniLmEmbedder()
     rows = await embedder.embed_documents(texts)
     await embedder.close()

@@ -19,14 +19,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.recall.blocks import END
 
 CORPUS = Path(__file__).parent / "corpus"
-TORTURE = bool(os.environ.get("TORTURE"))
 SEED = int(os.environ.get("FUZZ_SEED", "7"))
-LONG = [pytest.mark.torture, pytest.mark.timeout(1_800)]
 
 Seeds = Sequence[tuple[str, bytes]]
 Mutator = Callable[[random.Random, bytes], bytes]

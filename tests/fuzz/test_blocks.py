@@ -18,7 +18,7 @@ from memory_core.profile import PROFILE_END, PROFILE_START
 from memory_core.recall.block import BLOCK_END, BLOCK_START, MAX_BLOCK_CHARS
 from memory_core.recall.values import PUSHED
 from memory_mcp.showing import line_of, lines_of, stored, text_of_stored
-from tests.fuzz.mutating import LONG, TORTURE, changed_bytes, each, insist_on_sentence, kept, mutants
+from tests.fuzz.mutating import changed_bytes, each, insist_on_sentence, kept, mutants
 
 SUBJECT = "blocks"
 PINNED = "pinned"
@@ -129,7 +129,7 @@ def test_the_kept_texts() -> None:
     each(SUBJECT, (content for _, content in kept(SUBJECT)), ".txt", check)
 
 
-@pytest.mark.parametrize("count", [30, pytest.param(6_000, marks=LONG)])
+@pytest.mark.parametrize("count", [30, pytest.param(6_000, marks=pytest.mark.torture)])
 def test_changed_texts(count: int) -> None:
     assert each(SUBJECT, mutants(kept(SUBJECT), count, changed_bytes), ".txt", check) == count
 
@@ -141,7 +141,13 @@ def plain() -> dict[str, Any]:
         return run_sync(memory.bind(user="ann").add, "x").to_dict()
 
 
-@pytest.mark.parametrize("start", range(0, 0x11_0000 if TORTURE else 0x3000, 0x1000))
+@pytest.mark.parametrize(
+    "start",
+    [
+        *range(0, 0x3000, 0x1000),
+        *(pytest.param(start, marks=pytest.mark.torture) for start in range(0x3000, 0x11_0000, 0x1000)),
+    ],
+)
 def test_every_character_in_a_text_and_a_name(start: int) -> None:
     """Each character of Unicode that can be stored, between letters, in a line of its own memory."""
     chars = [chr(code) for code in range(start, start + 0x1000) if not 0xD800 <= code < 0xE000]

@@ -17,7 +17,7 @@ from memory_core.app.json_options import json_object
 from memory_core.app.serve.conditions import pairs_of, query_of, where_in
 from memory_core.where.checks import check_where
 from memory_core.where.conditions import COMPARISONS, DataCondition
-from tests.fuzz.mutating import HOSTILE, LONG, changed_bytes, changed_json, each, insist_on_sentence, kept, mutants
+from tests.fuzz.mutating import HOSTILE, changed_bytes, changed_json, each, insist_on_sentence, kept, mutants
 
 SUBJECT = "conditions"
 
@@ -108,14 +108,14 @@ def test_the_kept_conditions(memory: Memory) -> None:
         check_query(memory, as_query(choice, content).decode(errors="replace"))
 
 
-@pytest.mark.parametrize("count", [400, pytest.param(60_000, marks=LONG)])
+@pytest.mark.parametrize("count", [150, pytest.param(60_000, marks=pytest.mark.torture)])
 def test_changed_conditions(memory: Memory, count: int) -> None:
     for change in (changed_json, changed_bytes):
         made = mutants(kept(SUBJECT), count // 2, change)
         assert each(SUBJECT, made, ".json", lambda content: check_json(memory, content)) == count // 2
 
 
-@pytest.mark.parametrize("count", [200, pytest.param(30_000, marks=LONG)])
+@pytest.mark.parametrize("count", [80, pytest.param(30_000, marks=pytest.mark.torture)])
 def test_changed_queries_of_addresses(memory: Memory, count: int) -> None:
     made = mutants(kept(SUBJECT), count, as_query)
     each(SUBJECT, made, ".txt", lambda content: check_query(memory, content.decode(errors="replace")))
@@ -146,7 +146,7 @@ def refused_or_asked(memory: Memory, make: Callable[[], Where]) -> None:
         asked(memory, where)
 
 
-@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.dictionaries(NAMES, ANYTHING, max_size=2), st.lists(CONDITION, max_size=2))
 def test_conditions_from_python(memory: Memory, values: dict[str, Any], conditions: list[Any]) -> None:
     refused_or_asked(memory, lambda: Where(**values))
@@ -154,7 +154,7 @@ def test_conditions_from_python(memory: Memory, values: dict[str, Any], conditio
     refused_or_asked(memory, lambda: Where.from_dict(values))
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(ANYTHING)
 def test_filters_from_python(memory: Memory, given_filter: Any) -> None:
     refused_or_asked(memory, lambda: Where(matching=data_conditions(given_filter)))

@@ -14,7 +14,7 @@ from memory_core import Draft, InvalidInputError, Memory, MemoryCoreError, Memor
 from memory_core.models import STATES
 from memory_core.transfer.jsonl import export_jsonl, import_jsonl
 from tests.fuzz.conftest import Run, begin, insist_on_what_was_there
-from tests.fuzz.mutating import LONG, changed_bytes, changed_lines, each, insist_on_sentence, kept, mutants
+from tests.fuzz.mutating import changed_bytes, changed_lines, each, insist_on_sentence, kept, mutants
 from tests.storage.embedders import WordEmbedder
 
 SUBJECT = "export_lines"
@@ -94,12 +94,12 @@ def test_the_kept_exports() -> None:
             taken(memory, dict(kept(SUBJECT))[name])  # the seeds are whole
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(4_000, marks=LONG)])
+@pytest.mark.parametrize("count", [12, pytest.param(4_000, marks=pytest.mark.torture)])
 def test_changed_lines(count: int) -> None:
     assert each(SUBJECT, map(sealed, mutants(kept(SUBJECT), count, changed_lines)), ".jsonl", check) == count
 
 
-@pytest.mark.parametrize("count", [25, pytest.param(2_000, marks=LONG)])
+@pytest.mark.parametrize("count", [8, pytest.param(2_000, marks=pytest.mark.torture)])
 def test_changed_bytes_with_and_without_a_last_line_that_fits(count: int) -> None:
     choice = random.Random(5)
 
@@ -109,7 +109,7 @@ def test_changed_bytes_with_and_without_a_last_line_that_fits(count: int) -> Non
     assert each(SUBJECT, maybe_sealed(mutants(kept(SUBJECT), count, changed_bytes)), ".jsonl", check) == count
 
 
-@pytest.mark.parametrize("count", [5, pytest.param(500, marks=LONG)])
+@pytest.mark.parametrize("count", [2, pytest.param(500, marks=pytest.mark.torture)])
 def test_the_command_says_it_in_a_sentence(folder: Path, run: Run, count: int) -> None:
     def command(content: bytes) -> None:
         (folder / "export.jsonl").write_bytes(content)

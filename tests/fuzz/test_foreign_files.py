@@ -34,7 +34,6 @@ from tests.fuzz.conftest import Run, begin, insist_on_what_was_there
 from tests.fuzz.mutating import (
     CORPUS,
     HOSTILE,
-    LONG,
     changed_bytes,
     changed_json,
     changed_lines,
@@ -184,7 +183,7 @@ def test_the_kept_files(folder: Path, run: Run, format_: str) -> None:
         each(f"{SUBJECT}/{format_}", contents, suffix, partial(check, folder, run, format_, suffix))
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(1_000, marks=LONG)])
+@pytest.mark.parametrize("count", [8, pytest.param(1_000, marks=pytest.mark.torture)])
 @pytest.mark.parametrize("format_", FORMATS)
 def test_changed_files(folder: Path, format_: str, count: int) -> None:
     for suffix, found in seeds(format_).items():
@@ -192,7 +191,7 @@ def test_changed_files(folder: Path, format_: str, count: int) -> None:
         each(f"{SUBJECT}/{format_}", made, suffix, partial(look, folder, format_, suffix))
 
 
-@pytest.mark.parametrize("count", [1, pytest.param(100, marks=LONG)])
+@pytest.mark.parametrize("count", [1, pytest.param(100, marks=pytest.mark.torture)])
 @pytest.mark.parametrize("format_", FORMATS)
 def test_changed_files_through_the_program(folder: Path, run: Run, format_: str, count: int) -> None:
     for suffix, found in seeds(format_).items():
@@ -219,7 +218,7 @@ def check_point(content: bytes) -> None:
         insist_on_sentence(error)
 
 
-@pytest.mark.parametrize("count", [300, pytest.param(100_000, marks=LONG)])
+@pytest.mark.parametrize("count", [100, pytest.param(100_000, marks=pytest.mark.torture)])
 def test_points_of_radbot(count: int) -> None:
     found = kept(f"{SUBJECT}/radbot")
     each(f"{SUBJECT}/radbot", (content for _, content in found), ".json", check_point)
@@ -247,7 +246,6 @@ LONG_CHARS = 400_000
 """So many of them took an importer minutes or hours, where each of them made it read the rest again."""
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("unit", ["#", " ", " #", "- a\n", "a: b\n", "`", "```\n", "["])
 async def test_long_notes_take_no_longer_for_being_odd(tmp_path: Path, unit: str) -> None:
     for start in ("# x", "---\na: [", "---\na:\n"):

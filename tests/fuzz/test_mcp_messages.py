@@ -19,7 +19,7 @@ from mcp_types import TextContent
 
 from memory_core import BoundMemory, Draft, Memory
 from memory_mcp import http_app, memory_server
-from tests.fuzz.mutating import LONG, Mutator, Seeds, changed_bytes, changed_json, kept, mutants, tried
+from tests.fuzz.mutating import Mutator, Seeds, changed_bytes, changed_json, kept, mutants, tried
 from tests.storage.embedders import WordEmbedder
 
 SUBJECT = "mcp_messages"
@@ -150,7 +150,7 @@ async def test_the_kept_messages(memory: Memory) -> None:
                 await session.check(content)
 
 
-@pytest.mark.parametrize("count", [200, pytest.param(10_000, marks=LONG)])
+@pytest.mark.parametrize("count", [200, pytest.param(10_000, marks=pytest.mark.torture)])
 async def test_changed_messages(memory: Memory, count: int) -> None:
     async with posting(memory) as session:
         for change in (changed_json, changed_bytes):
@@ -187,7 +187,7 @@ async def called(client: Client, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("shape", ["alone", "skynet", "shared"])
-@pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=LONG)])
+@pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=pytest.mark.torture)])
 async def test_changed_arguments(memory: Memory, count: int, shape: str) -> None:
     async with Client(memory_server(reach(memory, shape), skynet=shape == "skynet")) as client:
         for content in (*(content for _, content in CALLS), *_with_stores(CALLS, count, changed_json)):

@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from memory_core import BoundMemory, Draft, Memory, Where
 from memory_core.lifecycle import MaintainPolicy, Maintenance, Manager, maintain
 from memory_core.protocols import ChatMessage
@@ -65,6 +67,7 @@ async def history_of(ann: BoundMemory, text: str) -> list[str]:
     return [version.text for version in await ann.history(found[0].id)] if len(found) == 1 else []
 
 
+@pytest.mark.slow
 async def test_the_current_value_is_first_and_the_history_is_whole() -> None:
     drafts, said = conversations(random.Random(4))
     policy = MaintainPolicy(contradictions="supersede", alike="keep")

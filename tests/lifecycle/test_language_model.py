@@ -147,14 +147,13 @@ def test_a_summary_without_room_is_refused(size: Any) -> None:
         ExtractiveSummarizer(size)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [".", "?", " .", "\u3002", "x", "\n", " "])
 async def test_a_summary_takes_time_in_proportion_to_a_text(unit: str) -> None:
     text = f"Ann sails to the harbour of Riga. {unit * (1_000_000 // len(unit))}x"
     assert (await ExtractiveSummarizer(300).summarize([text])).startswith("Ann sails to the harbour of Riga")
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("unit", ["\n", " \n", " ", "9", "9, ", "9:"])
 async def test_an_answer_of_any_form_about_patterns_costs_no_more_than_itself(ann: BoundMemory, unit: str) -> None:
     record = await ann.add("Ann sails in June")

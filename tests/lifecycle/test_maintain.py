@@ -265,14 +265,15 @@ async def plant(handle: BoundMemory) -> None:
         )
 
 
-async def test_it_ends_in_the_same_state_wherever_it_was_interrupted(memory: Memory) -> None:
+@pytest.mark.parametrize("times", [5, pytest.param(100, marks=pytest.mark.torture)])
+async def test_it_ends_in_the_same_state_wherever_it_was_interrupted(memory: Memory, times: int) -> None:
     chance = random.Random(3)
     whole = memory.bind(user="whole")
     await plant(whole)
     plan = await maintain(whole, SUPERSEDE)
     changes = sum(len(step.changes) for step in plan.steps)
     expected = shape(await everything(whole))
-    for number in range(20):
+    for number in range(times):
         handle = memory.bind(user=f"killed {number}")
         await plant(handle)
         left = chance.randrange(changes)
@@ -413,6 +414,7 @@ async def test_an_entry_under_a_known_source_key_is_no_duplicate_of_itself(ann: 
     assert (one.id, two.links) == (two.id, ())
 
 
+@pytest.mark.slow
 async def test_a_thousand_repetitions_are_linked_as_far_as_a_record_has_links(ann: BoundMemory) -> None:
     await ann.add_many(fact("It rains", number) for number in range(1_205))
     await maintain(ann)

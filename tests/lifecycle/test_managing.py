@@ -377,12 +377,13 @@ async def test_a_model_that_cancels_its_call_has_not_answered_and_nobody_else_is
     assert len(await facts(ann)) == 1
 
 
-async def test_of_an_endless_answer_the_first_lines_are_used_and_texts_are_cut(ann: BoundMemory) -> None:
+@pytest.mark.parametrize("count", [3 * MAX_SAID, pytest.param(5_000, marks=pytest.mark.torture)])
+async def test_of_an_endless_answer_the_first_lines_are_used_and_texts_are_cut(ann: BoundMemory, count: int) -> None:
     await talk(ann, sessions=1)
-    lines = [f"add T1 fact: Boat {n} {'x' * 10_000}" for n in range(5_000)]
+    lines = [f"add T1 fact: Boat {n} {'x' * 10_000}" for n in range(count)]
     done = await maintain(ann, model=once("\n".join(lines)))
     stored = await facts(ann)
-    assert (len(stored), done.usage.refused_lines) == (MAX_SAID, 5_000 - MAX_SAID)
+    assert (len(stored), done.usage.refused_lines) == (MAX_SAID, count - MAX_SAID)
     assert {len(text) for text in stored} == {MAX_FACT_CHARS}
 
 

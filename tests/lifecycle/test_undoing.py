@@ -176,6 +176,7 @@ async def test_a_note_is_not_among_the_memories_and_a_record_of_the_same_kind_is
     assert sorted(await texts(ann)) == ["Ann drinks tea", "Ann drinks tea.", "Ann's list"]
 
 
+@pytest.mark.slow
 async def test_many_steps_are_noted_in_few_records(ann: BoundMemory) -> None:
     await ann.add_many(fact(f"Boat {n // 2} is blue", n) for n in range(1_200))
     done = await maintain(ann)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core import Draft, Memory, Message, RecallOptions, Role
@@ -30,7 +30,6 @@ def asked(draw: st.DrawFn) -> tuple[list[str], str]:
     return words, draw(st.from_regex(r"[0-9]{4}", fullmatch=True))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     asked(),
     st.sampled_from(["", "?", "؟"]),

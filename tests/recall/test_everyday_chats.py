@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.recall.everyday_chats import measure
 
 
+@pytest.mark.slow
 async def test_the_block_holds_an_answer_at_least_as_often_as_a_plain_list_in_every_budget() -> None:
     for budget, tally in (await measure()).items():
         assert tally.questions == 165

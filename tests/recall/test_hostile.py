@@ -49,7 +49,8 @@ def hostile(count: int) -> Iterator[Draft]:
         )
 
 
-@pytest.mark.parametrize("count", [300, pytest.param(30_000, marks=[pytest.mark.torture, pytest.mark.timeout(1_800)])])
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [300, pytest.param(30_000, marks=pytest.mark.torture)])
 async def test_no_hostile_memory_breaks_out_of_a_block_or_empties_it_or_exceeds_its_budget(count: int) -> None:
     async with Memory(":memory:", embedder=None) as memory:
         ann = memory.bind(app="chat", user="ann")

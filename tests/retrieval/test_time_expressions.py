@@ -6,7 +6,7 @@ from calendar import monthrange
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.retrieval.time_expressions import (
@@ -116,7 +116,6 @@ def test_a_weekday_resolves_to_that_weekday_on_the_right_side_of_today(word: str
     assert resolve(f"{word} {name}", when) == [format_date(day) for day in days if day.weekday() == weekday]
 
 
-@settings(max_examples=30)
 @given(TEXTS, TIMES)
 def test_no_text_and_no_time_raises(text: str, when: datetime) -> None:
     resolved = resolve(text, when)

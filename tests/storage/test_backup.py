@@ -135,7 +135,8 @@ def test_a_backup_that_is_given_up_leaves_nothing(tmp_path: Path, monkeypatch: p
         while names(tmp_path / "backups"):  # nobody waits for the thread that is told to give up
             time.sleep(0.01)
         run_sync(memory.bind(user="ann").add, "and goes on")
-    assert names(tmp_path / "backups") == []
+    while names(tmp_path / "backups"):  # the thread that copies ends after its slice, and nothing waits for it
+        time.sleep(0.01)
 
 
 def test_a_backup_of_a_damaged_memory_is_refused(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ class Worker:
             return subprocess.Popen(self._command, stdout=output, stderr=subprocess.STDOUT)
 
 
-@pytest.mark.parametrize("count", [50, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [50, pytest.param(1_000, marks=pytest.mark.torture)])
 def test_killed_writers_lose_nothing_and_write_nothing_twice(tmp_path: Path, count: int) -> None:
     workers = [Worker(tmp_path, name, count) for name in range(WORKERS)]
     try:
@@ -104,9 +104,7 @@ def test_killed_writers_lose_nothing_and_write_nothing_twice(tmp_path: Path, cou
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
-@pytest.mark.parametrize(
-    "kills", [30, pytest.param(1_000, marks=[pytest.mark.torture, pytest.mark.timeout(1_800)])], ids=["short", "long"]
-)
+@pytest.mark.parametrize("kills", [30, pytest.param(1_000, marks=pytest.mark.torture)], ids=["short", "long"])
 def test_every_operation_is_whole_or_not_at_all_whenever_its_process_is_killed(tmp_path: Path, kills: int) -> None:
     path, seed = tmp_path / "memory.db", random.randrange(1 << 30)
     command = [sys.executable, str(OPERATING), str(path), str(kills), str(seed)]

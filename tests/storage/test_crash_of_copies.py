@@ -51,7 +51,7 @@ def texts(path: Path) -> list[str]:
                 return found
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(100, marks=[pytest.mark.torture, pytest.mark.timeout(1_800)])])
+@pytest.mark.parametrize("kills", [2, pytest.param(100, marks=pytest.mark.torture)])
 def test_a_killed_backup_is_whole_or_not_there_and_costs_nothing_of_the_memory(tmp_path: Path, kills: int) -> None:
     written: list[str] = []
     for life in range(kills):
@@ -77,7 +77,7 @@ def test_a_killed_backup_is_whole_or_not_there_and_costs_nothing_of_the_memory(t
     assert_consistent(tmp_path / "memory.db", WordEmbedder())
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(100, marks=[pytest.mark.torture, pytest.mark.timeout(1_800)])])
+@pytest.mark.parametrize("kills", [2, pytest.param(100, marks=pytest.mark.torture)])
 def test_a_killed_restore_leaves_one_whole_memory_or_the_other(tmp_path: Path, kills: int) -> None:
     old, new = [f"old number {n}" for n in range(400)], [f"new number {n}" for n in range(300)]
     for name, some in (("memory.db", old), ("other.db", new)):
@@ -98,7 +98,7 @@ def test_a_killed_restore_leaves_one_whole_memory_or_the_other(tmp_path: Path, k
     assert texts(tmp_path / "backup.db") == new
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(100, marks=[pytest.mark.torture, pytest.mark.timeout(1_800)])])
+@pytest.mark.parametrize("kills", [2, pytest.param(100, marks=pytest.mark.torture)])
 def test_a_killed_upgrade_goes_on_where_it_stopped(tmp_path: Path, kills: int) -> None:
     path, some = tmp_path / "memory.db", [f"number {n}" for n in range(50)]
     with Memory(path, embedder=WordEmbedder()) as memory:

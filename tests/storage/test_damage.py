@@ -122,7 +122,7 @@ def flipped(content: bytes, chance: random.Random) -> bytes:
     return content[:place] + bytes([content[place] ^ chance.randrange(1, 256)]) + content[place + 1 :]
 
 
-@pytest.mark.parametrize("count", [12, pytest.param(80, marks=[pytest.mark.torture, pytest.mark.timeout(1_800)])])
+@pytest.mark.parametrize("count", [12, pytest.param(80, marks=pytest.mark.torture)])
 def test_a_damaged_byte_is_reported_or_refused_or_changes_nothing(whole: Path, tmp_path: Path, count: int) -> None:
     content, before = whole.read_bytes(), everything(whole)
     chance = random.Random(count)
@@ -136,7 +136,7 @@ def test_a_damaged_byte_is_reported_or_refused_or_changes_nothing(whole: Path, t
     assert seen.get("reported", 0) > count // 4, seen
 
 
-@pytest.mark.parametrize("count", [12, pytest.param(80, marks=[pytest.mark.torture, pytest.mark.timeout(1_800)])])
+@pytest.mark.parametrize("count", [12, pytest.param(80, marks=pytest.mark.torture)])
 def test_a_file_that_was_cut_off_is_reported_or_refused(whole: Path, tmp_path: Path, count: int) -> None:
     content, before = whole.read_bytes(), everything(whole)
     chance = random.Random(count)
@@ -168,7 +168,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("count", [6, pytest.param(80, marks=[pytest.mark.torture, pytest.mark.timeout(1_800)])])
+@pytest.mark.parametrize("count", [6, pytest.param(80, marks=pytest.mark.torture)])
 def test_a_write_ahead_log_that_was_cut_off_opens_at_an_earlier_commit(
     killed: Path, tmp_path: Path, count: int
 ) -> None:

@@ -71,7 +71,7 @@ steps = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps, st.integers(1, 12))
 def test_the_list_of_changes_has_all_rows_of_a_change_or_none(
     tmp_path_factory: pytest.TempPathFactory, taken: list[tuple[str, str]], kept: int

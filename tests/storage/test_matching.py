@@ -54,13 +54,11 @@ def oracle(data: Any, path: tuple[str | int, ...], op: str, wanted: Any) -> bool
     )
 
 
-@settings(max_examples=50)
 @given(VALUES, PATHS, st.sampled_from(["eq", "ne"]), VALUES)
 def test_equality_means_the_same_value_at_the_path(data: Json, path: Any, op: Any, wanted: Json) -> None:
     assert holds(DataCondition(path, op, wanted), data) == oracle(data, path, op, wanted)
 
 
-@settings(max_examples=50)
 @given(
     VALUES,
     PATHS,

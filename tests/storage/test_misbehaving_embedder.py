@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -128,7 +129,7 @@ class GivingUp(WordEmbedder):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked = asyncio.Event()
+        self.asked = threading.Event()  # it is asked on the core loop, which runs in another thread
 
     async def embed_documents(self, texts: Any) -> Any:
         self.asked.set()
@@ -142,7 +143,7 @@ async def test_an_error_that_hides_a_cancellation_does_not_keep_a_memory_from_cl
     embedder = GivingUp()
     memory = Memory(tmp_path / "m.db", embedder=embedder)
     await memory.bind(user="ann").add("Ann keeps bees", embed="later")
-    await asyncio.wait_for(embedder.asked.wait(), 60)
+    assert await asyncio.to_thread(embedder.asked.wait, 60)
     await asyncio.wait_for(memory.close(), 60)
     async with Memory(tmp_path / "m.db", embedder=WordEmbedder()) as memory:
         ann = memory.bind(user="ann")

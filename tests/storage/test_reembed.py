@@ -139,7 +139,9 @@ async def test_the_refusal_of_another_embedder_names_the_way_out(path: Path) -> 
         pass
 
 
-async def test_no_search_fails_and_no_write_is_lost_meanwhile(path: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("writes", [15, pytest.param(60, marks=pytest.mark.torture)])
+async def test_no_search_fails_and_no_write_is_lost_meanwhile(path: Path, writes: int) -> None:
     new = SteppingEmbedder()
     async with Memory(path, embedder=ClosableEmbedder()) as memory:
         handle = memory.bind(user="ann")
@@ -160,7 +162,7 @@ async def test_no_search_fails_and_no_write_is_lost_meanwhile(path: Path) -> Non
                     new.let.release()
 
         async def write() -> None:
-            for number in range(60):
+            for number in range(writes):
                 record = known[number * 11]
                 await handle.add(
                     Draft(f"new turn {number}", session="s1", author="Ann", occurred_at=record.occurred_at)
@@ -174,7 +176,9 @@ async def test_no_search_fails_and_no_write_is_lost_meanwhile(path: Path) -> Non
             new.let.release()  # for what is owed
         await paid(handle)
         texts = {record.text for record in (await handle.list(limit=2 * COUNT)).records}
-        assert {f"new turn {number}" for number in range(60)} | {f"changed {number}" for number in range(60)} <= texts
+        assert {f"new turn {number}" for number in range(writes)} | {
+            f"changed {number}" for number in range(writes)
+        } <= texts
     assert searches > 3
     await asyncio.to_thread(assert_consistent, path, WordEmbedder("new", 32))
 

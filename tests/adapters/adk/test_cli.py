@@ -144,6 +144,7 @@ def talk(address: str, session: str, text: str, *, app: str = "folder_name", use
 
 
 @pytest.mark.process
+@pytest.mark.timeout(300)  # a browser and a server of ADK start
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 def test_a_browser_on_adk_web_is_told_in_one_session_what_was_said_in_another(started: Started, tmp_path: Path) -> None:
     told, asked = "My favourite tea is jasmine", "Which tea is my favourite?"
@@ -183,7 +184,7 @@ def busy(seconds: float) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("starts", [1, pytest.param(20, marks=[pytest.mark.torture, pytest.mark.timeout(1_800)])])
+@pytest.mark.parametrize("starts", [1, pytest.param(20, marks=pytest.mark.torture)])
 def test_a_process_that_has_just_started_recalls_although_the_machine_is_busy(started: Started, starts: int) -> None:
     """`adk run` with one question: the first turn includes loading the model, with more work than cores beside it."""
     folder = started.folder.parent / f"cold {starts}"

@@ -125,6 +125,7 @@ MANY = {str(n): "x" * 250 for n in range(20_000)}
 HUGE = "x" * 5_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "message",
     [

@@ -67,12 +67,12 @@ async def crowd(memory: Memory, clients: int, seconds: float) -> None:
         assert stored == kept
 
 
+@pytest.mark.slow
 async def test_twelve_clients_at_once_lose_nothing(memory: Memory) -> None:
     await crowd(memory, clients=12, seconds=0)
 
 
 @pytest.mark.torture
-@pytest.mark.timeout(600)
 async def test_fifty_clients_for_a_minute_lose_nothing(memory: Memory) -> None:
     await crowd(memory, clients=50, seconds=60)
 
@@ -156,7 +156,6 @@ async def test_hostile_arguments_are_answered_with_sentences(memory: Memory, cap
 
 
 @pytest.mark.torture
-@pytest.mark.timeout(600)
 async def test_ten_thousand_hostile_arguments_are_answered_with_sentences(
     memory: Memory, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -199,7 +198,6 @@ LONGEST: dict[str, Any] = {
 
 @pytest.mark.process
 @pytest.mark.torture
-@pytest.mark.timeout(600)
 async def test_a_search_beside_a_client_with_the_longest_queries_takes_less_than_50_ms(tmp_path: Path) -> None:
     """The 99th percentile, with the default embedder; for a machine that does nothing else."""
     async with AsyncExitStack() as stack:

@@ -368,7 +368,7 @@ async def test_an_entry_with_another_text_is_edited(ann: BoundMemory, tmp_path: 
     ]
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.slow
 def test_a_long_branch_that_was_left_is_read_in_time_proportional_to_its_length(tmp_path: Path) -> None:
     length = 40_000
     entries = [linked("0", None, "first")]

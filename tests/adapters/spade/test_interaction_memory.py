@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spade_llm.memory import AgentInteractionMemory as StockInteractionMemory
 
@@ -219,7 +219,6 @@ def test_a_journal_that_was_folded_just_before_a_crash_counts_once(tmp_path: Pat
     assert len(AgentInteractionMemory(AGENT, tmp_path).get_information("c")) == 3
 
 
-@settings(max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["x", "clear", "grow"])), max_size=25))
 def test_any_interleaving_of_two_writers_equals_a_dictionary(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str]]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 from spade.message import Message
@@ -30,7 +30,6 @@ Jid = Callable[[str], str]
 pytestmark = pytest.mark.usefixtures("container")
 
 
-@settings(max_examples=50)
 @given(st.text(max_size=200))
 def test_a_quoted_text_is_one_printable_line_that_cannot_close_its_block(text: str) -> None:
     line = quoted(text)
@@ -40,7 +39,6 @@ def test_a_quoted_text_is_one_printable_line_that_cannot_close_its_block(text: s
     assert ">" not in line
 
 
-@settings(max_examples=25)
 @given(st.lists(st.text(max_size=2_000), max_size=60), st.lists(st.text(max_size=2_000), max_size=30))
 def test_a_block_is_bounded_and_holds_one_line_an_item(notes: list[str], memories: list[str]) -> None:
     block = remembered_block(notes, memories)

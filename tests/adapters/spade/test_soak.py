@@ -79,7 +79,6 @@ async def test_agents_that_share_a_memory_answer_rightly(start: Start, jid: Jid,
 
 
 @pytest.mark.torture
-@pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("server", ["pyjabber"], indirect=True)
 async def test_two_hundred_agents_answer_rightly_for_ten_minutes(start: Start, jid: Jid, memory: Memory) -> None:
     await soak(start, jid, memory, agents=200, seconds=600, rounds=4)

@@ -160,6 +160,7 @@ def test_ids_and_owners_may_contain_anything(tmp_path: Path, name: str) -> None:
         assert operator.get("/v1/owners").json()["owners"][0]["user"] == name
 
 
+@pytest.mark.slow
 def test_an_export_is_what_the_command_imports(ann: TestClient, tmp_path: Path) -> None:
     from memory_core.transfer.jsonl import import_jsonl
 
@@ -207,6 +208,7 @@ PYTHON = re.compile(
 """Words of Python, of pydantic, and names of our types."""
 
 
+@pytest.mark.slow
 def test_no_error_names_python(ann: TestClient) -> None:
     record = f"/v1/records/{added(ann, 'tea')['id']}"
     requests: list[tuple[str, str, Any]] = [

@@ -92,7 +92,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_every_call_is_answered_as_described(client: TestClient, path: str, method: str, data: st.DataObject) -> None:
     client.post("/v1/records", json={"text": "Ann drinks tea", "id": "tea"})  # there is something to find, by that id

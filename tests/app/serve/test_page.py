@@ -325,6 +325,7 @@ def test_a_hostile_memory_does_nothing(at: Page, server: Running, tmp_path: Path
         assert memory.bind(user="ann").sync.stats().records == 8 + len(HOSTILE)
 
 
+@pytest.mark.timeout(300)  # axe looks at every page, in a browser
 def test_axe_finds_nothing_serious(at: Page, server: Running, ids: dict[str, str]) -> None:
     base = f"{server.address}/o/default/ann"
     places = {

@@ -82,9 +82,7 @@ def test_what_it_acknowledged_before_a_signal_at_any_moment_is_stored(tmp_path: 
     assert known <= stored
 
 
-@pytest.mark.parametrize(
-    "seconds", [2, pytest.param(60, marks=[pytest.mark.torture, pytest.mark.timeout(600)])], ids=["short", "a minute"]
-)
+@pytest.mark.parametrize("seconds", [2, pytest.param(60, marks=pytest.mark.torture)], ids=["short", "a minute"])
 def test_many_clients_beside_writing_agents_lose_nothing(tmp_path: Path, seconds: int) -> None:
     path, until = made(tmp_path), time.monotonic() + seconds
 

@@ -29,7 +29,6 @@ def run(library: Path, module: str, *arguments: str) -> subprocess.CompletedProc
     return subprocess.run(command, env=environment(library), cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.timeout(600)
 def test_a_fault_loses_nothing_and_leaves_nothing_by_half(library: Path) -> None:
     done = run(library, "matrix", "--most", "1", "--crashes", "60", "--operations", *SHORT)
     assert done.returncode == 0, done.stdout + done.stderr

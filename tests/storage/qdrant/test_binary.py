@@ -240,7 +240,7 @@ async def write(ann: BoundMemory, name: str, until: asyncio.Event, heard: Acknow
                 heard.deleted.add(record.id)
 
 
-@pytest.mark.timeout(300 + 60 * KILLS)
+@pytest.mark.timeout(300 + 60 * KILLS)  # nodes start again, and a cluster elects
 @pytest.mark.parametrize(
     ("how", "times", "layout"),
     [(signal.SIGTERM, 3, TWO), (signal.SIGKILL, KILLS, TWO), (signal.SIGKILL, KILLS, THREE)],

@@ -45,6 +45,7 @@ def test_one_id_is_taken_once(loopback: Loopback, anns: list[BoundMemory]) -> No
     settle(loopback)
 
 
+@pytest.mark.slow
 def test_one_id_is_taken_once_whatever_the_source_keys(loopback: Loopback, anns: list[BoundMemory]) -> None:
     """Each source key has a point of its own, so no point refuses the second one."""
     for n in range(ROUNDS):

@@ -17,7 +17,7 @@ from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import Ticks
 from memory_core.where.where import ANY_STATE
 from tests.storage.embedders import WordEmbedder
-from tests.storage.qdrant.conftest import THOROUGH, Open
+from tests.storage.qdrant.conftest import Open
 from tests.storage.qdrant.loopback import Loopback
 from tests.storage.qdrant.settled import dense_of, points, settle
 
@@ -123,7 +123,8 @@ def wait_until_paid(*handles: BoundMemory) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("seed", range(20 if THOROUGH else 1))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.torture) for seed in range(1, 20))])
 def test_a_life_leads_to_the_same_memories_and_the_same_ranking(pair: tuple[Memory, Memory, Ticks], seed: int) -> None:
     """As long as an owner has no more records than are fetched as candidates, nothing is approximate."""
     one, other, _ = pair
@@ -156,7 +157,7 @@ def assert_congruent(one: list[Hit], other: list[Hit], *, query: str) -> None:
     assert scores[0] == pytest.approx(scores[1], abs=2e-2), query
 
 
-@pytest.mark.parametrize("seed", range(20 if THOROUGH else 1))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.torture) for seed in range(1, 20))])
 def test_every_vector_is_of_its_text(loopback: Loopback, connect: Open, seed: int) -> None:
     ann = connect().bind(user="ann")
     Life(ann, seed=seed).live(40)

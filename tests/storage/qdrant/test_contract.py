@@ -1,7 +1,7 @@
 """The contract of every store, kept by the Qdrant store over every way to reach one.
 
 Local mode keeps all of it. Over HTTP the server is Qdrant's own engine and each promise is tested once; over gRPC, and
-without vectors, those parts are tested that look different there. `MEMORY_CORE_THOROUGH=1` runs everything everywhere.
+without vectors, those parts are tested that look different there. `make torture` runs the rest.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from memory_core.storage.qdrant.settings import Server
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import ReembeddingContract, ReopeningContract, StoreContract, Ticks
 from memory_core.testing.base import MakeEmbedder, MakeMemory, everything
-from memory_core.testing.items import ItemContract
 from memory_core.testing.records import RecordContract
 from memory_core.testing.searches import SearchContract
 from tests.storage.embedders import WordEmbedder
@@ -67,14 +66,16 @@ def empty(real_engine: EdgeEngine, real_loopback: Loopback) -> Loopback:
     return real_loopback
 
 
+@pytest.mark.slow
 class TestOverHttp(Sample, OnAServer):
     @pytest.fixture
     def make_memory(self, empty: Loopback) -> MakeMemory:
         return lambda clock: on_server(Server(url=empty.url), clock)
 
 
+@pytest.mark.slow
 class TestOverGrpc(Sample, OnAServer):
-    parts = (RecordContract, SearchContract, ItemContract)
+    parts = (RecordContract, SearchContract)
 
     @pytest.fixture
     def make_memory(self, empty: Loopback) -> MakeMemory:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable, Sequence
 from itertools import count, cycle
@@ -23,14 +22,13 @@ from memory_core import (
 from memory_core.storage.qdrant import points as requests
 from memory_core.storage.qdrant.settings import Patience, Server
 from memory_core.testing.base import everything, texts
-from tests.storage.qdrant.conftest import ONCE, THOROUGH, Open
+from tests.storage.qdrant.conftest import ONCE, Open
 from tests.storage.qdrant.engine import Call, Decide, Fault
 from tests.storage.qdrant.loopback import Loopback
 from tests.storage.qdrant.settled import points, settle
 
-ADDS = int(os.environ.get("MEMORY_CORE_FAULT_ADDS", "60"))
-"""How many records the fault runs add; 10000 for the figure in the documentation."""
-
+ADDS = [60, pytest.param(10_000, marks=pytest.mark.torture)]
+"""How many records the fault runs add."""
 QUICK_FAULTS = (Fault.UNAVAILABLE, Fault.BUSY, Fault.RESET, Fault.LOST, Fault.HALF)
 
 
@@ -54,11 +52,16 @@ def from_write(first: Fault, then: Fault) -> Decide:
     return decide
 
 
-def test_no_single_fault_is_noticed(loopback: Loopback, server: Server, connect: Open) -> None:
+@pytest.mark.parametrize(
+    ("faults", "step"),
+    [((None,), 13), pytest.param(QUICK_FAULTS, 1, marks=pytest.mark.torture)],
+    ids=["some", "every one"],
+)
+def test_no_single_fault_is_noticed(
+    loopback: Loopback, server: Server, connect: Open, faults: Sequence[Fault | None], step: int
+) -> None:
     """Whichever request it hits: a day of every operation is lived again and again, until the fault comes too late."""
     ann = connect(server).bind(user="ann")
-    faults = QUICK_FAULTS if THOROUGH else (None,)
-    step = 1 if THOROUGH else 13
     for first, fault in enumerate(faults):
         nth, day, reached = 1 + first, 0, True
         while reached:
@@ -118,27 +121,29 @@ def live_a_day(ann: BoundMemory, day: int) -> None:
     assert run_sync(ann.add_many, [Draft("x", source_key=f"tea {day}")]) == [None]
 
 
+@pytest.mark.parametrize("adds", ADDS)
 def test_with_a_fault_on_every_tenth_request_everything_is_stored_once(
-    loopback: Loopback, server: Server, connect: Open
+    loopback: Loopback, server: Server, connect: Open, adds: int
 ) -> None:
     loopback.engine.keep_calls = False
     ann = connect(server).bind(user="ann")
     loopback.fail(every(10))
-    acknowledged, errors = add_under_faults(ann, ADDS)
+    acknowledged, errors = add_under_faults(ann, adds)
     loopback.fail()
     settle(loopback)
     assert errors == 0
-    assert len(acknowledged) >= ADDS
+    assert len(acknowledged) >= adds
     assert_stored(ann, acknowledged, at_most=len(acknowledged))
 
 
+@pytest.mark.parametrize("adds", ADDS)
 def test_without_patience_the_caller_hears_of_everything_that_is_not_stored(
-    loopback: Loopback, server: Server, connect: Open
+    loopback: Loopback, server: Server, connect: Open, adds: int
 ) -> None:
     loopback.engine.keep_calls = False
     ann = connect(server, patience=ONCE).bind(user="ann")
     loopback.fail(every(10))
-    acknowledged, errors = add_under_faults(ann, ADDS)
+    acknowledged, errors = add_under_faults(ann, adds)
     loopback.fail()
     assert errors > 0
     settle(loopback)

@@ -34,7 +34,6 @@ from memory_core.transfer.migrate import BATCH, Report, migrate
 from memory_core.where.where import ANY_STATE
 from tests.open_store import store_of
 from tests.storage.embedders import WordEmbedder
-from tests.storage.qdrant.conftest import THOROUGH
 from tests.storage.qdrant.engine import Call
 from tests.storage.qdrant.loopback import Loopback
 from tests.storage.qdrant.test_congruence import Life, assert_congruent, wait_until_paid
@@ -219,17 +218,14 @@ def test_a_target_that_returns_another_text_than_it_got_is_no_copy_and_the_error
     assert capsys.readouterr().out.count("1 copied") == 1
 
 
-RECORDS = 100_000 if THOROUGH else 2_600
-KILLED_AFTER = max(RECORDS // BATCH // 6 * 4, 1)
-"""Requests: five processes that end after as many (and what they have under way then) leave something to the sixth."""
-
-
 def move(source: str, target: str) -> int:
     """The command line in this process; returns its exit code."""
     return main(["migrate", "--words-only", "--file", source, target])
 
 
-def kill_moves(loopback: Loopback, arguments: Sequence[str], kill_at: Callable[[Call], bool], times: int) -> None:
+def kill_moves(
+    loopback: Loopback, arguments: Sequence[str], kill_at: Callable[[Call], bool], killed_after: int, times: int
+) -> None:
     """Run the command line in a process of its own and kill it in the midst of its work, some times."""
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["memory_core.app.main", "memory_core.storage.qdrant.store"])
@@ -239,38 +235,43 @@ def kill_moves(loopback: Loopback, arguments: Sequence[str], kill_at: Callable[[
 
         def kill(call: Call, process: Any = process, seen: list[Call] = seen) -> None:
             seen += [call] if kill_at(call) else []
-            if len(seen) == KILLED_AFTER:
+            if len(seen) == killed_after:
                 os.kill(process.pid, signal.SIGKILL)
 
         process.start()
         loopback.fail(kill)  # what the process before it had under way may arrive now, and counts
-        process.join(RECORDS / 100 + 60)
+        process.join()
         assert process.exitcode == -signal.SIGKILL
     loopback.fail()
 
 
+@pytest.mark.timeout(300)  # nine processes, one after the other
 @pytest.mark.process
 @pytest.mark.slow
-@pytest.mark.timeout(RECORDS / 25 + 120)
+@pytest.mark.parametrize("records", [2_600, pytest.param(100_000, marks=pytest.mark.torture)])
 def test_a_move_that_was_killed_five_times_ends_with_equal_checksums(
-    real_loopback: Loopback, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    real_loopback: Loopback, tmp_path: Path, capsys: pytest.CaptureFixture[str], records: int
 ) -> None:
+    # Five processes that end after as many requests (and what they have under way then) leave something to the sixth.
+    killed_after = max(records // BATCH // 6 * 4, 1)
     loopback = real_loopback
     one, other = str(tmp_path / "a.db"), str(tmp_path / "b.db")
     uri = loopback.url.replace("http://", "qdrant://") + "/moved?timeout=300"
     with Memory(one, embedder=None) as source:
-        drafts = [Draft(f"turn {n}", session=f"s{n % 9}") for n in range(RECORDS)]
+        drafts = [Draft(f"turn {n}", session=f"s{n % 9}") for n in range(records)]
         run_sync(source.bind(user="ann").add_many, drafts)
         expected = state(source)
-    kill_moves(
-        loopback, [one, uri], lambda call: call.name == "write" and not call.collection.endswith("-meta"), times=5
-    )
+
+    def is_write(call: Call) -> bool:
+        return call.name == "write" and not call.collection.endswith("-meta")
+
+    kill_moves(loopback, [one, uri], is_write, killed_after, times=5)
     assert move(one, uri) == 0
-    kill_moves(loopback, [uri, other], lambda call: call.name == "scroll", times=2)
+    kill_moves(loopback, [uri, other], lambda call: call.name == "scroll", killed_after, times=2)
     assert move(uri, other) == 0
     said = capsys.readouterr().out
     assert said.count(expected["default ann"]) == 2
-    assert said.count(f"{RECORDS} memories the same in both") == 2
+    assert said.count(f"{records} memories the same in both") == 2
     with Memory(other, embedder=None) as home:
         assert state(home) == expected
 

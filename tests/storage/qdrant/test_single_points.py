@@ -56,6 +56,7 @@ def patient(loopback: Loopback) -> Server:
     return Server(url=loopback.url, timeout_seconds=60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("documents", "chars"), [(16, 31_000), (1, 300_000)])
 def test_ordinary_documents_fit_into_a_request(
     loopback: Loopback, connect: Open, sizes: list[int], documents: int, chars: int
@@ -483,6 +484,7 @@ def test_a_search_takes_three_round_trips(loopback: Loopback, connect: Open, *, 
     assert Counter(asked) == {"query": 3}
 
 
+@pytest.mark.slow
 def test_a_search_of_an_owner_of_2000_downloads_less_than_100_kilobytes(
     real_engine: EdgeEngine, real_loopback: Loopback, connect: Open
 ) -> None:

@@ -14,7 +14,6 @@ from tests.core.test_spaces import ann, team
 from tests.core.test_spaces import test_changes_through_other_handles_are_seen_at_once as test_changes_are_seen_at_once
 from tests.core.test_spaces import test_reads_see_both_and_say_whose_each_memory_is as test_reads_see_both
 from tests.core.test_spaces import test_what_is_not_granted_is_not_reached as test_only_what_is_granted_is_reached
-from tests.storage.qdrant.conftest import THOROUGH
 from tests.storage.qdrant.edge_engine import EdgeEngine
 from tests.storage.qdrant.loopback import Loopback
 
@@ -39,14 +38,25 @@ async def memory(new_memory: Memory) -> AsyncGenerator[Memory]:
         yield opened
 
 
-@pytest.mark.parametrize("corpus", ["facts", "people_talking", "agent_logs"] if THOROUGH else ["facts"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("corpus", "questions"),
+    [
+        ("facts", 4),
+        *(pytest.param(corpus, 25, marks=pytest.mark.torture) for corpus in ("facts", "people_talking", "agent_logs")),
+    ],
+)
 async def test_a_record_ranks_as_if_one_owner_had_them_all(
-    memory: Memory, corpus: str, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, corpus: str, questions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(test_spaces, "QUESTIONS", 25 if THOROUGH else 4)
+    monkeypatch.setattr(test_spaces, "QUESTIONS", questions)
     await test_spaces.test_a_record_ranks_as_if_one_owner_had_them_all(memory, corpus)
 
 
-async def test_nobody_reaches_more_than_is_granted(new_memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(test_spaces_generated, "STEPS", 60 if THOROUGH else 10)
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [10, pytest.param(60, marks=pytest.mark.torture)])
+async def test_nobody_reaches_more_than_is_granted(
+    new_memory: Memory, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(test_spaces_generated, "STEPS", steps)
     await test_spaces_generated.test_nobody_reaches_more_than_is_granted(new_memory, 0)

@@ -121,7 +121,6 @@ def test_all_tests_of_langgraphs_store_in_memory_hold(shelf: Path, tmp_path: Pat
 
 
 @pytest.mark.torture
-@pytest.mark.timeout(700)
 def test_the_tests_of_langgraphs_store_in_sqlite_hold_or_ask_for_less(shelf: Path, tmp_path: Path) -> None:
     folder = sources(shelf, "langgraph-checkpoint-sqlite", SQLITE)
     site = installed(shelf / "sqlite", "sqlite-vec", "pytest-retry")
@@ -132,7 +131,6 @@ def test_the_tests_of_langgraphs_store_in_sqlite_hold_or_ask_for_less(shelf: Pat
 
 
 @pytest.mark.torture
-@pytest.mark.timeout(700)
 def test_the_tests_of_langgraphs_store_in_postgres_hold_or_ask_for_less(shelf: Path, tmp_path: Path) -> None:
     folder = sources(shelf, "langgraph-checkpoint-postgres", POSTGRES)
     site = installed(shelf / "postgres", "psycopg", "psycopg-binary", "psycopg-pool")
