@@ -130,7 +130,7 @@ async def recall_for(handle: Searching, given: Asked, options: RecallOptions, *,
     lines = await _with_links(handle, choice.lines, options, where, may_show)
     if options.neighbors:
         lines = await with_neighbors(handle, lines, where, _MOST_FOLLOWED, may_show)
-    packed = pack(lines, options, handle.label_of if _has_spaces(handle) else _no_label)
+    packed = pack(lines, options, _label_of(handle))
     considered: tuple[Considered, ...] = ()
     if explain:
         outcomes = choice.outcomes | _with_causes(packed.outcomes, choice.later)
@@ -146,8 +146,9 @@ def _now(handle: object) -> datetime:
     return handle.memory.clock() if _has_clock(handle) else utc_now()
 
 
-def _no_label(record: MemoryRecord) -> None:
-    """The label of a record of a handle without spaces."""
+def _label_of(handle: object) -> Callable[[MemoryRecord], str | None]:
+    """The label of the space that a record is from; without spaces, none has one."""
+    return handle.label_of if _has_spaces(handle) else lambda _: None
 
 
 def _varied(options: RecallOptions, max_chars: int | None, limit: int | None) -> RecallOptions:
