@@ -35,10 +35,10 @@ def progress_bar(title: str) -> Generator[ProgressCallback]:
     """Show a bar on standard error while the block runs, and yield the callback that moves it.
 
     ```python
-    from memory_core import Memory, progress_bar, run_sync
+    from memory_core import DEFAULT_EMBEDDER, Memory, progress_bar, run_sync
 
-    with Memory("memory.db") as memory, progress_bar("backing up") as progress:
-        run_sync(memory.backup, "backup.db", progress=progress)
+    with Memory(":memory:", embedder=None) as memory, progress_bar("computing vectors") as progress:
+        run_sync(memory.reembed, DEFAULT_EMBEDDER, progress=progress)
     ```
 
     Raises:
