@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from memory_core import BoundMemory, Hit, Memory, RecallOptions, run_sync
-from memory_core.adapting import Deadline, limits, recall_with
+from memory_core.adapting import Asked, Deadline, block_for, limits
 from memory_langchain.messages import MESSAGE_KIND
 from memory_langchain.scope import CallScope, MemoryOf, ScopeResolver
 
@@ -106,11 +106,10 @@ class MemoryRetriever(BaseRetriever):
             max_tokens=None,
             count_tokens=None,
             limit=usual if k is None else k,
-            shows_query=False,
             latest_first=False,
             neighbors=False,
         )
-        hits = (await recall_with(memory, query, options)).hits
+        hits = (await block_for(memory, Asked(query, shows_query=False), options)).hits
         if not memory.spaces:
             return [to_document(hit) for hit in hits]
         return [to_document(hit, space=memory.space_of(hit.record)) for hit in hits]
