@@ -140,7 +140,6 @@ class ShelfStore:
         records: Sequence[MemoryRecord],
         *,
         embed_later: bool,  # noqa: ARG002  (there are no vectors)
-        progress: object = None,  # noqa: ARG002
         versions: Mapping[str, int] | None = None,
     ) -> Stored:
         if not records:

@@ -31,7 +31,7 @@ from memory_core.conversation.conversation import (
     when_embedded,
 )
 from memory_core.conversation.deadline import Deadline, LateError
-from memory_core.conversation.recalling import NOTHING, TURN, Asked, block_for, block_of_turn, those
+from memory_core.conversation.recalling import NOTHING, TURN, block_for, block_of_turn, those
 from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
 from memory_core.every_record import every_record
@@ -39,9 +39,9 @@ from memory_core.handle import known, owned_by, scrubbed, settled
 from memory_core.models import STATES, Mode, Order
 from memory_core.profile import PINNED, PINNED_BY_MODEL, tags_of_pin, with_profile
 from memory_core.protocols import AgentMemory, ListRequest, SearchRequest
+from memory_core.recall.asked import Asked
 from memory_core.recall.block import remembered_block
 from memory_core.recall.quoting import named, quoted
-from memory_core.recall.recalling import recall as recall_with
 from memory_core.records.draft_to_record import complete, patched
 from memory_core.records.kinds import USER_QUERY
 from memory_core.records.superseding import retired
@@ -208,7 +208,6 @@ __all__ = [
     "reachable",
     "read_messages",
     "reason_for_log",
-    "recall_with",
     "remember_drafts",
     "remembered_block",
     "retired",

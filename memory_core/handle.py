@@ -68,7 +68,6 @@ from memory_core.values.checks import (
     shown,
 )
 from memory_core.values.limits import MAX_LIMIT
-from memory_core.values.progress import ProgressCallback, whole
 from memory_core.values.query_text import asks_for_something
 from memory_core.where.checks import check_where
 from memory_core.where.where import ANY_STATE, EVERYTHING, Where
@@ -91,10 +90,10 @@ class BoundMemory:
     reach them (`spaces.py`).
     """
 
-    def __init__(self, memory: OpenStore, scope: Scope, spaces: Spaces = NO_SPACES) -> None:
+    def __init__(self, memory: OpenStore, scope: Scope) -> None:
         self._memory = memory
         self._scope = scope
-        self._spaces = spaces
+        self._spaces = NO_SPACES
 
     def __repr__(self) -> str:
         return f"BoundMemory({', '.join([str(self.scope), *self._spaces])})"
@@ -158,7 +157,7 @@ class BoundMemory:
             return self
         scope = replace(self.scope, **narrower)
         insist_on_other_owners(scope, self._spaces)
-        return BoundMemory(self.memory, scope, self._spaces)
+        return self._reading(scope, self._spaces)
 
     def sharing(self, spaces: Mapping[str, BoundMemory], *, writable: Collection[str] = ()) -> BoundMemory:
         """A handle that reads these spaces beside its own memory, as one memory.
@@ -180,7 +179,12 @@ class BoundMemory:
             ScopeError: A space leaves its user open, is of another `Memory`, or two have the same owner.
             InvalidInputError: A label is empty, `private`, or unknown; or there are more than 16 spaces.
         """
-        return BoundMemory(self._memory, self._scope, granted(self, spaces, writable))
+        return self._reading(self._scope, granted(self, spaces, writable))
+
+    def _reading(self, scope: Scope, spaces: Spaces) -> BoundMemory:
+        handle = BoundMemory(self._memory, scope)
+        handle._spaces = spaces
+        return handle
 
     def space_of(self, record: MemoryRecord) -> str:
         """The label of the space a record is from; `private` for the owner's own.
@@ -271,7 +275,6 @@ class BoundMemory:
         entries: Iterable[str | Draft],
         *,
         embed: Literal["now", "later"] = "now",
-        progress: ProgressCallback | None = None,
     ) -> list[MemoryRecord | None]:
         """Store many records in one transaction: all of them or, on an error, none. Returns one record per entry, in
         order, as `add` would; `None` for a forgotten source key. No space is reached.
@@ -280,16 +283,10 @@ class BoundMemory:
 
         Args:
             embed: As for `add`.
-            progress: Called with the number of records whose vectors are computed, and once more when all are on disk.
         """
         drafts, now = as_list(entries), self._memory.clock()
         records = retired_within(await off_loop(is_long_batch(drafts), complete_all, drafts, self._scope, now))
-
-        async def add(store: Store, scope: Scope) -> list[MemoryRecord | None]:
-            with whole(progress, len(records)):
-                return await store.add(scope, records, embed_later=is_later(embed), progress=progress)
-
-        return await self._run(add)
+        return await self._run(lambda store, scope: store.add(scope, records, embed_later=is_later(embed)))
 
     @operation
     async def remember(

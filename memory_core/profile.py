@@ -58,26 +58,23 @@ class Profile:
 class WithProfile(Protocol):
     """A memory that has a profile."""
 
-    async def profile(self, *, max_chars: int = DEFAULT_PROFILE_CHARS, owner: str | None = None) -> Profile:
+    async def profile(self, *, owner: str | None = None) -> Profile:
         """See `BoundMemory.profile`."""
         ...
 
 
-async def with_profile(
-    memory: object, block: str, *, max_chars: int = DEFAULT_PROFILE_CHARS, owner: str | None = None
-) -> str:
+async def with_profile(memory: object, block: str, *, owner: str | None = None) -> str:
     """The block of a prompt with the profile before it, or the profile alone: what adapters push into every prompt.
 
     Args:
         memory: The memory that the block was recalled from; one without profiles has none.
         block: What was recalled for the prompt; may be empty.
-        max_chars: Budget of the profile, beside that of the block; 0 for none.
         owner: The name under which the owner speaks; by default the user of the memory.
     """
-    if not max_chars or not isinstance(memory, WithProfile):
+    if not isinstance(memory, WithProfile):
         return block
     try:
-        profile = await memory.profile(max_chars=max_chars, owner=owner)
+        profile = await memory.profile(owner=owner)
     except UnsupportedError:  # a store that cannot select by tags
         return block
     return "\n".join(filter(None, (profile.text, block)))

@@ -180,16 +180,14 @@ class Records(Protocol):
         records: Sequence[MemoryRecord],
         *,
         embed_later: bool,
-        progress: ProgressCallback | None = None,
         versions: Mapping[str, int] | None = None,
     ) -> list[MemoryRecord | None]:
         """Write the records, in order.
 
         Returns the stored records: for a known source key the existing record, with the new text, author, data and
-        tags if they differ; `None` for a forgotten source key. `embed_later` returns before vectors are computed. A
-        store that counts them calls `progress`, if given, as they are computed. Records in scope that a new record
-        supersedes are retired with it (`superseding.retired`), those named in `versions` only in that version;
-        comparing and writing are atomic.
+        tags if they differ; `None` for a forgotten source key. `embed_later` returns before vectors are computed.
+        Records in scope that a new record supersedes are retired with it (`superseding.retired`), those named in
+        `versions` only in that version; comparing and writing are atomic.
 
         Raises:
             ConflictError: A record named in `versions` has another version or is gone; nothing is written.

@@ -42,7 +42,8 @@ async def find(
         shown: What to leave out, because the current conversation shows it already.
     """
     whole = replace(options, max_chars=_NO_BLOCK, max_tokens=None, count_tokens=None, neighbors=False)
-    asked = Asked(str(query), shows=shown.shows, shown=shown.condition())  # models pass any type
+    # Models pass any type. Their words are no message of the person's.
+    asked = Asked(str(query), shows=shown.shows, shown=shown.condition(), shows_query=False)
     found = await block_for(in_context(handle, options), asked, whole)
     # A score below zero is worse than that of an unrelated text.
     relevant = [hit for hit in found.hits if hit.score >= 0 or not options.floor]
@@ -66,7 +67,7 @@ def as_results(options: RecallOptions, neighbors: bool = False) -> RecallOptions
         options: The options of the caller.
         neighbors: Whether a message is also found by what was said just before and after it.
     """
-    return replace(options, shows_query=False, latest_first=False, neighbors=neighbors)
+    return replace(options, latest_first=False, neighbors=neighbors)
 
 
 def show(request: LlmRequest, memories: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from memory_core import BoundMemory, Hit, Memory, RecallOptions, run_sync
-from memory_core.adapting import Deadline, limits, recall_with
+from memory_core.adapting import Asked, Deadline, block_for, limits
 from memory_langchain.messages import MESSAGE_KIND
 from memory_langchain.scope import MemoryOf, ScopeResolver
 
@@ -109,11 +109,11 @@ class MemoryRetriever(BaseRetriever):
             max_tokens=None,
             count_tokens=None,
             limit=most,
-            shows_query=False,
             latest_first=False,
             neighbors=False,
         )
-        found = await deadline.read("retrieving documents", lambda: recall_with(memory, query, options))
+        asked = Asked(query, shows_query=False)
+        found = await deadline.read("retrieving documents", lambda: block_for(memory, asked, options))
         return [to_document(hit, space=memory.space_of(hit.record) if memory.spaces else None) for hit in found.hits]
 
 

@@ -122,13 +122,13 @@ class XaiboEmbedder(ThreadedEmbedder):
 
     Args:
         embedder: Any implementation of Xaibo's `EmbeddingProtocol`.
-        name: Name of the model, stored with every vector so that vectors of two models are never compared.
+        name: Name of the model, stored with every vector so that vectors of two models are never compared; of one that
+            changes under its name, with its version ("mine-2").
         dimensions: Length of the vectors.
-        revision: Change it when the model changes under the same name.
     """
 
-    def __init__(self, embedder: EmbeddingProtocol, *, name: str, dimensions: int, revision: str = "1") -> None:
-        super().__init__(Fingerprint(name, revision, dimensions), lambda: _Model(embedder))
+    def __init__(self, embedder: EmbeddingProtocol, *, name: str, dimensions: int) -> None:
+        super().__init__(Fingerprint(name, "1", dimensions), lambda: _Model(embedder))
 
 
 class _Model:

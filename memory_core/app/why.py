@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from memory_core.handle import BoundMemory
+from memory_core.recall.asked import Asked
+from memory_core.recall.recalling import recall_for
 from memory_core.recall.values import DEFAULT_CHARS, Considered, Recalled, RecallOptions
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.where.where import ANY_STATE
@@ -28,7 +30,7 @@ async def explained(
 
 async def looked_at(owner: BoundMemory, query: str, *, max_chars: int = DEFAULT_CHARS) -> Recalled:
     """What an agent would recall, explained; a person who looks at it does not count as a reader of the memories."""
-    return await owner.recall(query, RecallOptions(max_chars=max_chars, counts_reads=False), explain=True)
+    return await recall_for(owner, Asked(query, counts_reads=False), RecallOptions(max_chars=max_chars), explain=True)
 
 
 async def _beyond(owner: BoundMemory, query: str, id: str) -> Considered | None:  # noqa: A002

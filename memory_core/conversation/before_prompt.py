@@ -8,7 +8,14 @@ from memory_core.profile import with_profile
 from memory_core.recall.values import PUSHED, RecallOptions
 
 
-async def before_prompt(memory: BoundMemory, prompt: str, session: str | None, options: RecallOptions = PUSHED) -> str:
+async def before_prompt(
+    memory: BoundMemory,
+    prompt: str,
+    session: str | None,
+    options: RecallOptions = PUSHED,
+    *,
+    counts_reads: bool = True,
+) -> str:
     """The profile and the memories that are relevant for a prompt.
 
     Args:
@@ -17,6 +24,7 @@ async def before_prompt(memory: BoundMemory, prompt: str, session: str | None, o
         session: The conversation that the prompt is from. The model sees its messages, so they are not returned, but
             the last ones say what a short prompt is about.
         options: How much may be recalled.
+        counts_reads: See `Asked`.
     """
-    block = await block_in_session(memory, prompt, session, options)
+    block = await block_in_session(memory, prompt, session, options, counts_reads=counts_reads)
     return await with_profile(memory, block.text)

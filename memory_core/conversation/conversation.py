@@ -28,7 +28,7 @@ from memory_core.concurrency.loop import off_loop, on_core
 from memory_core.conversation import branches, limits
 from memory_core.conversation.access import Access
 from memory_core.conversation.deadline import Deadline
-from memory_core.conversation.recalling import TURN, Asked, block_of_turn, ids_of_shown, those
+from memory_core.conversation.recalling import TURN, block_of_turn, ids_of_shown, those
 from memory_core.conversation.writes import Writes
 from memory_core.errors import (
     ClosedError,
@@ -44,6 +44,7 @@ from memory_core.errors import (
 from memory_core.handle import BoundMemory, known
 from memory_core.models import Draft, Known, MemoryRecord, Role
 from memory_core.open_store import OpenStore
+from memory_core.recall.asked import Asked
 from memory_core.recall.values import RecallOptions
 from memory_core.records.draft_to_record import complete_all, is_long_batch
 from memory_core.values.limits import MAX_LISTED

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
 
-from memory_core.capture.message_to_draft import Message
 from memory_core.handle import BoundMemory
 from memory_core.models import MemoryRecord
 from memory_core.profile import with_profile
 from memory_core.protocols import Searching
-from memory_core.recall.recalling import recall
-from memory_core.recall.values import PUSHED, Recalled, RecallOptions, shows_nothing_yet
+from memory_core.recall.asked import Asked
+from memory_core.recall.recalling import recall_for
+from memory_core.recall.values import PUSHED, Recalled, RecallOptions
 from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.values.limits import MAX_ALTERNATIVES
 from memory_core.values.query_text import cut_query
-from memory_core.where.conditions import Condition, FieldCondition
+from memory_core.where.conditions import FieldCondition
 from memory_core.where.where import Where
 
 TURN: Final = replace(PUSHED, limit=None)
@@ -25,20 +25,6 @@ NOTHING: Final = Recalled("", (), ())
 """The result if nothing is to be recalled."""
 _BEFORE: Final = 3
 """Messages before a question that may say what it is about; the question itself may be among them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a turn recalls for."""
-
-    text: str
-    """The question, or the words of a tool; blank without any, as for an image. Too long ones are cut."""
-    before: Sequence[str] = ()
-    """What the person said before the question in the same conversation, oldest first."""
-    shows: Callable[[MemoryRecord], bool] = shows_nothing_yet
-    """Whether the prompt shows a record already."""
-    shown: Condition | None = None
-    """A condition that only such records satisfy, of the fields that a store looks up: see `those`, and `session`."""
 
 
 def those(field: Literal["id", "source_key"], values: Sequence[str]) -> FieldCondition | None:
@@ -69,15 +55,17 @@ async def block_in_session(
     options: RecallOptions,
     *,
     explain: bool = False,
+    counts_reads: bool = True,
 ) -> Recalled:
     """Recall for a question of a stored conversation: its messages are left out, and the last say what it is about.
 
     Args:
         memory: What is recalled from; the conversation is in its own memory.
         session: The conversation; `None` for a question by itself.
+        counts_reads: See `Asked`.
     """
     if session is None:
-        return await block_for(memory, Asked(question), options, explain=explain)
+        return await block_for(memory, Asked(question, counts_reads=counts_reads), options, explain=explain)
 
     def shows(record: MemoryRecord) -> bool:
         return record.session == session and memory.label_of(record) is None
@@ -86,7 +74,8 @@ async def block_in_session(
     before = [record.text for record in reversed(page.records)]
     # a space may have a session of the same name
     shown = None if memory.spaces else FieldCondition("session", "eq", session)
-    return await block_for(memory, Asked(question, before, shows, shown), options, explain=explain)
+    asked = Asked(question, before, shows, shown, counts_reads=counts_reads)
+    return await block_for(memory, asked, options, explain=explain)
 
 
 async def block_of_turn(
@@ -105,15 +94,8 @@ async def block_of_turn(
 
 
 async def block_for(memory: Searching, asked: Asked, options: RecallOptions, *, explain: bool = False) -> Recalled:
-    """Recall for a question, without what the prompt shows; nothing for a blank one."""
+    """Recall for a question, without what the prompt shows; nothing for a blank one. Too long ones are cut."""
     text = asked.text.encode(errors="replace").decode()  # a model's argument may have halves of characters
     if not text.strip():
         return NOTHING
-
-    def without(record: MemoryRecord) -> bool:
-        return asked.shows(record) or options.without(record)
-
-    before = [Message(said, role="user") for said in asked.before]
-    shown = options.shown if asked.shown is None else (*options.shown, asked.shown)
-    unshown = replace(options, without=without, shown=shown)
-    return await recall(memory, cut_query(text), unshown, conversation=before, explain=explain)
+    return await recall_for(memory, replace(asked, text=cut_query(text)), options, explain=explain)

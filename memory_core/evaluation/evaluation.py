@@ -14,6 +14,8 @@ from memory_core.evaluation.questions import Question, Resolved, resolve
 from memory_core.every_record import every_record
 from memory_core.handle import BoundMemory
 from memory_core.models import Hit
+from memory_core.recall.asked import Asked
+from memory_core.recall.recalling import recall_for
 from memory_core.recall.values import RecallOptions
 
 OURS: Final = "memory-core"
@@ -139,8 +141,8 @@ async def _found(handle: BoundMemory, resolved: Resolved, rankings: Mapping[str,
 
 
 async def _recalled(handle: BoundMemory, question: str, budget: int) -> set[str]:
-    options = RecallOptions(max_chars=budget, counts_reads=False)
-    return {record.id for record in (await handle.recall(question, options)).records}
+    recalled = await recall_for(handle, Asked(question, counts_reads=False), RecallOptions(max_chars=budget))
+    return {record.id for record in recalled.records}
 
 
 def _rank(wanted: frozenset[str], ranking: Sequence[str]) -> int | None:

@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from memory_core.capture.message_to_draft import read_messages
+from memory_core.capture.message_to_draft import Message
 from memory_core.models import Hit, Mode
 from memory_core.protocols import Searching
+from memory_core.recall.asked import Asked
 from memory_core.recall.keys import Key, key_of
 from memory_core.recall.pushing import adds
 from memory_core.retrieval.analysis import analyse, asks
@@ -39,6 +40,8 @@ class InContext:
     """What the person said last before it; empty at the beginning of a conversation."""
     said: frozenset[str]
     """The texts of the conversation before the question, which are never results."""
+    prompt: Asked
+    """What its caller knows about the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +55,18 @@ class Found:
     without hits that were not compared."""
 
 
-def asked_in(question: str, conversation: object) -> InContext:
-    """A question in its conversation.
-
-    Args:
-        conversation: The messages before it, in the forms that `remember` accepts; the question itself may be the last.
-
-    Raises:
-        InvalidInputError: An item is not a message.
-    """
-    messages = read_messages(conversation)
-    if messages and messages[-1].text == question:
+def in_context(asked: Asked) -> InContext:
+    """A question in its conversation."""
+    messages = [Message(each, role="user") if isinstance(each, str) else each for each in asked.before]
+    if messages and messages[-1].text == asked.text:
         messages.pop()
     about = [message.text for message in messages if message.role == "user"][-LAST_TURNS:]
-    wanted = cut_query(question, MAX_QUERY_CHARS)
-    return InContext(wanted, cut_query("\n".join(about), MAX_QUERY_CHARS), frozenset(each.text for each in messages))
+    return InContext(
+        cut_query(asked.text, MAX_QUERY_CHARS),
+        cut_query("\n".join(about), MAX_QUERY_CHARS),
+        frozenset(each.text for each in messages),
+        asked,
+    )
 
 
 async def find(

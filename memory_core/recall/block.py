@@ -31,15 +31,18 @@ def longest_text(options: RecallOptions) -> int:
     return min(MAX_LINE_CHARS, max(_FEWEST_CHARS, options.about_chars() // SHARE_OF_BUDGET))
 
 
-def line_of(turns: Sequence[Line], longest: int, options: RecallOptions) -> str:
-    """Format a memory as a line, with the question before it or the answer after it; or several turns, oldest first."""
+def line_of(turns: Sequence[Line], longest: int, options: RecallOptions, space: str | None) -> str:
+    """Format a memory as a line, with the question before it or the answer after it; or several turns, oldest first.
+
+    Args:
+        space: The label of the space that they are from; `None` for the owner's own memory.
+    """
     form = options.format
     if form is not None:
         return f"- {' / '.join(part for turn in turns for part in _parts(turn, longest, form))}"
-    label = None if options.label is None else options.label(turns[0].record)
-    space = [] if label is None else [f"[{named(label)}]"]
+    label = [] if space is None else [f"[{named(space)}]"]
     said = [part for turn in turns for part in (*_validity(turn.record), *_parts(turn, longest, None))]
-    return " ".join(["-", *space, *said])
+    return " ".join(["-", *label, *said])
 
 
 def least_of(turn: Line, longest: int, options: RecallOptions) -> int:

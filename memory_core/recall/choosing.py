@@ -10,7 +10,7 @@ every block that has room for three lines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
@@ -76,7 +76,7 @@ def choose(
     choice = Choice()
     fit: list[Hit] = []
     for hit in hits:
-        if (reason := _left_out(hit.record, question, asked.said, options, now)) is None:
+        if (reason := _left_out(hit.record, question, asked, options, now)) is None:
             fit.append(hit)
         else:
             choice.outcomes[key_of(hit.record)] = reason, None
@@ -193,11 +193,11 @@ def linked(lines: Sequence[Line], records: Mapping[Key, Sequence[MemoryRecord]],
 
 
 def _left_out(
-    record: MemoryRecord, question: Question, said: Collection[str], options: RecallOptions, now: datetime
+    record: MemoryRecord, question: Question, asked: InContext, options: RecallOptions, now: datetime
 ) -> Reason | None:
-    if asks_nothing_else(record, question) or (options.shows_query and is_the_same(record, question)):
+    if asks_nothing_else(record, question) or (asked.prompt.shows_query and is_the_same(record, question)):
         return "question" if record.text.strip() else "no text"
-    return unfit(record, said, options, now)
+    return unfit(record, asked, options, now)
 
 
 def _once(lines: Sequence[Line], outcomes: Outcomes) -> list[Line]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from memory_core.models import MemoryRecord
 from memory_core.recall.values import Reason, RecallOptions
 
+if TYPE_CHECKING:
+    from memory_core.recall.asking import InContext
 
-def unfit(record: MemoryRecord, said: Collection[str], options: RecallOptions, now: datetime) -> Reason | None:
+
+def unfit(record: MemoryRecord, asked: InContext, options: RecallOptions, now: datetime) -> Reason | None:
     """Why a record may not stand in a block, if so.
 
     Args:
-        said: The texts of the conversation, which the prompt shows already.
         now: Memories that were valid until an earlier time count as superseded, unless the past is asked for.
     """
     if not record.text.strip():
@@ -21,4 +23,4 @@ def unfit(record: MemoryRecord, said: Collection[str], options: RecallOptions, n
     shows_the_past = options.where.as_of is not None or "archived" in options.where.states
     if not shows_the_past and record.valid_to is not None and record.valid_to <= now:
         return "superseded"
-    return "excluded" if record.text in said or options.without(record) else None
+    return "excluded" if record.text in asked.said or asked.prompt.shows(record) else None

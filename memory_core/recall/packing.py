@@ -6,7 +6,7 @@ follow. What one step puts into the block, no later step takes out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -36,13 +36,14 @@ class Packed:
         return tuple({key_of(record): record for each in self.shown for record in each.records}.values())
 
 
-def pack(lines: Sequence[Line], options: RecallOptions) -> Packed:
+def pack(lines: Sequence[Line], options: RecallOptions, label_of: Callable[[MemoryRecord], str | None]) -> Packed:
     """Choose the lines that fit into the budget, order them and format the block.
 
     Args:
         lines: Best first, with the neighbors that complete them.
+        label_of: The label of the space a record is from; `None` for the owner's own memory.
     """
-    filling = _Filling(options, longest_text(options), options.room(block_of([""])))
+    filling = _Filling(options, label_of, longest_text(options), options.room(block_of([""])))
     for line in lines[:PLACED_FIRST]:
         filling.place_alone(line)
     for line in lines:
@@ -58,6 +59,7 @@ class _Filling:
     """A block that is being filled."""
 
     options: RecallOptions
+    label_of: Callable[[MemoryRecord], str | None]
     longest: int
     room: list[int]
     lines: dict[Key, Line] = field(default_factory=dict[Key, Line])
@@ -118,7 +120,7 @@ class _Filling:
             self.outcomes.setdefault(key, ("budget", None))
             return False
         day = day_of(line.record, self.options)
-        text = line_of([shown], self.longest, self.options)
+        text = self.line_of([shown])
         size = self.options.sizes(f"\n{text}")
         taken = self.sizes.get(key) or [0] * len(size)
         heading = self.options.sizes(f"\n{day}") if day and day not in self.days else [0] * len(size)
@@ -132,6 +134,10 @@ class _Filling:
         self.days.add(day)
         self._note(line, shown)
         return True
+
+    def line_of(self, turns: Sequence[Line]) -> str:
+        """Turns as one line; those of one line are from one space."""
+        return line_of(turns, self.longest, self.options, self.label_of(turns[0].record))
 
     def _note(self, line: Line, shown: Line) -> None:
         """Note what a line says."""
@@ -171,9 +177,9 @@ def _by_day(lines: Sequence[Sequence[Line]], filling: _Filling) -> list[str]:
     """The formatted lines, in groups of one day under its date, days and lines in the given order."""
     days: dict[str, list[str]] = {}
     for turns in lines:
-        first, options = turns[0], filling.options
-        text = filling.texts[first.key] if len(turns) == 1 else line_of(turns, filling.longest, options)
-        days.setdefault(day_of(first.record, options), []).append(text)
+        first = turns[0]
+        text = filling.texts[first.key] if len(turns) == 1 else filling.line_of(turns)
+        days.setdefault(day_of(first.record, filling.options), []).append(text)
     return [line for day, of_day in days.items() for line in ([day, *of_day] if day else of_day)]
 
 

@@ -13,10 +13,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Protocol, TypeGuard
 
-from memory_core.capture.message_to_draft import Message
+from memory_core.capture.message_to_draft import Message, read_messages
 from memory_core.models import Hit, MemoryRecord, Scope
 from memory_core.open_store import OpenStore
 from memory_core.protocols import Searching
+from memory_core.recall.asked import Asked
 from memory_core.recall.block import longest_text
 from memory_core.recall.fitness import unfit
 from memory_core.recall.keys import Key, key_of
@@ -108,29 +109,34 @@ async def recall(
     Raises:
         InvalidInputError: A value makes no sense, or an item of the conversation is not a message.
     """
-    from memory_core.recall.asking import asked_in  # noqa: PLC0415  (analysis takes 20 ms)
+    asked = Asked(query, read_messages(conversation))
+    return await recall_for(handle, asked, _varied(options, max_chars, limit), explain=explain)
+
+
+async def recall_for(handle: Searching, given: Asked, options: RecallOptions, *, explain: bool = False) -> Recalled:
+    """As `recall`, by a module that knows something about the prompt."""
+    from memory_core.recall.asking import in_context  # noqa: PLC0415  (analysis takes 20 ms)
     from memory_core.recall.neighbors import with_neighbors  # noqa: PLC0415
     from memory_core.recall.packing import pack  # noqa: PLC0415
 
-    options = _varied(handle, options, max_chars, limit)
-    now = _now(handle)
-    asked = asked_in(check_text("query", query), conversation)
+    check_text("query", given.text)
+    now, asked = _now(handle), in_context(given)
     where = check_where(options.conditions())
     found, choice = await _chosen(handle, asked, options, where, now, explain=explain)
 
     def may_show(record: MemoryRecord) -> bool:
-        return satisfies(record, where, now) and unfit(record, asked.said, options, now) is None
+        return satisfies(record, where, now) and unfit(record, asked, options, now) is None
 
     lines = await _with_links(handle, choice.lines, options, where, may_show)
     if options.neighbors:
         lines = await with_neighbors(handle, lines, where, _MOST_FOLLOWED, may_show)
-    packed = pack(lines, options)
+    packed = pack(lines, options, _label_of(handle))
     considered: tuple[Considered, ...] = ()
     if explain:
         outcomes = choice.outcomes | _with_causes(packed.outcomes, choice.later)
         considered = await _considered(handle, asked.question, options, found.hits, outcomes)
     shown = tuple(each.hit for each in packed.shown)
-    if options.counts_reads:
+    if given.counts_reads:
         count_reads(handle, read_in_block(found.hits, shown))
     return Recalled(packed.text, shown, packed.records, considered)
 
@@ -140,13 +146,18 @@ def _now(handle: object) -> datetime:
     return handle.memory.clock() if _has_clock(handle) else utc_now()
 
 
-def _varied(handle: Searching, options: RecallOptions, max_chars: int | None, limit: int | None) -> RecallOptions:
+def _label_of(handle: object) -> Callable[[MemoryRecord], str | None]:
+    """The label of the space that a record is from; without spaces, none has one."""
+    return handle.label_of if _has_spaces(handle) else lambda _: None
+
+
+def _varied(options: RecallOptions, max_chars: int | None, limit: int | None) -> RecallOptions:
     """The options with what a call varies."""
     if max_chars is not None:
         options = replace(options, max_chars=max_chars)
     if limit is not None:
         options = replace(options, limit=limit)
-    return replace(options, label=handle.label_of) if options.label is None and _has_spaces(handle) else options
+    return options
 
 
 async def _chosen(
@@ -168,7 +179,7 @@ async def _chosen(
         useless = choice.doubtful + sum(reason not in _ALSO_OF_WORSE for reason, _ in choice.outcomes.values())
         if len(found.hits) < limit or not useless or limit - useless >= wanted or limit == MAX_LIMIT:
             return found, choice
-        narrower = where if explain else options.not_shown(where)
+        narrower = where if explain else asked.prompt.not_shown(where)
         if narrower is where:
             limit = min(_MORE * limit, MAX_LIMIT)
         where = narrower

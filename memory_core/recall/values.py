@@ -9,7 +9,6 @@ from typing import Final, Literal, TypeVar
 from memory_core.errors import InvalidInputError
 from memory_core.models import RELATIONS, Hit, MemoryRecord, Mode, Relation, Role
 from memory_core.values.checks import check_one_of, check_unit, shown
-from memory_core.where.conditions import Condition, NoneOf
 from memory_core.where.where import Where
 
 T = TypeVar("T")
@@ -51,7 +50,7 @@ Reason = Literal[
 
 - `question`: it only asks what the query asks;
 - `duplicate`: another line says the same;
-- `superseded`: it is no longer true; `excluded`: the prompt already shows it, as the conversation or `without` says;
+- `superseded`: it is no longer true; `excluded`: the prompt already shows it;
 - `score`: it is less relevant than `min_score`; `no text`: it has data only;
 - `limit`: the block has as many memories as it may have; `budget`: it did not fit;
 - `author`, `copy`: there was no room left for it, because its author has a third of the lines already, or because it
@@ -60,11 +59,6 @@ Reason = Literal[
   line would only say "Nice.";
 - `filter`, `floor`: the search finds it only without the conditions, or without the floor.
 """
-
-
-def shows_nothing_yet(record: MemoryRecord) -> bool:  # noqa: ARG001  (called with each record)
-    """Exclude nothing: the default, for a prompt that shows no memories yet."""
-    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +96,6 @@ class RecallOptions:
     diversity: float = 0.0
     """How much lines should differ from those before them, 0 to 1; see `BoundMemory.search`. Repetitions are left out
     at any value."""
-    shows_query: bool = True
-    """Whether the prompt shows the query, so that a user's message equal to it is left out. Use `False` if the query is
-    words to search for, which may equal a message; questions like the query are left out in either case."""
     latest_first: bool = True
     """Show the latest first among memories about as relevant as the best; otherwise show the best first."""
     neighbors: bool = True
@@ -113,15 +104,6 @@ class RecallOptions:
     """Follow links of these relations one hop: linked memories come after the recalled one."""
     format: Callable[[MemoryRecord, str], str] | None = None
     """Makes the line of a memory from its record and the text to show. The line is escaped like any other."""
-    label: Callable[[MemoryRecord], str | None] | None = None
-    """Names the space of a record, before its speaker; `None` for no name."""
-    counts_reads: bool = True
-    """Count the best memories of the block as read, once a day, so that what is used does not fade."""
-    without: Callable[[MemoryRecord], bool] = shows_nothing_yet
-    """Returns whether to leave out a record, because the prompt already shows it."""
-    shown: Sequence[Condition] = ()
-    """Conditions that only records which `without` leaves out satisfy. If such records crowd out the others, the search
-    leaves them out itself, so that a recall costs no more in a long conversation than in a short one."""
 
     def __post_init__(self) -> None:
         if isinstance(self.trusted, str):
@@ -174,11 +156,6 @@ class RecallOptions:
         """
         kinds = _both("kinds", self.where.kinds, self.kinds)
         return replace(self.where, kinds=kinds, roles=_both("roles", self.where.roles, self.roles))
-
-    def not_shown(self, where: Where) -> Where:
-        """The same conditions without what `shown` says; those with a `matching` of their own stay as they are, since
-        the number of its conditions is limited."""
-        return replace(where, matching=(NoneOf(self.shown),)) if self.shown and not where.matching else where
 
 
 @dataclass(frozen=True, slots=True)

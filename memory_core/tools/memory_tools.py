@@ -14,9 +14,10 @@ from memory_core.errors import MemoryCoreError, UnsupportedError
 from memory_core.models import Draft, Json, MemoryRecord, Patch
 from memory_core.profile import tags_of_pin
 from memory_core.protocols import AgentMemory, Clock
+from memory_core.recall.asked import Asked
 from memory_core.recall.quoting import excerpt, named, quoted
 from memory_core.recall.reads import count_reads
-from memory_core.recall.recalling import recall as recall_with
+from memory_core.recall.recalling import recall_for
 from memory_core.recall.values import RecallOptions
 from memory_core.spaces import PRIVATE
 from memory_core.tools.arguments import Arguments, ToolInputError
@@ -141,14 +142,12 @@ async def _search(context: ToolContext, given: Arguments) -> ToolResult:
         max_chars=_NO_BLOCK,
         limit=limit,
         where=_of_category(given),
-        shows_query=False,
-        counts_reads=False,
         latest_first=False,
         neighbors=False,
         floor=context.floor,
     )
     # without repetitions, unlike a search
-    recalled = await recall_with(context.memory, query, options)
+    recalled = await recall_for(context.memory, _words(query), options)
     records = [hit.record for hit in recalled.hits]
     if records:
         count_reads(context.memory, records)
@@ -156,12 +155,17 @@ async def _search(context: ToolContext, given: Arguments) -> ToolResult:
     return _nearest(context.memory, query, await _nearest_records(context.memory, query, options))
 
 
+def _words(query: str) -> Asked:
+    """Words that a model searches for; the tool counts every memory that it lists as read."""
+    return Asked(query, shows_query=False, counts_reads=False)
+
+
 async def _nearest_records(memory: AgentMemory, query: str, options: RecallOptions) -> list[MemoryRecord]:
     """The nearest memories by vector; an empty list without vectors, because no word matches."""
     if not options.floor:
         return []
     limit = min(options.limit or NEAREST, NEAREST)
-    recalled = await recall_with(memory, query, replace(options, floor=False, limit=limit))
+    recalled = await recall_for(memory, _words(query), replace(options, floor=False, limit=limit))
     return [hit.record for hit in recalled.hits if hit.similarity is not None]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of `add_many`, `reembed`, `backup` or `migrate`.
+    """The progress of `reembed`, `backup`, `maintain` or `migrate`.
 
     An operation reports it before it begins, after every batch, and when it is done.
 
@@ -31,25 +31,14 @@ ProgressCallback = Callable[[Progress], None]
 
 
 @contextmanager
-def whole(progress: ProgressCallback | None, total: int) -> Generator[None]:
-    """Report the beginning of an operation, and its end if it succeeds."""
-    if progress is not None:
-        progress(Progress(0, total))
-    yield
-    if progress is not None:
-        progress(Progress(total, total))
-
-
-@contextmanager
 def progress_bar(title: str) -> Generator[ProgressCallback]:
     """Show a bar on standard error while the block runs, and yield the callback that moves it.
 
     ```python
-    from memory_core import Memory, progress_bar, run_sync
+    from memory_core import DEFAULT_EMBEDDER, Memory, progress_bar, run_sync
 
-    ann = Memory(":memory:", embedder=None).bind(user="ann")
-    with progress_bar("adding") as progress:
-        run_sync(ann.add_many, ["green tea", "black tea"], progress=progress)
+    with Memory(":memory:", embedder=None) as memory, progress_bar("computing vectors") as progress:
+        run_sync(memory.reembed, DEFAULT_EMBEDDER, progress=progress)
     ```
 
     Raises:

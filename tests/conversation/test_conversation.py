@@ -22,7 +22,6 @@ from memory_core.errors import StoreUnavailableError
 from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.storage.sqlite.store import SqliteStore
 from memory_core.values.ids import new_id
-from memory_core.values.progress import ProgressCallback
 from memory_core.values.shortening import is_shortened
 
 TEA = "I like jasmine tea best"
@@ -39,11 +38,10 @@ class Unsteady(SqliteStore):
         records: Sequence[MemoryRecord],
         *,
         embed_later: bool,
-        progress: ProgressCallback | None = None,
         versions: Mapping[str, int] | None = None,
     ) -> list[MemoryRecord | None]:
         self._insist()
-        return await super().add(scope, records, embed_later=embed_later, progress=progress, versions=versions)
+        return await super().add(scope, records, embed_later=embed_later, versions=versions)
 
     async def update(
         self,

@@ -175,7 +175,6 @@ async def test_it_stands_before_every_block_and_alone_where_nothing_is_recalled(
     profile = str(await ann.profile())
     assert await with_profile(ann, "") == profile
     assert await with_profile(ann, "<block>") == f"{profile}\n<block>"
-    assert await with_profile(ann, "<block>", max_chars=0) == "<block>"
     assert await with_profile(object(), "<block>") == "<block>"
 
 

@@ -12,7 +12,16 @@ from typing import Any
 
 import pytest
 
-from memory_core import BoundMemory, Draft, InvalidInputError, Memory, MemoryRecord, RecallOptions, run_sync
+from memory_core import (
+    BoundMemory,
+    Draft,
+    InvalidInputError,
+    Memory,
+    MemoryCoreError,
+    MemoryRecord,
+    RecallOptions,
+    run_sync,
+)
 from memory_core.adapting import remembered_block
 from memory_core.profile import PROFILE_END, PROFILE_START
 from memory_core.recall.block import BLOCK_END, BLOCK_START, MAX_BLOCK_CHARS
@@ -115,8 +124,12 @@ def check(content: bytes) -> None:
         for most in (0, 80, 140, 300, 1_000, 4_000):
             insist_on_recalled(ann, RecallOptions(max_chars=most, floor=False))
         insist_on_recalled(ann, PUSHED)
-        label = choice.choice(texts)
-        insist_on_recalled(ann, RecallOptions(floor=False, label=lambda _: label))
+        try:
+            shared = memory.bind(app="chat", user="bea").sharing({choice.choice(texts): ann})
+        except MemoryCoreError as error:
+            insist_on_sentence(error)
+        else:
+            insist_on_recalled(shared, RecallOptions(floor=False))
         insist_on_recalled(ann, RecallOptions(floor=False, format=lambda record, text: f"{record.kind} {text}"))
         for most in (200, 1_000, 10_000):
             profile = run_sync(ann.profile, max_chars=most)

@@ -22,8 +22,10 @@ from memory_core import (
     Where,
     run_sync,
 )
+from memory_core.recall.asked import Asked
 from memory_core.recall.block import block_of
 from memory_core.recall.neighbors import is_short
+from memory_core.recall.recalling import recall_for
 from tests.recall.blocks import END
 
 START = datetime(2026, 5, 4, 9, tzinfo=UTC)
@@ -228,7 +230,7 @@ async def test_every_link_of_a_line_is_followed(ann: BoundMemory) -> None:
     assert {record.text for record in recalled.records} == {"Ann owns a kettle", *(source.text for source in sources)}
 
 
-async def test_conditions_kinds_roles_and_without_bound_what_is_shown(ann: BoundMemory) -> None:
+async def test_conditions_kinds_roles_and_the_prompt_bound_what_is_shown(ann: BoundMemory) -> None:
     await say(ann, ("user", "I like jasmine tea"), ("assistant", "Jasmine tea is a fine choice for the evening"))
     fact = await ann.add(Draft("Tea is kept in the blue tin", kind="fact"))
     every = await ann.recall("tea", RecallOptions(floor=False))
@@ -237,9 +239,8 @@ async def test_conditions_kinds_roles_and_without_bound_what_is_shown(ann: Bound
     assert [record.id for record in by_kind.records] == [fact.id]
     by_role = await ann.recall("tea", RecallOptions(floor=False, roles=["assistant"]))
     assert {record.role for record in by_role.records} == {"assistant"}
-    rest = await ann.recall(
-        "tea", RecallOptions(floor=False, without=lambda record: record.id == fact.id), explain=True
-    )
+    shows_it = Asked("tea", shows=lambda record: record.id == fact.id)
+    rest = await recall_for(ann, shows_it, RecallOptions(floor=False), explain=True)
     assert fact.id not in {record.id for record in rest.records}
     assert {each.reason for each in rest.considered if each.hit.record.id == fact.id} == {"excluded"}
     assert len((await ann.recall("tea", RecallOptions(floor=False, limit=2))).hits) == 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -24,8 +23,9 @@ from memory_core import (
     RecallOptions,
     Where,
 )
+from memory_core.recall.asked import Asked
 from memory_core.recall.copies import names
-from memory_core.recall.recalling import recall
+from memory_core.recall.recalling import recall, recall_for
 from memory_core.retrieval.hits import Hits
 
 START = datetime(2026, 5, 4, 9, tzinfo=UTC)
@@ -74,12 +74,8 @@ async def test_a_linked_memory_may_be_said_expired_or_excluded_like_any_other(an
     left_out = await ann.add("It was bought at the fair")
     links = [Link("derived_from", each.id) for each in (market, said, old, left_out)]
     await ann.add(Draft("Ann owns a kettle", links=links))
-    found = await recall(
-        ann,
-        "kettle",
-        options(links=["derived_from"], without=lambda record: record.id == left_out.id),
-        conversation=[("user", said.text)],
-    )
+    asked = Asked("kettle", [said.text], lambda record: record.id == left_out.id)
+    found = await recall_for(ann, asked, options(links=["derived_from"]))
     assert {record.text for record in found.records} == {"Ann owns a kettle", market.text}
 
 
@@ -88,12 +84,9 @@ async def test_a_question_that_may_not_be_shown_does_not_come_with_its_reply(ann
     asked, reply = await say(ann, ("assistant", "Bea", "Which day suits you?"), ("user", "Ann", "Friday, the dentist"))
     if how == "expired":
         await ann.update(asked.id, Patch(valid_to=START + timedelta(days=1)))
-    found = await recall(
-        ann,
-        "dentist",
-        options(without=lambda record: how == "excluded" and record.id == asked.id),
-        conversation=[("assistant", asked.text)] if how == "said" else [],
-    )
+    before = [Message(asked.text, role="assistant")] if how == "said" else []
+    dentist = Asked("dentist", before, lambda record: how == "excluded" and record.id == asked.id)
+    found = await recall_for(ann, dentist, options())
     assert [record.id for record in found.records] == [reply.id]
     assert "Which day" not in found.text
 
@@ -135,11 +128,12 @@ async def test_an_earlier_question_does_not_raise_the_share_that_an_answer_needs
     )
     answer = await ann.add("The code is 4711, for the cellar")
     question = "What is the code of the boiler in my cellar?"
-    found = await recall(ann, question, options(shows_query=False), explain=True)
+    words = Asked(question, shows_query=False)
+    found = await recall_for(ann, words, options(), explain=True)
     scores = {each.hit.record.text: each.hit.score for each in found.considered}
     share = 1.05 * scores[answer.text] / max(scores.values())  # more than it has of the earlier question's score
     assert share < 1
-    found = await recall(ann, question, options(shows_query=False, min_score=share))
+    found = await recall_for(ann, words, options(min_score=share))
     assert answer.id in {record.id for record in found.records}
 
 
@@ -154,14 +148,6 @@ async def test_what_is_demoted_stays_so_with_diversity(ann: BoundMemory) -> None
     for diversity in (0.0, 0.1, 0.5):
         found = await recall(ann, question, options(diversity=diversity, latest_first=False))
         assert found.hits[-1].record.author == "Mallory", diversity
-
-
-async def test_a_label_of_the_callers_is_kept(ann: BoundMemory, team: BoundMemory) -> None:
-    await team.add("The tea is in the kitchen")
-    shared = ann.sharing({"team": team})
-    assert "[team]" in (await shared.recall("tea", BY_WORDS)).text
-    found = await shared.recall("tea", options(label=lambda record: f"of {record.user}"))
-    assert '["of team"]' in found.text
 
 
 async def test_memories_of_two_owners_with_one_id_are_two(ann: BoundMemory, team: BoundMemory) -> None:
@@ -209,9 +195,9 @@ async def test_a_prompt_that_shows_a_long_conversation_makes_no_search_longer(an
     shown = await say(ann, *(("user", "Ann", f"{asked[:-1]}, and on day {n}") for n in range(150)))
     ids = {record.id for record in shown}
     conditions = (FieldCondition("id", "in", tuple(ids)), FieldCondition("session", "eq", "monday"))
-    for shows in [(one,) for one in conditions]:
+    for condition in conditions:
         counted = Counted(ann)
-        found = await recall(counted, asked, options(without=lambda record: record.id in ids, shown=shows))
+        found = await recall_for(counted, Asked(asked, (), lambda record: record.id in ids, condition), options())
         assert [record.id for record in found.records] == [elsewhere.id]
         assert max(counted.limits) == min(counted.limits)
 
@@ -220,11 +206,11 @@ async def test_conditions_on_what_is_shown_are_no_reason_to_leave_out_more(ann: 
     """Neither of a where of its own, nor an explanation: both ask for what they ask for."""
     shown = await ann.add_many([f"tea {n}" for n in range(60)])
     ids = [record.id for record in shown if record is not None]
-    left_out = options(without=lambda record: record.id != ids[7], shown=[FieldCondition("id", "nin", ids[7:8])])
-    assert [hit.record.id for hit in (await recall(ann, "tea", left_out)).hits] == [ids[7]]
-    own = replace(left_out, where=Where(matching=[FieldCondition("id", "in", ids)]))
-    assert [hit.record.id for hit in (await recall(ann, "tea", own)).hits] == [ids[7]]
-    explained = await recall(ann, "tea", left_out, explain=True)
+    asked = Asked("tea", (), lambda record: record.id != ids[7], FieldCondition("id", "nin", ids[7:8]))
+    assert [hit.record.id for hit in (await recall_for(ann, asked, options())).hits] == [ids[7]]
+    own = options(where=Where(matching=[FieldCondition("id", "in", ids)]))
+    assert [hit.record.id for hit in (await recall_for(ann, asked, own)).hits] == [ids[7]]
+    explained = await recall_for(ann, asked, options(), explain=True)
     assert {each.reason for each in explained.considered} == {"shown", "excluded"}
 
 

@@ -114,16 +114,19 @@ async def remember(given: Conversation, owner: Writable) -> Remembered:
 @records.post("/recall")
 async def recall(given: Question, owner: Owner, request: Request) -> Block:
     """The block of memories that an agent gets for a question, from the owner's memories and the shared spaces."""
-    options = replace(
-        PUSHED if given.pushed else PULLED,
-        where=given.where,
-        counts_reads=served_by(request).writable,  # a server that only reads cannot count who read what
-    )
+    options = replace(PUSHED if given.pushed else PULLED, where=given.where)
     chosen = {name: value for name in ("max_chars", "limit") if (value := getattr(given, name)) is not None}
     options = replace(options, **chosen)
     owner = owner if given.collection is None else owner.bind(collection=given.collection)
     reach = served_by(request).reach(owner)
-    found = await block_in_session(reach, given.query, given.session, options, explain=given.explain)
+    found = await block_in_session(
+        reach,
+        given.query,
+        given.session,
+        options,
+        explain=given.explain,
+        counts_reads=served_by(request).writable,  # a server that only reads cannot count who read what
+    )
     text = await with_profile(owner, found.text) if given.profile else found.text
     return Block(text, list(found.records), [_explained(each) for each in found.considered])
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final, Literal
 
 from memory_core.app.serve.api import Owner, Writable
@@ -17,7 +16,6 @@ from memory_core.capture.message_to_draft import Message
 from memory_core.conversation.before_prompt import before_prompt
 from memory_core.conversation.branches import follow_branch
 from memory_core.handle import BoundMemory
-from memory_core.recall.values import PUSHED
 
 try:
     from fastapi import APIRouter, Depends, HTTPException, Request
@@ -87,10 +85,8 @@ hooks = APIRouter(prefix="/hook", dependencies=[Depends(local_only)], include_in
 @hooks.post("/prompt")
 async def prompt(given: Prompt, owner: Owner, request: Request) -> Answered:
     """What is shown before a prompt."""
-    options = replace(PUSHED, counts_reads=served_by(request).writable)
-    return Answered(
-        await before_prompt(_memory(request, owner, given.about), given.prompt, given.about.session, options)
-    )
+    memory, counts_reads = _memory(request, owner, given.about), served_by(request).writable
+    return Answered(await before_prompt(memory, given.prompt, given.about.session, counts_reads=counts_reads))
 
 
 @hooks.post("/turn")

@@ -137,7 +137,6 @@ class QdrantStore:
         records: Sequence[MemoryRecord],
         *,
         embed_later: bool,
-        progress: ProgressCallback | None = None,
         versions: Mapping[str, int] | None = None,
     ) -> list[MemoryRecord | None]:
         """See `Records.add`.
@@ -146,7 +145,7 @@ class QdrantStore:
             UnfinishedWriteError: The server failed, and some of the records are stored, or perhaps are.
         """
         embedder = None if embed_later else self._embedder
-        return await self._add(scope, records, embedder, progress=progress, versions=versions)
+        return await self._add(scope, records, embedder, versions=versions)
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
         """See `Records.search`."""
@@ -317,7 +316,6 @@ class QdrantStore:
         *,
         is_put: bool = False,
         remove: Collection[str] = (),
-        progress: ProgressCallback | None = None,
         versions: Mapping[str, int] | None = None,
     ) -> list[MemoryRecord | None]:
         if not records and not remove:
@@ -325,7 +323,7 @@ class QdrantStore:
         items = await prepare_all(self._prepare, records)
         if embedder is not None:
             kept = await self._access.run(scope, lambda owner: adding.unchanged(owner, items, is_put=is_put))
-            items = await with_vectors(embedder, items, progress, kept=kept)
+            items = await with_vectors(embedder, items, kept=kept)
         now, made = self._clock(), token()
         write = partial(adding.write, items=items, token=made, now=now, is_put=is_put, remove=remove, versions=versions)
         return await self._write(scope, write, alone=is_put)

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from memory_core.concurrency.foreign import LateAnswerError, NoAnswerError, answer_within
 from memory_core.errors import EmbeddingError, MemoryCoreError, reason_for_log
 from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import Prepared
-from memory_core.values.progress import Progress, ProgressCallback
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,8 +25,6 @@ logger = logging.getLogger(__name__)
 LONGEST_CALL_SECONDS: Final = 60.0
 """How long a call of an embedder may take, and one second more for each of its texts: enough to load a model. Other
 adds wait behind it."""
-TEXTS_AT_ONCE: Final = 256
-"""Texts embedded between two progress reports: enough to keep all cores busy, for a second or less."""
 
 
 def texts_to_embed(text: str, chunks: Sequence[tuple[int, int]]) -> list[str]:
@@ -50,50 +45,28 @@ async def embed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
     return [row.tobytes() for row in vectors.astype(np.float16)]
 
 
-async def embed_reporting(
-    embedder: Embedder, texts: Sequence[str], ends: Sequence[int], progress: ProgressCallback | None
-) -> list[bytes]:
-    """`embed`, in batches if progress is reported.
-
-    Args:
-        ends: For each record, the number of texts up to and including its last one.
-    """
-    if progress is None:
-        return await embed(embedder, texts)
-    blobs: list[bytes] = []
-    for start in range(0, len(texts), TEXTS_AT_ONCE):
-        blobs += await embed(embedder, texts[start : start + TEXTS_AT_ONCE])
-        progress(Progress(bisect_right(ends, len(blobs)), len(ends)))
-    return blobs
-
-
-async def embed_pieces(
-    embedder: Embedder, texts: Sequence[tuple[str, Sequence[tuple[int, int]]]], progress: ProgressCallback | None = None
-) -> list[list[bytes]]:
-    """The vectors of the pieces of each text, given with them; see `embed_reporting`."""
+async def embed_pieces(embedder: Embedder, texts: Sequence[tuple[str, Sequence[tuple[int, int]]]]) -> list[list[bytes]]:
+    """The vectors of the pieces of each text, given with them."""
     pieces = [texts_to_embed(*one) for one in texts]
-    ends = list(accumulate(map(len, pieces)))
     flat = [text for some in pieces for text in some]
-    blobs = iter(await embed_reporting(embedder, flat, ends, progress) if flat else ())
+    blobs = iter(await embed(embedder, flat) if flat else ())
     return [[next(blobs) for _ in some] for some in pieces]
 
 
 async def with_vectors(
     embedder: Embedder,
     items: Sequence[Prepared],
-    progress: ProgressCallback | None = None,
     *,
     kept: Collection[str] = (),
 ) -> list[Prepared]:
     """The items with vectors, from one call of the embedder; if it fails, the vectors are pending, and no text is lost.
 
     Args:
-        progress: Called with the number of records whose vectors are computed.
         kept: The ids of records whose text is stored already, and keeps its vectors.
     """
     pieces = [(item.record.text, () if item.record.id in kept else item.chunks) for item in items]
     try:
-        vectors = await embed_pieces(embedder, pieces, progress)
+        vectors = await embed_pieces(embedder, pieces)
     except EmbeddingError as error:
         logger.warning("%d vectors are pending: %s", sum(len(chunks) for _, chunks in pieces), reason_for_log(error))
         return list(items)

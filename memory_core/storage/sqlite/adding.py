@@ -25,7 +25,6 @@ from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.rows import by_source_key
 from memory_core.values.long_texts import is_long
-from memory_core.values.progress import ProgressCallback
 
 MOST_TOGETHER: Final = 64
 """Most adds embedded in one call; limits how long the first of them waits."""
@@ -161,15 +160,13 @@ class Embedding(Protocol):
     reader: Connection
 
 
-async def embedded(
-    file: Embedding, batches: Sequence[Batch], *, progress: ProgressCallback | None = None
-) -> list[list[Prepared]]:
+async def embedded(file: Embedding, batches: Sequence[Batch]) -> list[list[Prepared]]:
     """The batches with vectors, from one call of the embedder, or without them if there is no embedder or it fails; see
     `embedding_batches.with_vectors`."""
     if file.embedder is None:
         return [list(batch) for _, batch in batches]
     kept, items = await _stored(file.reader, batches), [item for _, batch in batches for item in batch]
-    ready = iter(await with_vectors(file.embedder, items, progress, kept=kept))
+    ready = iter(await with_vectors(file.embedder, items, kept=kept))
     return [[next(ready) for _ in batch] for _, batch in batches]
 
 

@@ -48,12 +48,7 @@ class ReadOnlyFile(SharedFile):
         self.connections.append(connection)
         return connection
 
-    async def embedded(
-        self,
-        batches: Sequence[Batch],  # noqa: ARG002
-        *,
-        progress: ProgressCallback | None = None,  # noqa: ARG002
-    ) -> list[list[Prepared]]:
+    async def embedded(self, batches: Sequence[Batch]) -> list[list[Prepared]]:  # noqa: ARG002
         """Refuse: texts are embedded here only to be written."""
         refuse()
 

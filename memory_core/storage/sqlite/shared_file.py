@@ -127,11 +127,9 @@ class SharedFile:
         self.owner_indexes.max_bytes = max(self.owner_indexes.max_bytes, wanted.cache_bytes)
         self.users += 1
 
-    async def embedded(
-        self, batches: Sequence[Batch], *, progress: ProgressCallback | None = None
-    ) -> list[list[Prepared]]:
+    async def embedded(self, batches: Sequence[Batch]) -> list[list[Prepared]]:
         """Return the batches with vectors, or without them if there is no embedder or it fails."""
-        return await embedded(self, batches, progress=progress)
+        return await embedded(self, batches)
 
     async def claim(self) -> None:
         """Make this embedder the one of the file's vectors; called before a text is written.

@@ -166,7 +166,6 @@ class SqliteStore:
         records: Sequence[MemoryRecord],
         *,
         embed_later: bool,
-        progress: ProgressCallback | None = None,
         versions: Mapping[str, int] | None = None,
     ) -> list[MemoryRecord | None]:
         """See `Records.add`."""
@@ -179,7 +178,7 @@ class SqliteStore:
         await self._shared.claim()
         batch = await prepare_all(self._prepare, records)
         if not embed_later:
-            (batch,) = await self._shared.embedded([(scope, batch)], progress=progress)
+            (batch,) = await self._shared.embedded([(scope, batch)])
         return await self._writer.write(within(self._quota, scope, lambda db: insert(db, scope, batch, versions)))
 
     def begin_add(

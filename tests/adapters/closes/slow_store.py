@@ -11,7 +11,6 @@ from pathlib import Path
 from memory_core import ClosedError, ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Where
 from memory_core.protocols import ListRequest, SearchRequest
 from memory_core.storage.sqlite.store import SqliteStore
-from memory_core.values.progress import ProgressCallback
 
 WRITE_SECONDS = 0.2
 # Named, because the store has a method `list`.
@@ -63,11 +62,10 @@ class SlowStore:
         records: Sequence[MemoryRecord],
         *,
         embed_later: bool,
-        progress: ProgressCallback | None = None,
         versions: Mapping[str, int] | None = None,
     ) -> Stored:
         async with self._writing():
-            return await self._behind.add(scope, records, embed_later=embed_later, progress=progress, versions=versions)
+            return await self._behind.add(scope, records, embed_later=embed_later, versions=versions)
 
     async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
         async with self._writing():

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from memory_core import Fingerprint, Hit, MemoryRecord, Scope
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.protocols import SearchRequest
-from memory_core.values.progress import ProgressCallback
 from tests.adapters.closes.slow_store import SlowStore, at
 
 if TYPE_CHECKING:
@@ -87,11 +86,10 @@ class FaultyStore(SlowStore):
         records: Sequence[MemoryRecord],
         *,
         embed_later: bool,
-        progress: ProgressCallback | None = None,
         versions: Mapping[str, int] | None = None,
     ) -> list[MemoryRecord | None]:
         is_rubbish = await self._met(scope, "before a write")
-        done = await super().add(scope, records, embed_later=embed_later, progress=progress, versions=versions)
+        done = await super().add(scope, records, embed_later=embed_later, versions=versions)
         is_rubbish |= await self._met(scope, "after a write")
         return cast("Any", 3) if is_rubbish else done
 

@@ -1,0 +1,48 @@
+"""What a recall is for: the question, and what its caller knows about the prompt that the block goes into.
+
+An application sets `RecallOptions`; what is here is known to the module that asks, and is never an option of a user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from memory_core.capture.message_to_draft import Message
+from memory_core.models import MemoryRecord
+from memory_core.where.conditions import Condition, NoneOf
+from memory_core.where.where import Where
+
+
+def shows_nothing_yet(record: MemoryRecord) -> bool:  # noqa: ARG001  (called with each record)
+    """A prompt that shows no memories yet."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, and its prompt."""
+
+    text: str
+    """The question, or the words of a tool; blank without any, as for an image."""
+    before: Sequence[str | Message] = ()
+    """What was said before the question in the same conversation, oldest first; a bare text is the person's. The
+    question itself may be the last."""
+    shows: Callable[[MemoryRecord], bool] = shows_nothing_yet
+    """Whether the prompt shows a record already."""
+    shown: Condition | None = None
+    """A condition that only such records satisfy, of the fields that a store looks up: see `those`, and `session`. If
+    they crowd out the others, the search leaves them out itself, so that a recall costs no more in a long conversation
+    than in a short one."""
+    shows_query: bool = True
+    """Whether the prompt shows the text, so that a user's message equal to it is left out. `False` for words to search
+    for, which may equal a message; questions like the text are left out in either case."""
+    counts_reads: bool = True
+    """Count the best memories of the block as read, once a day, so that what is used does not fade."""
+
+    def not_shown(self, where: Where) -> Where:
+        """The same conditions without what `shown` says; those with a `matching` of their own stay as they are, since
+        the number of its conditions is limited."""
+        if self.shown is None or where.matching:
+            return where
+        return replace(where, matching=(NoneOf((self.shown,)),))
