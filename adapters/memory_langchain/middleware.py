@@ -6,7 +6,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_core import BoundMemory, Draft, RecallOptions, StorageError, run_sync
@@ -24,7 +24,7 @@ from memory_core.adapting import (
 )
 from memory_langchain.agents import filled
 from memory_langchain.history import FRAMEWORK, key_of, unused_key
-from memory_langchain.messages import role_of, searchable_text, to_draft, to_messages
+from memory_langchain.messages import searchable_text, to_draft, to_messages
 from memory_langchain.run_start import astart_of, start_of
 from memory_langchain.scope import CallScope, Given, ScopeResolver
 from memory_langchain.thread_changes import Changes, Start, answered, changes, is_spoken
@@ -46,6 +46,8 @@ logger = logging.getLogger(__name__)
 
 _TOOL_NODE: Final = "tools"
 """Name of the node that calls tools, in agents of `create_agent` and by default in graphs (`ToolNode`)."""
+_MOST_BEFORE: Final = 4
+"""Messages of the person that may say what a question is about."""
 _MOST_TURNS: Final = 1_000
 """Most unfinished turns that are known; one that is paused may never be resumed."""
 
@@ -60,6 +62,8 @@ class _Turn:
     """What its person has said and changed, until it is stored."""
     returned: list[BaseMessage] = field(default_factory=list[BaseMessage])
     """What the model has returned; the messages get their ids later."""
+    keys: dict[str, str] = field(default_factory=dict[str, str])
+    """The keys of messages by their ids: a long turn asks for them with each call of the model."""
 
 
 class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -224,8 +228,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         thread = request.state["messages"]
         await self._follow(scope, self._turn(scope, config), thread)
         shown = to_messages(request.messages, role=HumanMessage)  # other middleware may add dicts and tuples
-        visible = [_visible(message, scope) for message in shown]
-        return await self._conversation(scope).recall(_question(shown, thread), visible)
+        return await self._conversation(scope).recall(_question(shown, thread), self._visible(scope, config, shown))
 
     async def _end(self, scope: CallScope, config: RunnableConfig, state: AgentState[Any]) -> None:
         turn, thread = self._turns.pop(_name(scope, config), _Turn()), state["messages"]
@@ -261,6 +264,15 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         await conversation.remember(drafts, context=context, ids_may_differ=is_resent and not is_alone)
         await conversation.settled()
 
+    def _visible(self, scope: CallScope, config: RunnableConfig, shown: Sequence[BaseMessage]) -> Visible:
+        keys = self._turn(scope, config).keys
+        ids = [message.id for message in shown if message.id is not None]
+        for identity in [one for one in ids if one not in keys]:
+            keys[identity] = key_of(scope, identity)
+        texts = [searchable_text(message) for message in shown if message.id is None]
+        said = islice((message for message in reversed(shown) if isinstance(message, HumanMessage)), _MOST_BEFORE)
+        return Visible([keys[one] for one in ids], texts, [str(message.text) for message in said][::-1])
+
     def _conversation(self, scope: CallScope) -> Conversation:
         return self._conversations.of(scope.reach, scope.session or "")
 
@@ -292,10 +304,6 @@ def _before(said: Sequence[BaseMessage], thread: Sequence[BaseMessage], scope: C
     first = {message.id for message in said[:1]}
     before = takewhile(lambda message: message.id not in first, thread)
     return [_draft(message, scope) for message in before if is_spoken(message)]
-
-
-def _visible(message: BaseMessage, scope: CallScope) -> Visible:
-    return Visible(role_of(message), searchable_text(message), _key(message, scope))
 
 
 def _draft(message: BaseMessage, scope: CallScope) -> Draft:

@@ -120,8 +120,8 @@ class MemoryLLM(LLMProtocol):
             return turn
         turns, key, name, conversation = self._turns, id(question), new_id(), self._conversation
         said = self._said(messages[: at + 1], conversation.key(name))
-        visible = [Visible(draft.role, draft.text, None) for draft in said]
-        block = await conversation.recall(said[-1].text, visible)
+        before = [draft.text for draft in said[:-1] if draft.role == "user"]
+        block = await conversation.recall(said[-1].text, Visible((), [draft.text for draft in said], before))
         turn = Turn(ref(question, lambda _: turns.pop(key, None)), said, conversation.key(name, "answer"), block)
         turns[key] = turn
         if len(turns) > _MOST_TURNS:

@@ -42,7 +42,7 @@ from memory_core.errors import (
     reason_for_log,
 )
 from memory_core.handle import BoundMemory, known
-from memory_core.models import Draft, Known, MemoryRecord, Role
+from memory_core.models import Draft, Known, MemoryRecord
 from memory_core.open_store import OpenStore
 from memory_core.recall.asked import Asked
 from memory_core.recall.values import RecallOptions
@@ -96,12 +96,14 @@ class _Write:
 
 @dataclass(frozen=True, slots=True)
 class Visible:
-    """A message that a prompt shows."""
+    """What a prompt shows of its conversation."""
 
-    role: Role | None
-    text: str
-    key: str | None
-    """See `Conversation.key`; `None` for one without an id."""
+    keys: Sequence[str] = ()
+    """Of the messages with an id, in order; see `Conversation.key`."""
+    texts: Sequence[str] = ()
+    """Of the messages without an id."""
+    before: Sequence[str] = ()
+    """What the person said before the question, oldest first; the question may be among it."""
 
 
 class Conversations:
@@ -181,15 +183,15 @@ class Conversation:
         """The key of a message: what its framework tells it apart by from all others of the session, such as its id."""
         return message_key(self._own.scope, self._shared.framework, self._session, *identity)
 
-    async def recall(self, question: str, visible: Sequence[Visible] = ()) -> str:
+    async def recall(self, question: str, visible: Visible = Visible()) -> str:
         """The block that is shown to a model before its turn: the profile, and what is relevant to the question.
 
         A memory that fails or is late costs the turn its block, which is logged once.
 
         Args:
             question: What the person says, or the words of a tool; blank for nothing to recall.
-            visible: What the prompt shows of this conversation, in order. It is not recalled, and says what a short
-                question is about.
+            visible: What the prompt shows of this conversation: it is not recalled, and says what a short question is
+                about.
 
         Raises:
             ClosedError, FingerprintError, InvalidInputError: The application has to act.
@@ -276,20 +278,19 @@ class Conversation:
         if (problem := writes.problem(self._name)) is not None:
             raise problem
 
-    async def _block(self, question: str, visible: Sequence[Visible]) -> str:
+    async def _block(self, question: str, visible: Visible) -> str:
         await self._shared.writes.retry(self._is_of_owner, self._shared.deadline.seconds / 2)
-        keys = [message.key for message in visible if message.key is not None]
-        known, texts = frozenset(keys), frozenset(message.text for message in visible if message.key is None)
+        keys, texts = frozenset(visible.keys), frozenset(visible.texts)
 
         def shows(record: MemoryRecord) -> bool:
             is_here = record.session == self._session and self._memory.label_of(record) is None
-            return is_here and (record.source_key in known or record.text in texts)
+            return is_here and (record.source_key in keys or record.text in texts)
 
-        before = [message.text for message in visible if message.role == "user"]
-        shown = those("source_key", keys)
+        shown = those("source_key", visible.keys)
         if texts:  # they have no key that a search could leave out
-            shown = those("id", await ids_of_shown(self._own, self._session, len(visible), shows))
-        asked = Asked(question, before, shows, shown)
+            many = len(visible.keys) + len(visible.texts)
+            shown = those("id", await ids_of_shown(self._own, self._session, many, shows))
+        asked = Asked(question, visible.before, shows, shown)
         found = await block_of_turn(self._memory, asked, self._shared.options, most=self._shared.most)
         return found.text
 

@@ -180,8 +180,8 @@ async def test_what_the_prompt_shows_is_not_recalled(talk: Talk) -> None:
     await talk.of(session="tuesday").settled()
     question = "What about jasmine tea?"
     assert TEA in await conversation.recall(question)
-    for key in (shown.source_key, None):
-        block = await conversation.recall(question, [Visible("user", TEA, key)])
+    for visible in (Visible([shown.source_key or ""]), Visible(texts=[TEA])):
+        block = await conversation.recall(question, visible)
         assert TEA not in block
         assert "from China" in block
 
