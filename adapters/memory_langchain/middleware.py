@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
@@ -237,8 +237,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             said = answered(thread, turn.returned)
             keys = [await unused_key(scope, message.id or "") for message in said]
             drafts = [to_draft(message, scope, source_key=key) for message, key in zip(said, keys, strict=True)]
-            context = _before(said, thread, scope) if turn.start is None and said else []
-            await self._remember(scope, drafts, context, is_resent=turn.start is None)
+            await self._remember(scope, turn, drafts, _before(said, thread))
 
     async def _follow(self, scope: CallScope, turn: _Turn, thread: Sequence[BaseMessage]) -> None:
         """Store what the person of a turn has said and changed, once, as other middleware has left it."""
@@ -252,16 +251,18 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             for identity, message in found.edited.items():
                 await conversation.edit(key_of(scope, identity), searchable_text(now.get(identity, message)))
             said = [now.get(message.id, message) for message in found.asked]
-            is_resent = turn.start is None
-            context = _before(said, thread, scope) if is_resent else []
-            await self._remember(scope, [_draft(message, scope) for message in said], context, is_resent=is_resent)
+            await self._remember(scope, turn, [_draft(message, scope) for message in said], _before(said, thread))
 
     async def _remember(
-        self, scope: CallScope, drafts: Sequence[Draft], context: Sequence[Draft], *, is_resent: bool
+        self, scope: CallScope, turn: _Turn, drafts: Sequence[Draft], before: Sequence[BaseMessage]
     ) -> None:
-        """Store messages; those of a client that sends its conversation again may be known under other ids."""
-        conversation, is_alone = self._conversation(scope), len(context) + len(drafts) == 1
-        await conversation.remember(drafts, context=context, ids_may_differ=is_resent and not is_alone)
+        """Store messages of a turn. Without a record, the thread is what a client sends, perhaps again and under other
+        ids; then only the order of the messages tells which are known. A first question has no order yet."""
+        context = [_draft(message, scope) for message in before] if turn.start is None else []
+        if turn.start is None and sum(draft.role == "user" for draft in (*context, *drafts)) > 1:
+            context, drafts = ([replace(draft, source_key=None) for draft in part] for part in (context, drafts))
+        conversation = self._conversation(scope)
+        await conversation.remember(drafts, context=context, ids_may_differ=bool(context))
         await conversation.settled()
 
     def _visible(self, scope: CallScope, config: RunnableConfig, shown: Sequence[BaseMessage]) -> Visible:
@@ -299,11 +300,10 @@ def _question(shown: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> st
     return str((same or questions)[-1].text) if questions else ""
 
 
-def _before(said: Sequence[BaseMessage], thread: Sequence[BaseMessage], scope: CallScope) -> list[Draft]:
-    """What a client has sent before messages of a thread without a record."""
+def _before(said: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """What was said in a thread before some of its messages."""
     first = {message.id for message in said[:1]}
-    before = takewhile(lambda message: message.id not in first, thread)
-    return [_draft(message, scope) for message in before if is_spoken(message)]
+    return [message for message in takewhile(lambda message: message.id not in first, thread) if is_spoken(message)]
 
 
 def _draft(message: BaseMessage, scope: CallScope) -> Draft:

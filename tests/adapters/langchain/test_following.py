@@ -217,6 +217,14 @@ def test_what_a_client_changes_without_a_record_stays_as_it_was_said(ann: BoundM
     assert active(ann) == ["My cat is called Pepper", "answer 0", "two", "answer 1"]
 
 
+def test_a_client_without_a_record_that_resends_only_its_persons_messages_stores_none_twice(ann: BoundMemory) -> None:
+    agent, asked = agent_with(ann, checkpointer=None), list[tuple[str, str]]()
+    for text in ("one", "two", "three", "two"):
+        asked.append(("user", text))
+        agent.invoke({"messages": asked}, THREAD)
+    assert active(ann) == ["one", "answer 0", "two", "answer 1", "three", "answer 2", "two", "answer 3"]
+
+
 def test_an_interrupted_run_that_is_resumed_is_said_once(ann: BoundMemory) -> None:
     call = AIMessage("", tool_calls=[{"name": "clock", "args": {}, "id": "call"}])
     model = ScriptedChatModel(script=["one", call, "noon"])
