@@ -4,19 +4,13 @@ A run of a graph with a checkpointer has its record in the checkpoints of its th
 inside a node to the checkpointer and to the root checkpoint of the run; `run_of` reads both from the configuration of
 the node. Where a version of LangGraph no longer has these names, there is no record.
 
-The questions to the record are values (`Before`, `At`, `Writes`), so that one generator asks them and two readers answer:
-`read` in the thread of a synchronous hook, `aread` in the event loop of an asynchronous one. A reader that has used up
-its loads or its time answers that nothing is stored.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import AsyncIterator, Generator, Mapping, Sequence
-from contextlib import aclosing, closing
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard, cast
 
 try:
     from langchain_core.messages import BaseMessage, RemoveMessage
@@ -26,13 +20,6 @@ try:
     from langgraph.types import Overwrite
 except ImportError as error:
     raise ImportError("`MemoryMiddleware` needs langgraph: pip install 'memory-core[langgraph]'") from error
-
-MOST_LOADS: Final = 24
-"""Most checkpoints that are loaded for one invocation; one or two are, unless an agent stands behind nodes."""
-MOST_SECONDS: Final = 2.0
-"""The time after which nothing more is asked."""
-_PAUSE: Final = 0.005
-"""Seconds between two looks for a checkpoint that is being stored."""
 
 _CHECKPOINTER: Final = "__pregel_checkpointer"
 _RESUMING: Final = "__pregel_resuming"
@@ -49,6 +36,8 @@ _DELTAS: Final = "counters_since_delta_snapshot"
 """Key of a checkpoint's metadata with the names of its delta channels."""
 _STEP: Final = "langgraph_step"
 """Key of a node's metadata with the number of its step: one more than that of its checkpoint."""
+_FIRST: Final = 1
+"""The step of the first nodes of a graph that begins without a history."""
 
 Saver = BaseCheckpointSaver[Any]
 Values = Mapping[str, Sequence[BaseMessage]]
@@ -74,6 +63,9 @@ class Run:
     """Of the agent; empty for the root graph."""
     own_checkpoint: str | None
     """The id of the checkpoint that the agent has reached in its namespace."""
+    inner: tuple[tuple[str, str], ...]
+    """The namespaces and checkpoints of the graphs around this hook, without the root graph and without an agent whose
+    first step this is; each of them may have been resumed."""
     user: object
     """The user whom the caller named in the configuration."""
 
@@ -87,12 +79,13 @@ def run_of(config: RunnableConfig) -> Run | None:
     """The run to which the configuration of a node of an agent belongs; `None` if it has no record."""
     configurable, metadata = config.get("configurable", {}), config.get("metadata", {})
     saver, ids, thread = configurable.get(_CHECKPOINTER), configurable.get(_MAP), configurable.get("thread_id")
-    if not isinstance(saver, BaseCheckpointSaver) or not isinstance(ids, Mapping) or "" not in ids or thread is None:
+    if not _is_saver(saver) or not isinstance(ids, Mapping) or "" not in ids or thread is None:
         return None
     reached, step = cast("Mapping[str, str]", ids), metadata.get(_STEP)
     namespace = str(configurable.get("checkpoint_ns") or "").rpartition("|")[0]
+    inner = [(name, at) for name, at in reached.items() if name and (name != namespace or step != _FIRST)]
     return Run(
-        saver=cast("Saver", saver),
+        saver=saver,
         thread=str(thread),
         checkpoint=reached[""],
         step=step - 1 if isinstance(step, int) and not namespace else None,
@@ -101,8 +94,13 @@ def run_of(config: RunnableConfig) -> Run | None:
         is_stored_at_once=configurable.get(_DURABILITY) != "exit",
         namespace=namespace,
         own_checkpoint=reached.get(namespace),
+        inner=tuple(inner),
         user=configurable.get("user_id"),
     )
+
+
+def _is_saver(value: object) -> TypeGuard[Saver]:
+    return isinstance(value, BaseCheckpointSaver)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,157 +163,6 @@ class Stored:
         return {name: messages for name, messages in found.items() if messages}
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
-    """Ask for the newest stored checkpoints before one, newest first: `most`, fewer if the first is no input."""
-
-    id: str
-    most: int = 1
-    namespace: str = ""
-
-    def is_enough(self, found: Sequence[Stored]) -> bool:
-        return len(found) >= self.most or found[-1].source != "input"
-
-
-@dataclass(frozen=True, slots=True)
-class At:
-    """Ask for a checkpoint of the root graph; for one that is being stored, `waits`."""
-
-    id: str
-    waits: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Writes:
-    """Ask for what was written to the delta channels of a checkpoint."""
-
-    stored: Stored
-
-
-Question = Before | At | Writes
-Asking = Generator[Question, Any, Any]
-"""Yields questions and is sent the answers: a list of `Stored`, a `Stored` or `None`, the messages of channels."""
-
-
-class _Budget:
-    """The loads and the time that are left for one invocation."""
-
-    def __init__(self, loads: int, seconds: float) -> None:
-        self._loads = loads
-        self._end = time.monotonic() + seconds
-
-    @property
-    def is_used_up(self) -> bool:
-        return self._loads <= 0 or time.monotonic() >= self._end
-
-    def spend(self, loads: int = 1) -> None:
-        self._loads -= loads
-
-
-def read(run: Run, asking: Asking, *, loads: int = MOST_LOADS, seconds: float = MOST_SECONDS) -> Any:  # as `Asking`
-    """Answer the questions of `asking` in this thread, and return what it returns."""
-    budget, answer = _Budget(loads, seconds), cast("object", None)
-    with closing(asking):
-        while True:
-            try:
-                question = asking.send(answer)
-            except StopIteration as end:
-                return end.value
-            answer = _answer(run, question, budget)
-
-
-async def aread(run: Run, asking: Asking, *, loads: int = MOST_LOADS, seconds: float = MOST_SECONDS) -> Any:
-    """As `read`, in the running event loop."""
-    budget, answer = _Budget(loads, seconds), cast("object", None)
-    with closing(asking):
-        while True:
-            try:
-                question = asking.send(answer)
-            except StopIteration as end:
-                return end.value
-            answer = await _aanswer(run, question, budget)
-
-
-def _answer(run: Run, question: Question, budget: _Budget) -> object:
-    match question:
-        case Before():
-            found: list[Stored] = []
-            if budget.is_used_up:
-                return found
-            listed = run.saver.list(_thread(run, question.namespace), before=_named(question.id), limit=question.most)
-            with closing(cast("Generator[CheckpointTuple]", listed)) as entries:
-                for entry in entries:
-                    _take(found, entry, budget)
-                    if question.is_enough(found):
-                        break
-            return found
-        case At():
-            while not budget.is_used_up:
-                entry = run.saver.get_tuple(_thread(run, "", question.id))
-                if entry is not None:
-                    budget.spend()
-                    return Stored(entry)
-                if not question.waits:
-                    break
-                time.sleep(_PAUSE)
-            return None
-        case Writes():
-            if budget.is_used_up:
-                return None
-            budget.spend()
-            channels = question.stored.delta_channels
-            return _replayed(
-                run.saver.get_delta_channel_history(config=question.stored.entry.config, channels=channels)
-            )
-
-
-async def _aanswer(run: Run, question: Question, budget: _Budget) -> object:
-    match question:
-        case Before():
-            found: list[Stored] = []
-            if budget.is_used_up:
-                return found
-            listed = run.saver.alist(_thread(run, question.namespace), before=_named(question.id), limit=question.most)
-            async with aclosing(cast("Any", listed)) as entries:  # an async generator, which its type does not say
-                async for entry in cast("AsyncIterator[CheckpointTuple]", entries):
-                    _take(found, entry, budget)
-                    if question.is_enough(found):
-                        break
-            return found
-        case At():
-            while not budget.is_used_up:
-                entry = await run.saver.aget_tuple(_thread(run, "", question.id))
-                if entry is not None:
-                    budget.spend()
-                    return Stored(entry)
-                if not question.waits:
-                    break
-                await asyncio.sleep(_PAUSE)
-            return None
-        case Writes():
-            if budget.is_used_up:
-                return None
-            budget.spend()
-            channels = question.stored.delta_channels
-            return _replayed(
-                await run.saver.aget_delta_channel_history(config=question.stored.entry.config, channels=channels)
-            )
-
-
-def _take(found: list[Stored], entry: CheckpointTuple, budget: _Budget) -> None:
-    budget.spend()
-    found.append(Stored(entry))
-
-
-def _thread(run: Run, namespace: str, checkpoint: str | None = None) -> RunnableConfig:
-    named = {"checkpoint_id": checkpoint} if checkpoint else {}
-    return {"configurable": {"thread_id": run.thread, "checkpoint_ns": namespace, **named}}
-
-
-def _named(checkpoint: str) -> RunnableConfig:
-    return {"configurable": {"checkpoint_id": checkpoint}}
-
-
 def messages_in(value: object) -> list[BaseMessage]:
     """The messages in the value of a channel: one, a list, or a mapping or a snapshot that has such values."""
     if isinstance(value, BaseMessage):
@@ -334,14 +181,14 @@ def _listed(value: object) -> list[BaseMessage]:
     return [value] if isinstance(value, BaseMessage) else []
 
 
-def _replayed(histories: Mapping[str, Any]) -> Values:
+def replayed(histories: Mapping[str, Any]) -> Values:
     """The messages of delta channels: what they started from, and then each write."""
     return {
-        name: replayed(messages_in(one.get("seed")), [w[2] for w in one["writes"]]) for name, one in histories.items()
+        name: applied(messages_in(one.get("seed")), [w[2] for w in one["writes"]]) for name, one in histories.items()
     }
 
 
-def replayed(messages: Sequence[BaseMessage], writes: Sequence[object]) -> list[BaseMessage]:
+def applied(messages: Sequence[BaseMessage], writes: Sequence[object]) -> list[BaseMessage]:
     """Apply writes to the messages of a channel as LangGraph does: by id, with removals, or all of it at once."""
     known: dict[object, BaseMessage] = {one.id or id(one): one for one in messages}
     for write in writes:

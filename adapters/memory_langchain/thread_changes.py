@@ -1,9 +1,9 @@
 """What a person has changed in a thread, and said in it, as LangGraph's record shows it.
 
-One invariant holds here: *what a person has left, edited or said follows from two states of a thread between which only
-a person has acted, and from nothing else.* Such states are the two sides of an `update_state`, of the input of a run, and
-of the choice of another checkpoint. What nodes and middleware add, rewrite or trim lies between other states, and is
-nobody's wish and nobody's words. Without a record, the last question is what was said, and nothing is ever left.
+One invariant holds here: *what a person has left, edited or said follows from two states of a thread between which
+only a person has acted, and from nothing else.* Such states are the two sides of an `update_state`, of the input of a
+run, and of the choice of another checkpoint. What nodes and middleware add, rewrite or trim lies between other states:
+it is nobody's wish and nobody's words. Without a record, the last question is what was said, and nothing is ever left.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Start:
     """What the record says of the start of a run."""
 
     cause: Literal["input", "resumption", "unknown"]
-    """What began the run. A resumption repeats or continues another run and brings nothing; if the input cannot be
-    read, it is known only what the thread showed before."""
+    """What began the run. A resumption repeats or continues another run and brings nothing. If the input cannot be
+    read, the last questions that the thread did not show before are what was said."""
     shown: Channels = field(default_factory=dict[str, Sequence[BaseMessage]])
     """At the start, before the input."""
     applied: Channels | None = None
@@ -41,7 +41,9 @@ class Start:
     before_updates: Channels | None = None
     """Before the calls of `update_state` directly before the run; `None` if there are none."""
     added: Sequence[BaseMessage] = ()
-    """What the person of this run added with those calls."""
+    """What the person of this run added with those calls, as it was added, if it is still there."""
+    foreign: frozenset[str] = frozenset()
+    """Ids of messages whose text another person wrote with those calls."""
     departed: Channels | None = None
     """Of the newest checkpoint, if the person has gone back to an older one."""
     private: Channels = field(default_factory=dict[str, Sequence[BaseMessage]])
@@ -67,14 +69,12 @@ def changes(start: Start | None, state: Sequence[BaseMessage]) -> Changes:
     if start is None:
         return Changes(last_questions(state))
     known = by_id(start.shown).keys() | by_id(start.private).keys()
-    if start.cause == "unknown":
-        return Changes(_without(known, last_questions(state)))
-    earlier = [one for one in (start.before_updates, start.departed) if one is not None]
     if start.cause == "resumption":
-        return _compared(start.added, earlier, by_id(start.shown), start)
+        return _compared(start, start.added, start.shown)
+    if start.cause == "unknown":
+        return _compared(start, [*start.added, *_without(known, last_questions(state))], start.shown)
     applied = {**start.shown, MESSAGES: state} if start.applied is None else start.applied
-    asked = [*start.added, *_asked(applied, known, state)]
-    return _compared(asked, [*earlier, start.shown], by_id(applied), start)
+    return _compared(start, [*start.added, *_asked(applied, known, state)], applied)
 
 
 def answered(state: Sequence[BaseMessage], returned: Iterable[BaseMessage]) -> list[BaseMessage]:
@@ -142,18 +142,23 @@ def _asked(applied: Channels, known: Iterable[str], state: Sequence[BaseMessage]
     return list(seen.values())
 
 
-def _compared(
-    asked: Sequence[BaseMessage], earlier: Sequence[Channels], now: Mapping[str, BaseMessage], start: Start
-) -> Changes:
-    """The changes from each of the earlier states to that of now."""
-    before = [by_id(channels) for channels in earlier]
-    left = frozenset(one for messages in before for one in messages if one not in now)
-    edited = {
-        key: message
-        for key, message in now.items()
-        if any(key in messages and messages[key].content != message.content for messages in before)
-    }
-    return Changes(asked, left, frozenset(by_id(start.shown)) - left, edited)
+def _compared(start: Start, asked: Sequence[BaseMessage], applied: Channels) -> Changes:
+    """The changes from each of the earlier states to that of now.
+
+    Between two branches nodes have acted, and other people: there only a text that the input brought is an edit.
+    """
+    shown, now = by_id(start.shown), by_id(applied)
+    departed, before = by_id(start.departed or {}), by_id(start.before_updates or {})
+    left = frozenset(key for key in {**before, **departed, **shown} if key not in now)
+    updated = {**_rewritten(before, now), **_rewritten(by_id({MESSAGES: start.added}), now)}
+    brought = {**_rewritten(shown, now), **_rewritten(departed, {key: now[key] for key in now if key not in shown})}
+    edited = {**{key: one for key, one in updated.items() if key not in start.foreign}, **brought}
+    return Changes(asked, left, frozenset(shown) - left, edited)
+
+
+def _rewritten(before: Mapping[str, BaseMessage], now: Mapping[str, BaseMessage]) -> dict[str, BaseMessage]:
+    """The messages that have another text now."""
+    return {key: one for key, one in now.items() if key in before and before[key].content != one.content}
 
 
 def _without(known: Iterable[str], messages: Sequence[BaseMessage]) -> list[BaseMessage]:
