@@ -32,30 +32,36 @@ async def ann(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
             yield client
 
 
-async def fought_over(ann: httpx.AsyncClient, way: str, headers: dict[str, str]) -> tuple[str, Any, list[Any]]:
+async def fought_over(
+    ann: httpx.AsyncClient, way: str, headers: dict[str, str], looks: int
+) -> tuple[str, Any, list[Any]]:
     """The place of a new record, the answer to its end, and the answers to its changes, which were asked for at once.
 
     Args:
         way: `delete` or `supersede`, of the version that was read.
         headers: Of the changes.
+        looks: How often the client that ends it looks at it before, so that some ends come late.
     """
     made = await ann.post("/v1/records", json={"text": "the tide turns at noon"})
     place = f"/v1/records/{made.json()['id']}"
-    if way == "delete":
-        end = ann.delete(place, headers=FIRST)
-    else:
-        end = ann.post(f"{place}/supersede", json={"text": "what is true now"}, headers=FIRST)
+
+    async def end() -> Any:
+        for _ in range(looks):
+            await ann.get(place)
+        if way == "delete":
+            return await ann.delete(place, headers=FIRST)
+        return await ann.post(f"{place}/supersede", json={"text": "what is true now"}, headers=FIRST)
+
     patches = [ann.patch(place, json={"text": f"changed by {n}"}, headers=headers) for n in range(CHANGERS)]
-    half = CHANGERS // 2
-    *before, ended, last = await asyncio.gather(*patches[:half], *patches[half:-1], end, patches[-1])
-    return place, ended, [*before, last]
+    ended, *changed = await asyncio.gather(end(), *patches)
+    return place, ended, changed
 
 
 async def rounds(ann: httpx.AsyncClient, way: str, headers: dict[str, str]) -> list[tuple[str, Any, list[Any]]]:
     """The same of many records, some at once."""
     found: list[tuple[str, Any, list[Any]]] = []
-    for _ in range(ROUNDS):
-        found += await asyncio.gather(*(fought_over(ann, way, headers) for _ in range(AT_ONCE)))
+    for number in range(ROUNDS):
+        found += await asyncio.gather(*(fought_over(ann, way, headers, number % 4) for _ in range(AT_ONCE)))
     return found
 
 
