@@ -52,8 +52,9 @@ RECORDS: Final[dict[str, dict[str, Any]]] = {
         "source_key": "key of the crane",
     },
     "buoy": {"text": "The buoy is gone", "occurred_at": "2026-05-03T09:00:00Z"},
+    "ferry": {"text": "The ferry is late", "occurred_at": "2026-05-03T09:00:00Z"},
 }
-"""By id; the last one is archived."""
+"""By id; the buoy is archived, and the ferry was left."""
 
 ONE: Final[dict[str, tuple[str | list[str], str]]] = {
     "roles": ("user", "boat"),
@@ -75,6 +76,7 @@ ONE: Final[dict[str, tuple[str | list[str], str]]] = {
     "as_of": ("2026-04-01", "boat"),
     "links": ("follows:crane", "boat"),
     "states": ("archived", "buoy"),
+    "left": ("true", "ferry"),
     "data": ('{"berth": 15}', "crane"),
     "matching": ('[{"path": ["berth"], "op": "gt", "value": 14}]', "crane"),
     "ids": (["crane", "buoy", "nobody"], "crane"),
@@ -92,6 +94,7 @@ def ann(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         for name, given in RECORDS.items():
             added(client, **given, id=name)
         client.patch("/v1/records/buoy", json={"state": "archived"}).raise_for_status()
+        client.patch("/v1/records/ferry", json={"left": True}).raise_for_status()
         yield client
 
 
@@ -106,7 +109,7 @@ def test_every_condition_is_a_parameter(ann: TestClient, name: str) -> None:
     value, expected = ONE[name]
     assert found(ann, {name: value}) == {expected}
     texts = [value] if isinstance(value, str) else value
-    if name not in {*ALTERNATIVES, *CONJUNCTIONS} or name in {"data", "matching"}:
+    if name not in {*ALTERNATIVES, *CONJUNCTIONS} or name in {"data", "matching", "left"}:
         said = insist_on_problem(ann.get("/v1/records", params={name: [*texts, *texts]}), 422)
         assert said == f"there are 2 values of {name}, which has one"
 
