@@ -233,7 +233,9 @@ class Records(Protocol):
         deleting are atomic. A store without atomic batches compares all of them first, and then each as it goes.
 
         Raises:
-            ConflictError: It is something else (`draft_to_record.insist_on_versions`).
+            ConflictError: It is something else (`draft_to_record.insist_on_versions`); nothing was deleted.
+            UnfinishedWriteError: Without atomic batches: a part was deleted, and somebody has changed the rest, or the
+                server failed.
         """
         ...
 

@@ -50,8 +50,8 @@ DEFAULT_COLLECTION = "memory-core"
 class QdrantStore:
     """Records with their vectors and words in one collection of a Qdrant server, shared by any number of processes.
 
-    Each record is one point and changes in one conditional request. A batch is no transaction: if the server fails in
-    the middle, `UnfinishedWriteError` names what is stored, and repeating the call is safe.
+    Each record is one point and changes in one conditional request. A batch is no transaction: what ends in the
+    middle raises `UnfinishedWriteError`, which names what is stored or deleted.
 
     Args:
         server: A URL, a `Server`, or for tests `":memory:"` or a folder. Missing settings come from the environment
@@ -331,13 +331,15 @@ class QdrantStore:
     async def _delete(
         self, scope: Scope, where: Where, *, forget: bool, expired: bool, versions: Mapping[str, int] | None = None
     ) -> Collection[Stored]:
-        now, write, tried = self._clock(), token(), dict[str, Stored]()
+        now, deletion = self._clock(), erasing.Deletion(forget, versions)
 
         async def work(owner: Owner) -> Collection[Stored]:
-            going = await matching(owner, where, None if expired else now)
-            return await erasing.delete(owner, going, now, forget=forget, write=write, tried=tried, versions=versions)
+            return await deletion.attempt(owner, await matching(owner, where, None if expired else now), now)
 
-        return await self._write(scope, work)
+        try:
+            return await self._write(scope, work)
+        except (ConflictError, StorageError) as failure:
+            raise deletion.ended_by(failure) from failure
 
     async def _write(
         self, scope: Scope, attempt: Callable[[Owner], Coroutine[Any, Any, T]], *, alone: bool = True
