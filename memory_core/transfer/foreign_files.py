@@ -149,7 +149,7 @@ def database(path: Path, what: str) -> Generator[sqlite3.Connection]:
         if left < 0:
             said = f"reading {str(path)!r} takes more work than a file of its size explains; it is not {what}"
             raise InvalidInputError(said) from error
-        raise InvalidInputError(f"{str(path)!r} cannot be read as {what}: {error}") from error
+        raise InvalidInputError(f"{str(path)!r} is not {what}: {error}") from error
 
 
 def _no_view(_action: int, _first: str | None, _second: str | None, _file: str | None, view: str | None) -> int:
