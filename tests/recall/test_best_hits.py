@@ -119,7 +119,16 @@ async def _check_first(
         assert best.id in {each.id for each in recalled.records}, recalled.text
 
 
-@pytest.mark.parametrize("text", ["Will feeds the cats", "So not the cats of Rolf, but the dog", "Can feeds the cats"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Will feeds the cats",
+        "So not the cats of Rolf, but the dog",
+        "Can feeds the cats",
+        "So that is when Rolf feeds the cats",
+        "The cats are fed by Rolf, aren't they?",
+    ],
+)
 async def test_an_answer_that_begins_as_a_question_does_is_not_left_out_as_one(text: str) -> None:
     async with Memory(":memory:", embedder=None) as memory:
         chat = memory.bind(user="crew")
