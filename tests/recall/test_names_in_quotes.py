@@ -85,7 +85,7 @@ def _argument(name: str, schema: Mapping[str, Any], known: str) -> object:
         case {"type": "string"}:
             return "gate code" if name == "query" else HOSTILE
         case {"type": "object"}:
-            return {"type": HOSTILE} if name == "metadata" else {"minImportance": 0.0}
+            return {"type": HOSTILE, "user": HOSTILE} if name == "metadata" else {"minImportance": 0.0}
         case _:
             return None
 
@@ -130,7 +130,9 @@ async def _mcp(ann: BoundMemory) -> str:
 async def _hostile_id(ann: BoundMemory) -> str:
     """The id of the hostile memory, which is added again if a tool has deleted it."""
     records = [each for each in (await ann.list()).records if each.text == FACT]
-    return records[-1].id if records else (await ann.add(Draft(FACT, author=HOSTILE, kind=HOSTILE))).id
+    if records:
+        return records[-1].id
+    return (await ann.add(Draft(FACT, id=f"{HOSTILE} {next(_NUMBERS)}", author=HOSTILE, kind=HOSTILE))).id
 
 
 async def _block(ann: BoundMemory) -> str:

@@ -16,7 +16,19 @@ from pathlib import Path
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.concurrency.loop import answer_with, off_loop
 from memory_core.errors import ClosedError, EmbeddingError, InvalidInputError, RecordNotFoundError
-from memory_core.models import ErasureReceipt, Finding, Hit, Known, MemoryRecord, Page, Patch, Quota, Scope, Stats, Version
+from memory_core.models import (
+    ErasureReceipt,
+    Finding,
+    Hit,
+    Known,
+    MemoryRecord,
+    Page,
+    Patch,
+    Quota,
+    Scope,
+    Stats,
+    Version,
+)
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.records.draft_to_record import insist_on_version, is_long_patch, patched
 from memory_core.retrieval.question import parse
