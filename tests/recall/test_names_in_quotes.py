@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any, Final
@@ -148,6 +148,17 @@ async def _managing(ann: BoundMemory) -> str:
     return "\n".join(each["content"] for each in question("Manage.", records, before=records, turns=records))
 
 
+class _Given:
+    """A summarizer of an application, which may put the texts into a prompt as they are."""
+
+    def __init__(self, given: list[str]) -> None:
+        self._given = given
+
+    async def summarize(self, texts: Sequence[str]) -> str:
+        self._given += texts
+        return "a summary"
+
+
 async def _deriving(ann: BoundMemory) -> str:
     """What a model is asked to reflect on and to summarize."""
     asked: list[str] = []
@@ -159,6 +170,7 @@ async def _deriving(ann: BoundMemory) -> str:
     model, records = LanguageModel(ask), (await ann.list()).records
     await model.reflect(records)
     await _summary(records, model)
+    await _summary(records, _Given(asked))
     return "\n".join(asked)
 
 
