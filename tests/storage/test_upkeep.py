@@ -61,7 +61,6 @@ PRAGMA writable_schema = RESET;
         ("UPDATE meta SET value = 'x' WHERE name = 'fingerprint'", "the entry 'fingerprint' of the table", True),
         ("UPDATE meta SET digest = 1 WHERE name = 'tombstone_key'", "facts about the file cannot be read", True),
         ("DELETE FROM meta WHERE name = 'tombstone_key'", "facts about the file cannot be read", False),
-        ("DROP TABLE lexical", "the words cannot be read to the end", False),
         ("DROP INDEX record_time", "'record_time' is missing or differs from this format", False),
         ("DELETE FROM owner", "20 records without an owner", False),
     ],
