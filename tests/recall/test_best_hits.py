@@ -68,7 +68,6 @@ def says(*texts: str) -> frozenset[str]:
     return frozenset(word.strip("?؟!,") for text in texts for word in text.split())
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     asked(),
     st.sampled_from(["", "?", "؟"]),
