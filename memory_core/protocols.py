@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, TypeGuard, runti
 from memory_core.models import (
     Draft,
     ErasureReceipt,
+    Finding,
     Fingerprint,
     Hit,
     Known,
@@ -340,8 +341,8 @@ class Maintained(Protocol):
         """All owners that have a record, by app and user; no other key is bound."""
         ...
 
-    async def check(self) -> list[str]:
-        """The problems of the store, one sentence each."""
+    async def check(self) -> list[Finding]:
+        """What is wrong with the store."""
         ...
 
     async def vacuum(self) -> None:
