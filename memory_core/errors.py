@@ -15,7 +15,7 @@ MemoryCoreError
 │   ├── NotAStoreError               the file is not a memory
 │   ├── NewerStoreError              the file was written by a newer version of this library
 │   ├── StoreUnavailableError        cannot be opened, read or written right now
-│   │   └── UnfinishedWriteError     a server failed in the middle of a write; it names what is stored
+│   │   └── UnfinishedWriteError     a write ended in the middle; it names what is stored
 │   ├── DamagedStoreError            the data read is not the data written; restore a backup
 │   ├── ReadOnlyError                a write to a memory that was opened read-only
 │   └── ClosedError                  the memory was closed, or opened before a fork
@@ -93,7 +93,8 @@ class SupersededError(MemoryCoreError):
 
 
 class ConflictError(MemoryCoreError):
-    """The record has another version than the caller expects: it was changed meanwhile. Nothing was written."""
+    """The record has another version than the caller expects: it was changed meanwhile. Nothing was written: a store
+    without transactions that has written a part raises `UnfinishedWriteError`."""
 
 
 class QuotaExceededError(MemoryCoreError):
@@ -121,13 +122,14 @@ class StoreUnavailableError(StorageError):
 
 
 class UnfinishedWriteError(StoreUnavailableError):
-    """A store without transactions failed in the middle of a write, or did not answer it. Repeating the call is safe: a
-    record with the same id or source key is stored once.
+    """A store without transactions ended in the middle of a write: it failed, it did not answer, or somebody else was
+    faster with a part of what `delete_exactly` deletes. Otherwise repeating the call is safe: a record with the same id
+    or source key is stored once.
 
     Args:
-        message: What happened.
+        message: What happened, and what to do next.
         stored: The ids of the records that are written (or deleted, if the call deletes).
-        missing: The ids of those that are not.
+        missing: The ids of those that this call has not written (or deleted).
         unknown: The ids of those whose request was not answered: they may still be written, within minutes.
     """
 

@@ -595,8 +595,8 @@ class BoundMemory:
         """Delete these records, as somebody has seen them: all of them or, if one has changed or is gone, none.
 
         So what is deleted is what was agreed, however long a person thinks about the question and whoever writes
-        meanwhile. A store that is not transactional compares all records first; `has_atomic_batches` says so. No space
-        is reached.
+        meanwhile. No space is reached. A store without transactions (`has_atomic_batches` says so) compares all records
+        first and then deletes one after the other, so a change at that moment leaves some of them deleted.
 
         Args:
             versions: The `version` of each record when it was seen, by id; at most 10,000.
@@ -604,6 +604,7 @@ class BoundMemory:
 
         Raises:
             ConflictError: A record has another version, or is gone; nothing was deleted.
+            UnfinishedWriteError: Only without transactions: some are deleted; the error names which, and which not.
         """
         checked = check_versions(versions)
         where = check_where(replace(ANY_STATE, ids=tuple(checked)))

@@ -201,7 +201,7 @@ class Memory:
         Raises:
             InvalidInputError: The path exists already, or the store is neither a file nor in memory.
             DamagedStoreError: The memory is damaged; no copy was made.
-            StorageError: The copy cannot be written.
+            StorageError: The copy cannot be written, or a check finds something else that is wrong with the memory.
         """
 
         async def on_store() -> Path:
@@ -232,7 +232,8 @@ class Memory:
             InvalidInputError: The path exists already.
             StoreUnavailableError: The file at the path is open somewhere.
             DamagedStoreError: The backup is damaged.
-            StorageError: The backup cannot be read, or the file cannot be written.
+            StorageError: The backup cannot be read, a check finds something else that is wrong with it, or the file
+                cannot be written.
         """
         from memory_core.storage.sqlite.backup import restore  # noqa: PLC0415  (numpy)
 

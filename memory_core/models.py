@@ -346,6 +346,20 @@ EMPTY_STATS: Final = Stats(0, {}, {}, {}, 0, 0, None, None, None, None, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
+class Finding(Value):
+    """Something that a check of a memory found."""
+
+    problem: str
+    """What is wrong, in one sentence."""
+    is_damage: bool = False
+    """Whether a checksum or the database itself proves that data is not as it was written. Anything else may as well
+    be a defect of this library, and is no reason to return to a backup."""
+
+    def __str__(self) -> str:
+        return self.problem
+
+
+@dataclass(frozen=True, slots=True)
 class ErasureReceipt(Value):
     """Receipt of an erasure: what was removed, and whether the files are clean of it."""
 

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from memory_core.concurrency.loop import on_core
 from memory_core.handle import BoundMemory, owned_by
-from memory_core.models import Hit, Mode, Scope, Stats
+from memory_core.models import Finding, Hit, Mode, Scope, Stats
 from memory_core.open_store import OpenStore
 from memory_core.protocols import Store
 from memory_core.retrieval.hits import Hits
@@ -68,8 +68,8 @@ class Operator:
             best = nlargest(limit, every, key=lambda hit: hit.score)
         return Hits(best)
 
-    async def check(self) -> list[str]:
-        """The problems of the store, one sentence each; empty if it is intact. Reads everything."""
+    async def check(self) -> list[Finding]:
+        """What is wrong with the store, and what of it is damage; empty if it is intact. Reads everything."""
         return await self._run(lambda store: maintained(store).check())
 
     async def vacuum(self) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, TypeGuard, runti
 from memory_core.models import (
     Draft,
     ErasureReceipt,
+    Finding,
     Fingerprint,
     Hit,
     Known,
@@ -233,7 +234,9 @@ class Records(Protocol):
         deleting are atomic. A store without atomic batches compares all of them first, and then each as it goes.
 
         Raises:
-            ConflictError: It is something else (`draft_to_record.insist_on_versions`).
+            ConflictError: It is something else (`draft_to_record.insist_on_versions`); nothing was deleted.
+            UnfinishedWriteError: Without atomic batches: a part was deleted, and somebody has changed the rest, or the
+                server failed.
         """
         ...
 
@@ -338,8 +341,8 @@ class Maintained(Protocol):
         """All owners that have a record, by app and user; no other key is bound."""
         ...
 
-    async def check(self) -> list[str]:
-        """The problems of the store, one sentence each."""
+    async def check(self) -> list[Finding]:
+        """What is wrong with the store."""
         ...
 
     async def vacuum(self) -> None:

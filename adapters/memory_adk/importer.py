@@ -62,7 +62,7 @@ def _session(
             events.append(read(row))
         except (ValidationError, ValueError, TypeError) as error:
             reason = " ".join(str(error).split())[:200]
-            yield Refused(f"event {row['name']!r}", f"it is not an event of ADK, or is damaged: {reason}")
+            yield Refused(f"event {row['name']!r}", f"it cannot be read as an event of ADK: {reason}")
     live, _ = resolve_rewinds(events)
     for draft in event_drafts(live, None if session == NO_SESSION else session, {}, utc_now()):
         yield Found(f"session {session}, event {draft.data.get('event_id')}", draft, user=user, app=app)
@@ -72,7 +72,7 @@ def memory_event(row: sqlite3.Row) -> Event:
     """An event of a `SqliteMemoryService`.
 
     Raises:
-        ValidationError: It is damaged.
+        ValidationError: It cannot be read as one.
     """
     said = types.Content.model_validate_json(row["content_json"])
     return Event(id=row["name"], author=row["author"], timestamp=row["timestamp"], content=said)

@@ -18,6 +18,7 @@ from memory_core.app.showing import counted
 from memory_core.embedding import onnx_telemetry
 from memory_core.errors import MemoryCoreError
 from memory_core.handle import settled
+from memory_core.models import Finding
 from memory_core.transfer.migrate import insist_on_existing, is_server
 from memory_core.values.progress import Progress
 
@@ -94,19 +95,23 @@ def _copies(path: Path, *, repair: bool) -> Iterator[Problem]:
 
 
 async def _inside(invocation: Invocation, *, repair: bool) -> list[Problem]:
-    damage = left = await _damage(invocation)
-    if damage and repair and not is_server(invocation.settings.file):
+    before = left = await _found(invocation)
+    if before and repair and not is_server(invocation.settings.file):
         from memory_core.storage.sqlite.checking import repair as derive_again  # noqa: PLC0415  (for files only)
 
         derive_again(invocation.path)
-        left = await _damage(invocation)
-    found = [Problem(each, repaired=True) for each in damage if each not in left]
-    found += [Problem(f"{each}; only a backup has what is lost (memory-core restore)") for each in left if repair]
-    found += [Problem(each) for each in left if not repair]
+        left = await _found(invocation)
+    found = [Problem(each.problem, repaired=True) for each in before if each not in left]
+    found += [Problem(_with_way_out(each) if repair else each.problem) for each in left]
     return found + await _pending(invocation, repair=repair)
 
 
-async def _damage(invocation: Invocation) -> list[str]:
+def _with_way_out(left: Finding) -> str:
+    """What a repair has left."""
+    return f"{left}; only a backup has what is lost (memory-core restore)" if left.is_damage else left.problem
+
+
+async def _found(invocation: Invocation) -> list[Finding]:
     try:
         return await (await invocation.memory(words_only=True)).operator().check()
     finally:

@@ -205,10 +205,11 @@ async def reembed(
 
 
 async def check(invocation: Invocation) -> Answer:
-    """Read everything and list what is damaged. Exit code 1: something is."""
+    """Read everything and list what is wrong, and whether it is damage. Exit code 1: something is wrong."""
     found = await (await invocation.memory(words_only=True)).operator().check()
-    view = Group(*(Text(showing.line(each, 1_000)) for each in found)) if found else Text("nothing is wrong")
-    return Answer({"problems": found}, view, 1 if found else 0)
+    rows = [("damaged" if each.is_damage else "wrong", each.problem) for each in found]
+    view = showing.table(("", "problem"), rows, most=showing.MAX_SENTENCE_CHARS) if found else Text("nothing is wrong")
+    return Answer({"problems": [each.to_dict() for each in found]}, view, 1 if found else 0)
 
 
 async def sql_view(invocation: Invocation) -> Answer:

@@ -45,7 +45,9 @@ def _where(
     conditions: str | None,
     all_states: bool,
 ) -> Where:
-    where = check_where(Where.from_dict(json_object("--where", conditions, "a JSON object of conditions")))
+    where = check_where(
+        Where.from_dict(json_object("--where", conditions, "a JSON object of conditions"), place="--where")
+    )
     where = replace(where, kinds=kinds or where.kinds, tags_any=tags or where.tags_any)
     where = replace(where, session=where.session if session is None else session)
     where = replace(where, collection=where.collection if collection is None else collection)

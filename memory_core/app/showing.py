@@ -22,9 +22,9 @@ from memory_core.values.json_text import encode_json
 PIPE_WIDTH: Final = 200
 """Columns of a table that no terminal shows."""
 MAX_SHOWN_CHARS: Final = 300
+"""Characters of a memory in a table; `show` prints all of them."""
 MOST_ASKED: Final = 5
 """Memories that a question shows."""
-"""Characters of a memory in a table; `show` prints all of them."""
 MAX_SENTENCE_CHARS: Final = 2_000
 """Characters of an error or a problem, whose end says the way out."""
 BAR: Final = 24
@@ -140,9 +140,10 @@ def about(record: MemoryRecord) -> Text:
 
 
 def first_lines(records: Sequence[MemoryRecord]) -> list[str]:
-    """The first texts of what a question is about, and how many there are besides."""
-    lines = [f"  {line(record.text)}" for record in records[:MOST_ASKED]]
-    return lines if len(records) <= MOST_ASKED else [*lines, f"  and {len(records) - MOST_ASKED} more"]
+    """The first texts of what a person is asked about, on the command line and on the page, and how many there are
+    besides."""
+    lines = [line(record.text) or "(no text)" for record in records[:MOST_ASKED]]
+    return lines if len(records) <= MOST_ASKED else [*lines, f"and {len(records) - MOST_ASKED} more"]
 
 
 def short(id: str) -> str:  # noqa: A002  (the record's own word)

@@ -129,7 +129,8 @@ async def forget(
         raise RecordNotFoundError(f"there is no memory {min(missing)!r}; nothing was deleted")
     if not dry_run:
         question = f"Delete {counted(len(found), 'memory')} of {owner.scope.app}/{owner.scope.user} for good?"
-        invocation.confirm("\n".join([*showing.first_lines(found), question]), yes=yes)
+        lines = [f"- {line}" for line in showing.first_lines(found)]
+        invocation.confirm("\n".join([*lines, question]), yes=yes)
         await owner.delete_exactly({record.id: record.version for record in found})
     said = "would be deleted" if dry_run else "deleted"
     value = {"deleted": [record.id for record in found], "dry_run": dry_run}

@@ -94,7 +94,7 @@ class OnnxEmbedder:
         An empty text also has a vector: that of zero words.
 
         Raises:
-            EmbeddingError: The model's files are missing or damaged, or it was closed meanwhile.
+            EmbeddingError: The model's files are missing or cannot be read, or it was closed meanwhile.
         """
         check_documents(texts)
         self._insist_on_process()
@@ -109,7 +109,7 @@ class OnnxEmbedder:
         """The unit vector of a query, shape `(dimensions,)`; cached for the latest 1,024 queries.
 
         Raises:
-            EmbeddingError: The model's files are missing or damaged, or it was closed meanwhile.
+            EmbeddingError: The model's files are missing or cannot be read, or it was closed meanwhile.
         """
         return (await self._question(text)).vector.copy()
 

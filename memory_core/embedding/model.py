@@ -108,7 +108,7 @@ def load(directory: Path, *, dimensions: int, max_tokens: int, pooling: Pooling)
     """Read `model.onnx` (or `onnx/model.onnx`), and `vocab.txt` or else `tokenizer.json`.
 
     Raises:
-        EmbeddingError: A file is missing or damaged, or the model needs inputs that a BERT model does not have.
+        EmbeddingError: A file is missing or cannot be read, or the model needs inputs that a BERT model does not have.
     """
     tokenizer = _tokenizer(directory)
     path = directory / "model.onnx"
@@ -154,7 +154,7 @@ def _open_session(path: Path) -> _Session:
     try:
         session: _Session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors have no base class of their own
-        raise EmbeddingError(f"{path} is damaged, or not an ONNX model that onnxruntime can run") from error
+        raise EmbeddingError(f"{path} is not an ONNX model that onnxruntime can run") from error
     return session
 
 

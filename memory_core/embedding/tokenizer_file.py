@@ -12,7 +12,7 @@ class TokenizerFile:
     """Turns text into token ids as a model's own `tokenizer.json` says.
 
     Raises:
-        EmbeddingError: The library is not installed, or the file is damaged.
+        EmbeddingError: The library is not installed, or cannot read the file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -24,7 +24,7 @@ class TokenizerFile:
         try:
             self._tokenizer = library.Tokenizer.from_file(str(path))
         except Exception as error:  # the library's errors have no base class of their own
-            raise EmbeddingError(f"{path} is damaged, or no tokenizer of the tokenizers library") from error
+            raise EmbeddingError(f"{path} is not a tokenizer that the tokenizers library can read") from error
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         around: list[int] = self._tokenizer.encode("a").special_tokens_mask

@@ -99,7 +99,7 @@ def _end_of(text: str, longest: int) -> str:
 def _speaker(record: MemoryRecord) -> str:
     """The author, and the role unless the author is a person; a name that is the word of a role proves none."""
     if record.author is None:
-        return "" if record.role is None else named(record.role)
+        return record.role or ""
     name, word = named(record.author), record.author.casefold()
     if word == record.role or (record.role in (None, "user") and word not in ROLES):
         return name

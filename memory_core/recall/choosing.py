@@ -4,16 +4,15 @@ A hit is left out if it may not stand in the block (`fitness`), only asks what i
 less relevant than the options ask for; a pushed block also leaves out what adds nothing (`pushing`). What is merely
 less useful comes later, and gets its line if there is room.
 
-Invariant: the three best hits that say more than the question come first, whatever reorders the others: they stand in
-every block that has room for three lines.
+Invariant: the best hit that says more than the question and the visible conversation comes first, and so do the next
+two, among several authors one of each stranger: they stand in every block with room, whatever reorders the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import islice
 from typing import Final
 
 from memory_core.models import Hit, MemoryRecord
@@ -86,7 +85,7 @@ def choose(
         fit = [hit for hit in fit if key_of(hit.record) not in useless]
     lines = [line(hit, question.terms, longest) for hit in fit]
     lines = _once(sorted(lines, key=lambda each: -each.worth), choice.outcomes)
-    best = _best(lines, question)
+    best = _best(lines, question, asked.said, is_trusted)
     if is_shared(lines, is_trusted):
         lines = _without_what_copies_lend(lines, question, is_trusted, choice)
         lines.sort(key=lambda each: -each.worth)
@@ -98,10 +97,16 @@ def choose(
     return choice
 
 
-def _best(lines: Sequence[Line], question: Question) -> dict[Key, Line]:
-    """The three best lines that say more than the question."""
-    telling = (each for each in lines if tells_more(each.record, question))
-    return {each.key: each for each in islice(telling, PLACED_FIRST)}
+def _best(
+    lines: Sequence[Line], question: Question, said: Collection[str], is_trusted: Callable[[MemoryRecord], bool]
+) -> dict[Key, Line]:
+    """The three best lines that say more than the question and the conversation, a stranger's among several authors
+    once."""
+    folded = "\n".join(said).casefold()
+    telling = [each for each in lines if tells_more(each.record, question, folded)]
+    if is_shared(lines, is_trusted):
+        telling, _ = in_fair_order(telling, is_trusted)
+    return {each.key: each for each in telling[:PLACED_FIRST]}
 
 
 def _led_by(best: Mapping[Key, Line], lines: Sequence[Line]) -> list[Line]:

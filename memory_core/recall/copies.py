@@ -104,14 +104,35 @@ def is_copy(text: str, question: Question) -> bool:
     return len(question.words & _words(folded)) >= least
 
 
-def tells_more(record: MemoryRecord, question: Question) -> bool:
-    """Whether a text has a word, in any script, that the question lacks, and is not a question like it."""
-    return not _runs(question.text).issuperset(_runs(record.text)) and not asks_again(record, question)
+def tells_more(record: MemoryRecord, question: Question, said: str) -> bool:
+    """Whether a text has a word, in any script, that the question and the conversation lack, and is not a question like
+    it.
+
+    Args:
+        said: The folded texts of the conversation.
+    """
+    own = _runs(record.text) - _runs(question.text)
+    return not all(_has(said, word) for word in own) and not asks_again(record, question)
+
+
+def _has(folded: str, run: str) -> bool:
+    """Whether a text has such a run, found without splitting it, since a conversation may be long."""
+    at = folded.find(run)
+    while at >= 0:
+        if _is_apart(folded[at - 1 : at]) and _is_apart(folded[at + len(run) : at + len(run) + 1]):
+            return True
+        at = folded.find(run, at + 1)
+    return False
 
 
 def _runs(text: str) -> frozenset[str]:
     """The folded runs of characters that are not spaces, control characters or punctuation."""
-    return frozenset("".join(" " if category(c)[0] in "PZC" else c for c in text.casefold()).split())
+    return frozenset("".join(" " if _is_apart(c) else c for c in text.casefold()).split())
+
+
+def _is_apart(c: str) -> bool:
+    """Whether a character, or the end of a text, separates runs."""
+    return not c or category(c)[0] in "PZC"
 
 
 def _words(folded: str) -> frozenset[str]:

@@ -128,7 +128,7 @@ def database(path: Path, what: str) -> Generator[sqlite3.Connection]:
     Views are refused, because no program whose files are imported has any, and a view may never come to an end.
 
     Raises:
-        InvalidInputError: It is no such file, or it is damaged, or reading it takes more work than its size explains;
+        InvalidInputError: It cannot be read as such a file, or reading it takes more work than its size explains;
             `what` says whose it should be.
     """
     left = LEAST_STEPS + STEPS_A_BYTE * (path.stat().st_size if path.exists() else 0)
@@ -149,7 +149,7 @@ def database(path: Path, what: str) -> Generator[sqlite3.Connection]:
         if left < 0:
             said = f"reading {str(path)!r} takes more work than a file of its size explains; it is not {what}"
             raise InvalidInputError(said) from error
-        raise InvalidInputError(f"{str(path)!r} is not {what}, or is damaged: {error}") from error
+        raise InvalidInputError(f"{str(path)!r} is not {what}: {error}") from error
 
 
 def _no_view(_action: int, _first: str | None, _second: str | None, _file: str | None, view: str | None) -> int:

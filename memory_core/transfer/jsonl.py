@@ -267,7 +267,7 @@ class _Reader:
         try:
             return _Head(bytes.fromhex(found["store"]), None if made_with is None else Fingerprint(**made_with))
         except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInputError(f"line {number} is damaged: {error}") from error
+            raise InvalidInputError(f"line {number} is not the first line of an export: {error}") from error
 
     def batch(self, dimensions: int | None) -> list[tuple[Scope, Carried]]:
         """The next records, all of one owner; none at the end."""
@@ -328,9 +328,9 @@ def _parsed(number: int, line: bytes) -> Json:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError(f"line {number} is not JSON, so the file is no export or a damaged one") from error
+        raise InvalidInputError(f"line {number} is not JSON, so the file is no export, or was cut") from error
     if not isinstance(value, dict):
-        raise InvalidInputError(f"line {number} is not a JSON object, so the file is no export or a damaged one")
+        raise InvalidInputError(f"line {number} is not a JSON object, so the file is no export, or was cut")
     return cast("Json", value)
 
 

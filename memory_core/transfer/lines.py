@@ -43,7 +43,7 @@ def from_json(value: Mapping[str, Any], seq: int, dimensions: int | None) -> Car
     Raises:
         InvalidInputError, KeyError, TypeError, ValueError: It is no such object; the message says what is wrong.
     """
-    record = MemoryRecord.from_dict(value["record"])
+    record = MemoryRecord.from_dict(value["record"], place="record")
     draft = Draft(**{name: getattr(record, name) for name in _DRAFT})
     stored = complete(draft, Scope(record.app, record.user), record.created_at)
     changes: dict[str, Any] = {name: getattr(stored, name) for name in _DRAFT}  # by field name

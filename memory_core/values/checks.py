@@ -46,7 +46,7 @@ def check_key(name: str, value: object, error: type[InvalidInputError] = Invalid
 def check_text(name: str, value: object, error: type[InvalidInputError] = InvalidInputError) -> str:
     """Return `value` if it is text that UTF-8 can encode."""
     if not isinstance(value, str):
-        raise error(f"{name} must be a string, not {type(value).__name__}: {shown(value)}")
+        raise error(f"{name} must be a string, not {shown(value)}")
     try:
         value.encode()
     except UnicodeEncodeError as cause:
@@ -189,6 +189,10 @@ class _Brief(Repr):
         super().__init__()
         self.maxlevel, self.maxlist, self.maxdict = 3, 4, 4
         self.maxstring = self.maxother = 80
+
+    def repr_datetime(self, moment: datetime, _level: int) -> str:
+        """As a caller may have sent it: ISO 8601."""
+        return moment.isoformat()
 
 
 _BRIEF: Final = _Brief()

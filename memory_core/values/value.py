@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self, cast, ge
 from memory_core.errors import InvalidInputError
 from memory_core.hints import no_field, no_item
 from memory_core.values.checks import shown
-from memory_core.values.reading import read
+from memory_core.values.reading import inner, read
 from memory_core.values.unset import UNSET
 
 if TYPE_CHECKING:
@@ -41,26 +41,32 @@ class Value:
             raise InvalidInputError(f"this {type(self).__name__} is nested too deeply for JSON") from cause
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, object]) -> Self:
+    def from_dict(cls, given: Mapping[str, object], *, place: str = "") -> Self:
         """Restore a value from `to_dict`; missing fields take their default, and sequences become tuples.
+
+        Args:
+            given: The JSON object.
+            place: Where it stands in what somebody has sent, such as `where`: errors name fields by their place there.
 
         Raises:
             InvalidInputError: A field is unknown, required but missing, of another type, or nested too deeply; the
-                message names it.
+                message names it, in the words of JSON.
         """
+        here = place or "this"
         if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # untrusted JSON
-            raise InvalidInputError(f"a {cls.__name__} is made from a JSON object, not from {shown(given)}")
+            raise InvalidInputError(f"{here} must be a JSON object, not {shown(given)}")
         hints, known = hints_of(cls), {each.name: each for each in _fields(cls)}
         unknown = [name for name in given if name not in known]
         if unknown:
-            raise InvalidInputError(f"a {cls.__name__} has no {shown(unknown[0])}; it has {', '.join(known)}")
+            inside = f" in {place}" if place else ""
+            raise InvalidInputError(f"there is no field {shown(unknown[0])}{inside}; there are {', '.join(known)}")
         missing = [name for name, each in known.items() if name not in given and _default(each) is MISSING]
         if missing:
-            raise InvalidInputError(f"a {cls.__name__} needs {missing[0]!r}")
+            raise InvalidInputError(f"{inner(place, missing[0])} is missing")
         try:
-            return cls(**{name: read(hints[name], value, f"{cls.__name__}.{name}") for name, value in given.items()})
+            return cls(**{name: read(hints[name], value, inner(place, name)) for name, value in given.items()})
         except RecursionError as cause:
-            raise InvalidInputError(f"a {cls.__name__} is nested too deeply, or contains itself; flatten it") from cause
+            raise InvalidInputError(f"{here} is nested too deeply, or contains itself; flatten it") from cause
 
     if not TYPE_CHECKING:  # else every name would be an attribute, and every value a sequence
 

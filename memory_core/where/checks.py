@@ -157,7 +157,7 @@ class _Tree:
         op, value = given.op, given.value
         if op == "exists":
             if not isinstance(value, bool):
-                raise InvalidInputError(f"exists takes True or False, not {shown(value)}")
+                raise InvalidInputError(f"exists takes true or false, not {shown(value)}")
             return value
         several = _several(op, value) if op in _LISTS else None
         if several is not None and op != "between":
@@ -218,7 +218,7 @@ def _has_order(value: object) -> bool:
 def _steps(path: object) -> Sequence[object]:
     wrong = path
     if not isinstance(path, Sequence) or isinstance(path, str) or not path:
-        raise InvalidInputError(f"path must be a tuple such as ('address', 'city'), not {shown(wrong)}")
+        raise InvalidInputError(f"path must have keys, such as ['address', 'city'], not {shown(wrong)}")
     steps = cast("Sequence[object]", path)
     check_size("path", len(steps), MAX_DATA_LEVELS, "steps", "data is not nested more deeply")
     return steps

@@ -264,8 +264,9 @@ def in_terminal(calls: list[list[str]], folder: Path, answer: str = "") -> tuple
     return on_screen([sys.executable, "-c", IN_A_ROW, json.dumps(calls)], folder, ("", answer))
 
 
-def on_screen(command: list[str], folder: Path, *answers: tuple[str, str]) -> tuple[int, str]:
-    """Run a program in a terminal of its own; once the first text of an answer is printed, its second one is typed."""
+def on_screen(command: list[str], folder: Path, *answers: tuple[str, str | Callable[[], str]]) -> tuple[int, str]:
+    """Run a program in a terminal of its own; once the first text of an answer is printed, its second one is typed, or
+    what a function returns that does something else before."""
     left = list(answers)
     child, terminal = pty.fork()
     if child == 0:
@@ -275,7 +276,8 @@ def on_screen(command: list[str], folder: Path, *answers: tuple[str, str]) -> tu
     screen = b""
     while True:
         if left and left[0][0].encode() in screen:
-            os.write(terminal, left.pop(0)[1].encode())
+            typed = left.pop(0)[1]
+            os.write(terminal, (typed if isinstance(typed, str) else typed()).encode())
         try:
             chunk = os.read(terminal, 65_536)
         except OSError as error:
@@ -305,6 +307,38 @@ def test_what_cannot_be_undone_is_asked_first(run: Run, tmp_path: Path) -> None:
     assert "nothing was changed" in second
     assert "1 memory of default/ann erased" in last
     assert run("stats", "--json").value["records"] == 0
+
+
+@pytest.mark.usefixtures("words_only")
+def test_a_deletion_shows_what_goes_and_deletes_exactly_that_or_nothing(run: Run, tmp_path: Path) -> None:
+    ids = remember(run, *(f"the tide of day {number}\nat noon" for number in range(7)))
+    stays = remember(run, "nobody saw this")
+    forget = [*PROGRAM, "forget", *ids]
+
+    def change(arguments: list[str]) -> Callable[[], str]:
+        def typed() -> str:
+            run(*arguments)
+            return "y\n"
+
+        return typed
+
+    def there() -> set[str]:
+        return {record["id"] for record in run("list", "--json").value["records"]}
+
+    for arguments in (["update", ids[0], "--text", "changed while a person thinks"], ["forget", ids[1], "--yes"]):
+        code, screen = on_screen(forget, tmp_path, ("Delete 7 memories of default/ann for good?", change(arguments)))
+        assert code == 2
+        assert "nothing was deleted" in screen
+        asked = [line for line in screen.splitlines() if line.startswith("- ")]
+        assert [line.partition(" at")[0] for line in asked] == [
+            *(f"- the tide of day {n}" for n in (6, 5, 4, 3, 2)),
+            "- and 2 more",
+        ]
+        assert there() == {*ids, *stays} - ({ids[1]} if arguments[0] == "forget" else set())
+    left = [ids[0], *ids[2:]]
+    code, _ = on_screen([*PROGRAM, "forget", *left], tmp_path, ("Delete 6 memories of default/ann for good?", "y\n"))
+    assert code == 0
+    assert there() == {*stays}
 
 
 def test_a_search_explains_its_scores(run: Run) -> None:

@@ -85,6 +85,15 @@ def test_a_damaged_record_is_left_alone_and_the_way_out_is_named(run: Run, file:
     assert "only a backup has what is lost" in problem
 
 
+def test_what_is_left_and_is_no_damage_sends_nobody_to_a_backup(run: Run, file: Path) -> None:
+    sql("DROP INDEX record_time", "UPDATE owner SET next = 3")(file)
+    problems = [each["problem"] for each in run("doctor", "--repair", "--json", code=1).value["problems"]]
+    assert any("'record_time' is missing" in each for each in problems)
+    assert any("beyond their owner's counter" in each for each in problems)
+    assert not any(word in each for each in problems for word in ("backup", "damage"))
+    assert {each["is_damage"] for each in run("check", "--json", code=1).value["problems"]} == {False}
+
+
 class Space(NamedTuple):
     total: int
     used: int

@@ -210,7 +210,10 @@ DAMAGE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
         "line 2 is not a record of an export: created_at",
     ),
     "too important": (lambda lines: [lines[0], lines[1].replace(b'"importance":0.5', b'"importance":7')], "importance"),
-    "an unknown field": (lambda lines: [lines[0], lines[1].replace(b'"rev"', b'"ref"')], "a MemoryRecord has no 'ref'"),
+    "an unknown field": (
+        lambda lines: [lines[0], lines[1].replace(b'"rev"', b'"ref"')],
+        "there is no field 'ref' in record",
+    ),
     "rev 0": (lambda lines: [lines[0], lines[1].replace(b'"rev":1', b'"rev":0')], "rev must be a whole"),
     "a version that no store can count to": (
         lambda lines: [lines[0], lines[1].replace(b'"version":1', b'"version":9223372036854775808')],

@@ -78,7 +78,7 @@ CALLS: list[tuple[Call, str]] = [
     (lambda desk: desk.ann.search("tea", limit="3"), "limit must be a whole number from 1 to 10000, not '3'"),
     (lambda desk: desk.ann.search("tea", mode="semantic"), "mode must be one of substring, lexical, vector, hybrid"),
     (lambda desk: desk.ann.search("tea", where={"kind": "fact"}), "such as Where(kinds=['fact'])"),
-    (lambda desk: desk.ann.search(None), "query must be a string, not NoneType"),
+    (lambda desk: desk.ann.search(None), "query must be a string, not None"),
     (lambda desk: desk.ann.search("tea", where=where(kinds="fact")), "kinds must be a sequence of strings, not 'fact'"),
     (lambda desk: desk.ann.list(where=where(roles=["human"])), "roles must be some of user, assistant, tool, system"),
     (lambda desk: desk.ann.list(order="new"), "order must be one of newest, oldest, importance, accessed, not 'new'"),

@@ -30,7 +30,7 @@ def test_a_store_that_is_not_whole_says_what_is_wrong(tmp_path: Path, statement:
             db.execute(statement)
             db.commit()
         found = run_sync(memory.operator().check)
-        assert any(sentence.startswith(finding) for sentence in found), found
+        assert any(each.problem.startswith(finding) for each in found), found
 
 
 def test_tidying_gives_space_back(tmp_path: Path) -> None:

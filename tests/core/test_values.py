@@ -223,14 +223,14 @@ def test_importing_the_core_imports_no_pydantic() -> None:
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"id": 3}, "Draft.id must be a text, not 3"),
-        ({"texts": "tea"}, "a Draft has no 'texts'"),
-        ({"occurred_at": "yesterday"}, "Draft.occurred_at must be a time in ISO 8601, not 'yesterday'"),
-        ({"tags": "drink"}, "Draft.tags must be a list, not 'drink'"),
-        ({"links": [{"relation": "follows"}]}, "a Link needs 'id'"),
-        ({"links": [{"relation": "likes", "id": "a"}]}, "Link.relation must be "),
-        ({"importance": True}, "Draft.importance must be a number, not True"),
-        ([], "a Draft is made from a JSON object, not from []"),
+        ({"id": 3}, "id must be a text, not 3"),
+        ({"texts": "tea"}, "there is no field 'texts'; there are "),
+        ({"occurred_at": "yesterday"}, "occurred_at must be a time in ISO 8601, not 'yesterday'"),
+        ({"tags": "drink"}, "tags must be a list, not 'drink'"),
+        ({"links": [{"relation": "follows"}]}, "links.0.id is missing"),
+        ({"links": [{"relation": "likes", "id": "a"}]}, "links.0.relation must be "),
+        ({"importance": True}, "importance must be a number, not True"),
+        ([], "this must be a JSON object, not []"),
     ],
 )
 def test_what_is_no_value_of_ours_is_refused_with_the_field(given: Any, reason: str) -> None:

@@ -151,6 +151,19 @@ def test_a_backup_of_a_damaged_memory_is_refused(tmp_path: Path) -> None:
     assert names(tmp_path / "backups") == []
 
 
+@pytest.mark.parametrize("change", ["UPDATE owner SET records = 99", "DELETE FROM lexical", "DROP INDEX record_time"])
+def test_what_is_wrong_but_no_damage_is_not_called_damage_by_a_backup(tmp_path: Path, change: str) -> None:
+    with fill(tmp_path / "memory.db", 10):
+        pass
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as db, db:
+        db.execute(change)
+    with Memory(tmp_path / "memory.db", embedder=None) as memory, pytest.raises(StorageError) as caught:
+        run_sync(memory.backup, tmp_path / "backups" / "backup.db")
+    assert not isinstance(caught.value, DamagedStoreError)
+    assert not {"damaged", "backup"} & set(str(caught.value).split())
+    assert names(tmp_path / "backups") == []
+
+
 def test_a_backup_replaces_nothing_unless_asked_to(tmp_path: Path) -> None:
     other, notes = tmp_path / "backup.db", tmp_path / "notes.txt"
     notes.write_text("my own notes")

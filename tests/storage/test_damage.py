@@ -102,7 +102,7 @@ def verdict(path: Path, before: Everything) -> str:
             findings = run_sync(memory.operator().check)
     except StorageError:
         return "refused"
-    assert all("\n" not in finding for finding in findings)
+    assert all("\n" not in finding.problem for finding in findings)
     try:
         after = everything(path)
     except StorageError as error:
@@ -223,8 +223,9 @@ def test_whoever_reads_a_damaged_record_hears_which_one_it_is(whole: Path, tmp_p
                 read()
         with pytest.raises(DamagedStoreError, match=f"record '{known}' is not as it was written; `Operator.check`"):
             run_sync(handle.get, known)
-        (finding,) = [line for line in run_sync(memory.operator().check) if known in line]
-        assert "record" in finding
+        (finding,) = [each for each in run_sync(memory.operator().check) if known in each.problem]
+        assert finding.is_damage
+        assert "record" in finding.problem
 
 
 @pytest.mark.parametrize("left", ["chunk VALUES ({key}, 0, 0, 1, 0, NULL, NULL)", "lexical VALUES ({key}, X'', 0, 0)"])
@@ -251,9 +252,9 @@ def test_a_damaged_record_stays_known_as_damaged_when_others_change(whole: Path,
         ann = memory.bind(user="ann")
         run_sync(ann.add, Draft("one more", session="s0"))
         run_sync(ann.delete_where, Where(tags_any=("n8",)))
-        assert any("not as it was written" in line for line in run_sync(memory.operator().check))
+        assert any(each.is_damage for each in run_sync(memory.operator().check))
         run_sync(ann.delete_where, Where(tags_any=("n9",)))  # what is damaged can be deleted
-        assert [line for line in run_sync(memory.operator().check) if "counted wrongly" not in line] == []
+        assert all("counted wrongly" in each.problem for each in run_sync(memory.operator().check))
 
 
 @pytest.mark.parametrize("damage", ["UPDATE lexical SET words = words + 1", "UPDATE chunk SET vector = zeroblob(9)"])

@@ -140,8 +140,15 @@ def test_an_index_that_lacks_a_record_of_the_file_is_loaded_again(
         assert {hit.record.text for hit in hits} == {f"note {n}" for n in range(5)}
 
 
-LONGEST = 400_000
+LONGEST = 100_000
 """SQLite's limit for a value, lowered so that a few thousandths of the texts reach it."""
+
+
+class Boasting(sqlite3.Connection):
+    """A connection that names four times the limit that it has: only values below a quarter of that are possible."""
+
+    def getlimit(self, category: int, /) -> int:
+        return 4 * super().getlimit(category)
 
 
 @pytest.fixture
@@ -149,7 +156,7 @@ def short_values(monkeypatch: pytest.MonkeyPatch) -> None:
     connect: Callable[..., sqlite3.Connection] = sqlite3.connect
 
     def limited(*given: object, **named: object) -> sqlite3.Connection:
-        db = connect(*given, **named)
+        db = connect(*given, factory=Boasting, **named)
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
         return db
 
@@ -157,17 +164,17 @@ def short_values(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def stored(user: str) -> list[Draft]:
-    """Memories whose terms, names or vectors are longer in sum than one value may be."""
+    """Memories whose terms, names or vectors are longer in sum than one value may be, each a small part of it."""
     if user == "volumes":
-        return [Draft(f"volume {n} " + " ".join(f"word{n}x{word}" for word in range(8_000))) for n in range(12)]
+        return [Draft(f"volume {n} " + " ".join(f"word{n}x{word}" for word in range(800))) for n in range(100)]
     if user == "names":
-        return [Draft(f"note {n}", author="\x01" * 500, session="ü" * 500, kind="message") for n in range(400)]
-    return [Draft("\f".join(f"piece {piece} of {n}" for piece in range(300))) for n in range(12)]
+        return [Draft(f"note {n}", author="\x01" * 512, session="ü" * 512, kind="message") for n in range(400)]
+    return [Draft("\f".join(f"piece {piece} of {n}" for piece in range(40))) for n in range(100)]
 
 
 @pytest.mark.usefixtures("short_values")
 @pytest.mark.parametrize("user", ["volumes", "names", "pieces"])
-def test_an_owner_whose_records_are_longer_in_sum_than_one_value_is_searched(tmp_path: Path, user: str) -> None:
+def test_the_values_of_an_owners_index_stay_below_a_quarter_of_the_longest(tmp_path: Path, user: str) -> None:
     path, drafts = tmp_path / "memory.db", stored(user)
     with Memory(path, embedder=WordEmbedder()) as memory:
         run_sync(memory.bind(user=user).add_many, drafts)

@@ -192,7 +192,7 @@ class NotesFile:
             for line in self._journal_lines():
                 _apply(self._state.interactions, line)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            self._set_aside(self._journal_path, f"a line of it is damaged: {error}")
+            self._set_aside(self._journal_path, f"a line of it is not a change of notes: {error}")
             self._state.journal, self._state.journal_bytes = None, 0
             self._replace(self._state.interactions)
         return True
@@ -241,7 +241,7 @@ class NotesFile:
 
     def _set_aside(self, path: Path, reason: str) -> None:
         """Keep an unreadable file under another name, and continue without it."""
-        aside = path.with_name(f"{path.name}.corrupt-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
+        aside = path.with_name(f"{path.name}.set-aside-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
         path.rename(aside)
         logger.warning("the notes in %s cannot be read (%s); the file is kept as %s", path, reason, aside.name)
 

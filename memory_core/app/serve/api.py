@@ -188,7 +188,8 @@ def _conditions(request: Request, text: str | None) -> Where:
     given = {} if text is None else _object(text)
     if twice := plain.keys() & given.keys():
         raise InvalidInputError(f"{min(twice)} is a parameter and in where; give it once")
-    return Where.from_dict(given | plain)
+    read = Where.from_dict(plain)
+    return replace(Where.from_dict(given, place="where"), **{name: getattr(read, name) for name in plain})
 
 
 def _object(text: str) -> dict[str, object]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from memory_core.app.serve.shapes import Chip, Line, conditions_of, line_of
+from memory_core.app.showing import first_lines
 from memory_core.handle import BoundMemory
 from memory_core.models import RELATIONS, Link, MemoryRecord, Relation, Version
 from memory_core.profile import PINNED
@@ -53,6 +54,11 @@ class Shown:
     def supersedes(self) -> bool:
         """Whether it replaced another memory, which can be undone."""
         return any(link.relation == "supersedes" for link in self.record.links)
+
+    @property
+    def going(self) -> Sequence[str]:
+        """What a person is shown who is asked whether to forget it."""
+        return first_lines([self.record])
 
 
 async def shown(owner: BoundMemory, record: MemoryRecord) -> Shown:

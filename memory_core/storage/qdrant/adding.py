@@ -14,7 +14,7 @@ from memory_core.records.kinds import is_message
 from memory_core.storage.qdrant import superseding
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import FORGOTTEN, Stored, key, to_row, to_stored
-from memory_core.storage.qdrant.erasing import delete, withdraw
+from memory_core.storage.qdrant.erasing import Deletion, withdraw
 from memory_core.storage.qdrant.owners import Owner, matching
 from memory_core.storage.qdrant.points import OvertakenError
 from memory_core.storage.qdrant.where import keyed, ordered, owned, ranged
@@ -100,7 +100,7 @@ async def write(
     await superseding.close(owner, heirs)
     if remove:
         gone = await matching(owner, replace(ANY_STATE, source_keys=tuple(remove)), now)
-        await delete(owner, gone, now, forget=None)
+        await Deletion(forget=None).attempt(owner, gone, now)
     return results
 
 
@@ -149,7 +149,7 @@ async def _survey(owner: Owner, items: Sequence[Prepared], now: datetime) -> _Su
             forgotten.add(point)
     there = [to_stored(record) for record in with_ids]
     if expired := [known for known in there if known.has_expired(now) and known.point not in vacant]:
-        await delete(owner, expired, now, forget=None)
+        await Deletion(forget=None).attempt(owner, expired, now)
     return _Survey(
         by_id={known.record.id: known for known in there if not known.has_expired(now)},
         by_point=by_point,

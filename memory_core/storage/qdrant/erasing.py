@@ -10,12 +10,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Final
 
-from memory_core.errors import StorageError, reason_for_log
+from memory_core.errors import ConflictError, MemoryCoreError, StorageError, UnfinishedWriteError, reason_for_log
 from memory_core.models import RELATIONS
 from memory_core.records.draft_to_record import insist_on_versions
 from memory_core.storage.qdrant.codec import Payload, Stored, key, to_stored, token
@@ -31,43 +31,90 @@ logger = logging.getLogger(__name__)
 
 ROUNDS: Final = 100
 """How often records that were on their way are looked for."""
+_OTHERS: Final = "some of the memories that were seen were changed or deleted by others meanwhile"
+_AGAIN: Final = "Repeating the call is safe"
+_READ: Final = "Read those that are left, and delete them in the versions that they have now"
 
 
-async def delete(
-    owner: Owner,
-    going: Sequence[Stored],
-    now: datetime,
-    *,
-    forget: bool | None,
-    write: str | None = None,
-    tried: dict[str, Stored] | None = None,
-    versions: Mapping[str, int] | None = None,
-) -> Collection[Stored]:
-    """Close what the records supersede, replace them by markers, then remove the links to them from other records.
-    Returns what all attempts of the call have deleted, and raises as `Changes.carry_out`.
+@dataclass(slots=True)
+class Deletion:
+    """One deletion, over all of its attempts.
 
-    Args:
-        forget: As in `rules.deleting`.
-        write: The token of the call, the same in all of its attempts; `None` for a call without a second one.
-        tried: What earlier attempts tried to delete, by point; this attempt adds its records. Some may be gone: a
-            replica that is behind hides a marker from the attempt that wrote it.
-        versions: What the records must be, together with those that earlier attempts have deleted; each is replaced
-            only in the state that was compared.
+    A `ConflictError` says that nothing was deleted, so it is raised only while nothing has gone. What ends a deletion
+    of which a part has gone, or perhaps has, is an `UnfinishedWriteError` that names each record: `ended_by`.
     """
-    write, tried = write or token(), {} if tried is None else tried
-    marked = await owner.points.read(list(tried), fields=["_writes"]) if tried else []
-    done = {point.id: tried[point.id] for point in marked if write in point.payload.get("_writes", ())}
-    together = {item.point: item for item in (*going, *done.values())}.values()
-    insist_on_versions({item.record.id: item.record.version for item in together}, versions)
-    await close_for(owner, going)
-    for some in by(MAX_POINTS, going):
-        items = {item.point: item for item in some}
-        tried.update(items)
-        await _mark(Changes(owner, write), some, now, forget=forget)
-        done.update(items)
-    if done:
-        await owner.access.run(owner.scope, partial(_unlink, gone={item.record.id for item in done.values()}))
-    return done.values()
+
+    forget: bool | None
+    """As in `rules.deleting`."""
+    versions: Mapping[str, int] | None = None
+    """What the records must be, together with those that earlier attempts have deleted; each is replaced only in the
+    state that was compared."""
+    write: str = field(default_factory=token)
+    """The token of the call, the same in all of its attempts."""
+    wanted: set[str] = field(default_factory=set[str])
+    """The ids of all records that an attempt was to delete."""
+    gone: dict[str, Stored] = field(default_factory=dict[str, Stored])
+    """What has been deleted, by point."""
+    unsure: dict[str, Stored] = field(default_factory=dict[str, Stored])
+    """What may have been deleted, by point: a replica that is behind hides a marker from the attempt that wrote it."""
+
+    async def attempt(self, owner: Owner, going: Sequence[Stored], now: datetime) -> Collection[Stored]:
+        """Close what the records supersede, replace them by markers, then remove the links to them from other records.
+        Returns what all attempts have deleted, and raises as `Changes.carry_out`."""
+        await self._look_back(owner)
+        seen = {item.point: item.record for item in (*going, *self.gone.values())}
+        insist_on_versions({record.id: record.version for record in seen.values()}, self.versions)
+        self.wanted |= {record.id for record in seen.values()}
+        await close_for(owner, going)
+        for some in by(MAX_POINTS, going):
+            await self._mark(owner, some, now)
+        if self.gone:
+            ids = {item.record.id for item in self.gone.values()}
+            await owner.access.run(owner.scope, partial(_unlink, gone=ids))
+        return self.gone.values()
+
+    async def _look_back(self, owner: Owner) -> None:
+        found = await owner.points.read(list(self.unsure), fields=["_write", "_writes"]) if self.unsure else []
+        for point in found:
+            if self.write in point.payload.get("_writes", ()):
+                self.gone[point.id] = self.unsure.pop(point.id)
+            elif point.payload.get("_write") != self.unsure[point.id].write:  # another writer was first
+                del self.unsure[point.id]
+
+    async def _mark(self, owner: Owner, some: Sequence[Stored], now: datetime) -> None:
+        self.unsure |= {item.point: item for item in some if item.point not in self.gone}
+        try:
+            await _mark(Changes(owner, self.write), some, now, forget=self.forget)
+        except UnfinishedWriteError as failure:
+            self._note(some, stored=failure.stored, unknown=failure.unknown)
+            raise
+        except StorageError:
+            self._note(some, stored=(), unknown=())
+            raise
+        self._note(some, stored=[item.record.id for item in some], unknown=())
+
+    def _note(self, some: Sequence[Stored], *, stored: Collection[str], unknown: Collection[str]) -> None:
+        self.gone |= {item.point: item for item in some if item.record.id in stored}
+        for item in some:
+            if item.record.id not in unknown:
+                self.unsure.pop(item.point, None)
+
+    def ended_by(self, failure: ConflictError | StorageError) -> MemoryCoreError:
+        """The error of a deletion that this failure ends: itself if nothing has gone, else what names each record."""
+        reason = failure.__cause__ if isinstance(failure, UnfinishedWriteError) else failure
+        gone, unsure = (tuple(item.record.id for item in some.values()) for some in (self.gone, self.unsure))
+        if not gone and not unsure:
+            return reason if isinstance(reason, MemoryCoreError) else failure
+        wanted = self.wanted | set(self.versions or ())
+        left = tuple(sorted(wanted.difference(gone, unsure)))
+        why = _OTHERS if isinstance(failure, ConflictError) else str(reason or failure)
+        return UnfinishedWriteError(
+            f"{why}; {len(gone)} of {len(wanted)} memories are deleted, {len(left)} were not deleted by this call, and "
+            f"of {len(unsure)} it is unknown. {_AGAIN if self.versions is None else _READ}",
+            stored=gone,
+            missing=left,
+            unknown=unsure,
+        )
 
 
 async def withdraw(owner: Owner, new: Sequence[Stored], now: datetime) -> None:
@@ -105,7 +152,7 @@ async def sweep_owner(owner: Owner, now: datetime) -> int:
     """Delete the expired records in reach; returns how many."""
     reach = await reachable([owner], ANY_STATE, None)
     expired = await owner.records(*reach, ranged("expires_at", lte=now))
-    await delete(owner, expired, now, forget=None)
+    await Deletion(forget=None).attempt(owner, expired, now)
     return len(expired)
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.concurrency.loop import off_loop
 from memory_core.errors import ConflictError, EmbeddingError, StorageError, reason_for_log
-from memory_core.models import ErasureReceipt, Hit, Known, MemoryRecord, Page, Patch, Scope, Stats, Version
+from memory_core.models import ErasureReceipt, Finding, Hit, Known, MemoryRecord, Page, Patch, Scope, Stats, Version
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.records.draft_to_record import insist_on_version, is_long_patch, patched
 from memory_core.retrieval.owner_index import first_name
@@ -50,8 +50,8 @@ DEFAULT_COLLECTION = "memory-core"
 class QdrantStore:
     """Records with their vectors and words in one collection of a Qdrant server, shared by any number of processes.
 
-    Each record is one point and changes in one conditional request. A batch is no transaction: if the server fails in
-    the middle, `UnfinishedWriteError` names what is stored, and repeating the call is safe.
+    Each record is one point and changes in one conditional request. A batch is no transaction: what ends in the
+    middle raises `UnfinishedWriteError`, which names what is stored or deleted.
 
     Args:
         server: A URL, a `Server`, or for tests `":memory:"` or a folder. Missing settings come from the environment
@@ -282,16 +282,17 @@ class QdrantStore:
         """See `Maintained.owners`."""
         return await self.port().owners()
 
-    async def check(self) -> list[str]:
+    async def check(self) -> list[Finding]:
         """See `Maintained.check`: the server's status, which checks its files, and what dead writers left half-done."""
-        found: list[str] = []
+        found: list[Finding] = []
         for name in (self._name, schema.meta_name(self._name)):
             info = await self._connection.call(lambda client, name=name: client.get_collection(name))
             if info.status == models.CollectionStatus.RED:
-                found.append(f"collection {name!r} has failed: {info.optimizer_status}")
+                found.append(Finding(f"collection {name!r} has failed: {info.optimizer_status}"))
         claims = len(await superseding.left_behind(self._access))
         if claims:
-            found.append(f"{claims} records are claimed by writers that have not superseded them; vacuum repairs them")
+            said = f"{claims} records are claimed by writers that have not superseded them; vacuum repairs them"
+            found.append(Finding(said))
         return found
 
     async def vacuum(self) -> None:
@@ -331,13 +332,15 @@ class QdrantStore:
     async def _delete(
         self, scope: Scope, where: Where, *, forget: bool, expired: bool, versions: Mapping[str, int] | None = None
     ) -> Collection[Stored]:
-        now, write, tried = self._clock(), token(), dict[str, Stored]()
+        now, deletion = self._clock(), erasing.Deletion(forget, versions)
 
         async def work(owner: Owner) -> Collection[Stored]:
-            going = await matching(owner, where, None if expired else now)
-            return await erasing.delete(owner, going, now, forget=forget, write=write, tried=tried, versions=versions)
+            return await deletion.attempt(owner, await matching(owner, where, None if expired else now), now)
 
-        return await self._write(scope, work)
+        try:
+            return await self._write(scope, work)
+        except (ConflictError, StorageError) as failure:
+            raise deletion.ended_by(failure) from failure
 
     async def _write(
         self, scope: Scope, attempt: Callable[[Owner], Coroutine[Any, Any, T]], *, alone: bool = True

@@ -15,7 +15,7 @@ from memory_core.protocols import Clock
 from memory_core.storage.qdrant import codec
 from memory_core.storage.qdrant.adding import turns_before
 from memory_core.storage.qdrant.codec import Point, Stored
-from memory_core.storage.qdrant.erasing import delete
+from memory_core.storage.qdrant.erasing import Deletion
 from memory_core.storage.qdrant.owners import Access, Owner, to_owner
 from memory_core.storage.qdrant.points import MAX_POINTS, by
 from memory_core.storage.qdrant.where import all_of, among, owned, same
@@ -98,7 +98,7 @@ class QdrantPort:
         found = await owner.points.having("_keys", keys, owned(owner.key))
         here = {self.access.names.point_of(item.record): item for item in items}
         elsewhere = [codec.to_stored(record) for record in found if record.id not in here]
-        await delete(owner, elsewhere, self.clock(), forget=None)
+        await Deletion(forget=None).attempt(owner, elsewhere, self.clock())
         there = await owner.points.read(list(here), fields=["_write", "_keys"])
         known = {record.id: record.payload for record in there}
         changes = Changes(owner)

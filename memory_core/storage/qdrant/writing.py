@@ -92,7 +92,8 @@ class Changes:
         try:
             stored = await self._stored()
         except StorageError as error:
-            raise self._unfinished(failure or error, set(), sent) from None
+            unfinished = self._unfinished(failure or error, set(), sent)
+            raise unfinished from unfinished.__cause__
         if all(change.point.id in stored for change in self.changes):
             return
         if failure is None:

@@ -104,7 +104,7 @@ def _require_store(path: Path, *, overwrite: bool) -> None:
         raise InvalidInputError(f"there is a file {str(path)!r} already; give another path, or overwrite=True")
     found = file_header(path) if path.is_file() else None
     if found is None or found.application != APPLICATION_ID:
-        raise NotAStoreError(f"{str(path)!r} is not a memory store, or a damaged one; move it away first")
+        raise NotAStoreError(f"{str(path)!r} is not a memory store that can be recognised; move it away first")
     lineage.insist_on_own_log(path)
 
 
@@ -146,9 +146,13 @@ def _pages(db: sqlite3.Connection) -> int:
 def _check_intact(path: Path) -> None:
     with closing(open_for_reading(path, immutable=True)) as db:
         findings = check(db)
-    if findings:
-        more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-        raise DamagedStoreError(f"the copy was not kept, because the memory is damaged: {findings[0]}{more}")
+    if not findings:
+        return
+    first = next((each for each in findings if each.is_damage), findings[0])
+    said = f"{first}{f' (and {len(findings) - 1} more)' if len(findings) > 1 else ''}"
+    if first.is_damage:
+        raise DamagedStoreError(f"the copy was not kept, because the memory is damaged: {said}")
+    raise StorageError(f"the copy was not kept, because {said}; `memory-core doctor --repair` repairs what is derived")
 
 
 def _synchronise(path: Path) -> None:

@@ -1,10 +1,12 @@
 """Check that a file is intact: its pages, tables and rows, and what is derived from the records; repair the latter.
 
-Records are never changed. One whose own row is damaged stays as it is: only a backup has what it said.
+Each finding says whether it is damage (`damage.py`). Records are never changed. One whose own row is damaged stays as
+it is: only a backup has what it said.
 """
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -13,8 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from memory_core.chunking import Span
-from memory_core.errors import MemoryCoreError
-from memory_core.models import MemoryRecord
+from memory_core.errors import DamagedStoreError, MemoryCoreError
+from memory_core.models import Finding, MemoryRecord
 from memory_core.retrieval.analysis import ANALYSIS
 from memory_core.retrieval.features import features
 from memory_core.storage.shared.prepared import Prepared, prepare
@@ -25,7 +27,7 @@ from memory_core.storage.sqlite.damage import digest, has_whole_vector, piece_di
 from memory_core.storage.sqlite.files import prepare_file
 from memory_core.storage.sqlite.meta import stored_fingerprint
 from memory_core.storage.sqlite.owners import SIZE, note_changes, owner_names
-from memory_core.storage.sqlite.problems import file_problems_explained, lenient
+from memory_core.storage.sqlite.problems import file_problems_explained, lenient, proves_damage
 from memory_core.storage.sqlite.reanalysis import progress
 from memory_core.storage.sqlite.schema import MIGRATIONS, STATEMENTS, statements_of
 from memory_core.storage.sqlite.transactions import transaction
@@ -58,11 +60,14 @@ _COUNTED: Final = {
 }
 """Rows that must not exist, and the query that counts them."""
 
-Findings = Iterator[str]
+_OF_VALUES: Final = re.compile(r"CHECK constraint failed in |[\w-]+ value in ")
+"""How SQLite's integrity check begins about a value that the table does not allow. It says nothing about pages."""
+
+Findings = Iterator[Finding]
 
 
-def check(db: sqlite3.Connection) -> list[str]:
-    """Return one sentence for each fault of a file; reads all of it and does not raise on damage."""
+def check(db: sqlite3.Connection) -> list[Finding]:
+    """Find what is wrong with a file; reads all of it and does not raise on damage."""
     with lenient(db):
         return [finding for one_check in _CHECKS for finding in _findings(db, one_check)]
 
@@ -77,28 +82,35 @@ def _findings(db: sqlite3.Connection, one_check: Callable[[sqlite3.Connection], 
     except (sqlite3.Error, MemoryCoreError, TypeError, ValueError, LookupError, OverflowError, AttributeError) as error:
         # Damaged values can have any type and cause any error, so all are reported alike.
         why = " ".join(str(error).split())
-        yield f"the {_CHECKS[one_check]} cannot be read to the end ({type(error).__name__}: {why:.200})"
+        said = f"the {_CHECKS[one_check]} cannot be read to the end ({type(error).__name__}: {why:.200})"
+        yield Finding(said, is_damage=isinstance(error, DamagedStoreError) or proves_damage(error))
     if found == MAX_FINDINGS:
-        yield f"there may be more that is wrong with the {_CHECKS[one_check]}"
+        yield Finding(f"there may be more that is wrong with the {_CHECKS[one_check]}")
+
+
+def _not_as_written(what: str) -> Finding:
+    """The finding of a checksum that does not fit."""
+    return Finding(f"{what} is not as it was written", is_damage=True)
 
 
 def _pages(db: sqlite3.Connection) -> Findings:
     for (finding,) in db.execute(f"PRAGMA integrity_check({MAX_FINDINGS})"):
         if finding != "ok":
-            yield f"a page of the file is damaged: {' '.join(str(finding).split())}"
+            said = " ".join(str(finding).split())
+            yield Finding(f"SQLite's integrity check says: {said}", is_damage=_OF_VALUES.match(said) is None)
 
 
 def _tables(db: sqlite3.Connection) -> Findings:
     found: dict[str, str] = dict(db.execute(STATEMENTS))
     for name, statement in statements_of(MIGRATIONS).items():
         if found.get(name) != statement:
-            yield f"the table, index or trigger {name!r} is missing or differs from this format"
+            yield Finding(f"the table, index or trigger {name!r} is missing or differs from this format")
 
 
 def _facts(db: sqlite3.Connection) -> Findings:
     for name, value, stored in db.execute("SELECT name, value, digest FROM meta"):
         if digest(name, value) != stored:
-            yield f"the entry {name!a} of the table `meta` is not as it was written"
+            yield _not_as_written(f"the entry {name!a} of the table `meta`")
     meta.tombstone_key(db)
 
 
@@ -106,13 +118,13 @@ def _counts(db: sqlite3.Connection) -> Findings:
     for what, query in _COUNTED.items():
         (count,) = db.execute(query).fetchone()
         if count:
-            yield f"there are {count} {what}"
+            yield Finding(f"there are {count} {what}")
 
 
 def _records(db: sqlite3.Connection) -> Findings:
     for owner, key, row in _rows(db):
         if not is_whole(row, *owner):
-            yield f"the record {row[0]!a:.200} of {owner[0]!a}/{owner[1]!a} (key {key}) is not as it was written"
+            yield _not_as_written(f"the record {row[0]!a:.200} of {owner[0]!a}/{owner[1]!a} (key {key})")
 
 
 def _rows(db: sqlite3.Connection) -> Iterator[tuple[tuple[str, str], int, tuple[Any, ...]]]:
@@ -131,25 +143,25 @@ def _whole_records(db: sqlite3.Connection) -> Iterator[tuple[int, MemoryRecord]]
 def _revisions(db: sqlite3.Connection) -> Findings:
     for key, *row in db.execute("SELECT record, rev, text, until, digest FROM revision"):
         if not revisions.is_whole(key, tuple(row)):
-            yield f"an earlier text of the record with the key {key!a} is not as it was written"
+            yield _not_as_written(f"an earlier text of the record with the key {key!a}")
 
 
 def _pieces(db: sqlite3.Connection) -> Findings:
     for key, n, start, stop, stored in db.execute("SELECT record, n, start, stop, digest FROM chunk"):
         if piece_digest(key, n, start, stop) != stored:
-            yield f"the position of chunk {n!a} of the record with the key {key!a} is not as it was written"
+            yield _not_as_written(f"the position of chunk {n!a} of the record with the key {key!a}")
 
 
 def _vectors(db: sqlite3.Connection) -> Findings:
     for key, n, vector, stored in db.execute("SELECT record, n, vector, vector_digest FROM chunk"):
         if not has_whole_vector(vector, stored):
-            yield f"the vector of chunk {n!a} of the record with the key {key!a} is not as it was written"
+            yield _not_as_written(f"the vector of chunk {n!a} of the record with the key {key!a}")
     fingerprint = stored_fingerprint(db)
     if fingerprint is not None:
         stored = 2 * fingerprint.dimensions  # float16
         (count,) = db.execute("SELECT count(*) FROM chunk WHERE length(vector) <> ?", (stored,)).fetchone()
         if count:
-            yield f"there are {count} vectors with another number of dimensions than the embedder's"
+            yield Finding(f"there are {count} vectors with another number of dimensions than the embedder's")
 
 
 def _words(db: sqlite3.Connection) -> Findings:
@@ -159,7 +171,7 @@ def _words(db: sqlite3.Connection) -> Findings:
         wanted = features(record)
         filed = db.execute("SELECT terms, flags, words FROM lexical WHERE key = ?", (key,)).fetchone()
         if filed not in {None, (wanted.packed, wanted.flags, wanted.words)}:
-            yield f"the search terms of the record {record.id!r} do not match its text"
+            yield Finding(f"the search terms of the record {record.id!r} do not match its text")
 
 
 _CHECKS: Final[dict[Callable[[sqlite3.Connection], Findings], str]] = {

@@ -5,7 +5,7 @@ that an export or a search returns carries a CRC-32, which detects any change of
 
 **Only a checksum, `SQLITE_CORRUPT` or `SQLITE_NOTADB` proves damage.** Nothing else is called damage or advises a
 backup: a value without a checksum that cannot be used, or rows that contradict each other, may as well be a defect of
-this library, and `Operator.check` tells the two apart.
+this library, and `Operator.check` tells the two apart (`Finding.is_damage`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Final
 
 from memory_core.models import Fingerprint
 from memory_core.storage.shared.fingerprints import insist_on_embedder
-from memory_core.storage.sqlite.damage import damaged, digest
+from memory_core.storage.sqlite.damage import damaged, digest, unreadable
 
 SLACK: Final = "slack"
 """Set when records were deleted and their traces have not been overwritten since then."""
@@ -52,7 +52,7 @@ def tombstone_key(db: sqlite3.Connection) -> bytes:
     """The key of the tombstones' keyed hash; every file has one from its creation."""
     found = get(db, TOMBSTONE_KEY)
     if not isinstance(found, bytes):
-        raise damaged("the key of forgotten sources")
+        raise unreadable("the key of forgotten sources")
     return found
 
 

@@ -27,14 +27,14 @@ def file_problems_explained(what: str) -> Generator[None]:
     except (OSError, sqlite3.Error) as error:
         if isinstance(error, sqlite3.Error) and is_undecodable(error):
             raise unreadable(f"text in {what}") from error
-        if isinstance(error, sqlite3.Error) and _proves_damage(error):
+        if proves_damage(error):
             raise DamagedStoreError(f"{what} is damaged ({error}); restore it from a backup") from error
         raise StoreUnavailableError(f"{what} cannot be used: {error}") from error
 
 
-def _proves_damage(error: sqlite3.Error) -> bool:
+def proves_damage(error: Exception) -> bool:
     """Whether SQLite itself says that what it reads is not what it wrote."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)  # sqlite3's own errors have none
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)  # sqlite3's own errors and those of others have none
     return code & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 

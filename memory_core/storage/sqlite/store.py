@@ -16,7 +16,19 @@ from pathlib import Path
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.concurrency.loop import answer_with, off_loop
 from memory_core.errors import ClosedError, EmbeddingError, InvalidInputError, RecordNotFoundError
-from memory_core.models import ErasureReceipt, Hit, Known, MemoryRecord, Page, Patch, Quota, Scope, Stats, Version
+from memory_core.models import (
+    ErasureReceipt,
+    Finding,
+    Hit,
+    Known,
+    MemoryRecord,
+    Page,
+    Patch,
+    Quota,
+    Scope,
+    Stats,
+    Version,
+)
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.records.draft_to_record import insist_on_version, is_long_patch, patched
 from memory_core.retrieval.question import parse
@@ -348,7 +360,7 @@ class SqliteStore:
         """See `Maintained.owners`."""
         return await self._reader.run(owners.owners)
 
-    async def check(self) -> Texts:
+    async def check(self) -> list[Finding]:
         """See `Maintained.check`."""
         from memory_core.storage.sqlite.checking import check  # noqa: PLC0415  (few processes check a file)
 

@@ -81,8 +81,6 @@ def read(db: sqlite3.Connection, scope: Scope, rows: str, parameters: Sequence[o
     chosen = f"FROM record WHERE {rows}"
     for row in db.execute(f"SELECT {COLUMNS}, key {chosen} ORDER BY key", parameters):
         record = to_record(row, scope.app, scope.user or "")
-        if not isinstance(row[-1], int):
-            raise damaged_record(record.id)
         yield Carried(record, row[-1] & _SEQ, revisions.of(db, row[-1], record.id))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +18,7 @@ from mcp_types import INVALID_PARAMS
 from memory_core import BoundMemory, Draft, Memory, ScopeError, StorageError
 from memory_core.adapting import Deadline
 from memory_mcp.resources import MemoryResources
+from memory_mcp.values import Filter
 from tests.recall.blocks import START
 
 
@@ -330,3 +332,33 @@ async def test_reading_tools_change_nothing(ann: BoundMemory) -> None:
         await call.ok("memory_list")
         await call.ok("memory_history", id=memory_id)
         assert await ann.list() == before
+
+
+PYTHON = re.compile(
+    r"<\w+>|\w\[\w|function|instance|dataclass|tzinfo|lambda|memory_core|memory_mcp|Value error|json-or|union"
+    r"|\b(?:dict|dictionary|tuple|Sequence|Mapping|class|Where|Filter|Changes|Metadata|Draft|Patch)\b"
+)
+"""Words of Python, of pydantic, and names of our types."""
+WRONG: tuple[object, ...] = (
+    *(True, -1, 1.5, "x", "", "2026-05-04T10:00:00", "2020-01-01T00:00:00Z"),
+    *([], [7], [None], [{}], [["a"]], {}, {"x": 7}, {"a": {"b": [1]}}),
+)
+
+
+async def test_no_error_about_a_filter_names_python(ann: BoundMemory) -> None:
+    refused: dict[str, str] = {}
+    async with in_process(ann) as call:
+
+        async def note(name: str, tool: str, arguments: dict[str, Any]) -> None:
+            answer = await call.client.call_tool(tool, arguments)
+            if answer.is_error:
+                refused["".join(str(getattr(block, "text", "")) for block in answer.content)] = name
+
+        for tool, others in (("memory_search", {"query": "x"}), ("memory_list", {}), ("memory_forget", {})):
+            for wrong in WRONG:
+                for name in (*Filter.model_fields, "kinds", "where"):
+                    await note(name, tool, {**others, "filter": {name: wrong}})
+                await note("filter", tool, {**others, "filter": wrong})
+    assert {*refused.values()} == {*Filter.model_fields, "kinds", "where", "filter"}
+    assert [said for said in refused if PYTHON.search(said)] == []
+    assert [said for said, name in refused.items() if name not in said] == []

@@ -157,7 +157,7 @@ def test_a_file_nobody_can_read_is_kept_aside_and_reported(
     notes = AgentInteractionMemory(AGENT, tmp_path)
     notes.add_information("c", "after")
     assert notes.get_information("c") == ["after"]
-    (kept,) = tmp_path.glob("*.corrupt-*")
+    (kept,) = tmp_path.glob("*.set-aside-*")
     assert kept.read_bytes() == content
     assert kept.name in caplog.text
 
@@ -171,7 +171,7 @@ def test_a_damaged_journal_is_kept_aside_with_nothing_of_the_rest_lost(tmp_path:
     journal.write_bytes(b"".join(lines[:3]) + b"{damaged}\n" + b"".join(lines[3:]))
     assert AgentInteractionMemory(AGENT, tmp_path).get_information("c") == ["note 0", "note 1"]
     assert AgentInteractionMemory(AGENT, tmp_path).get_information("c") == ["note 0", "note 1"]
-    assert len(list(tmp_path.glob("*.journal.corrupt-*"))) == 1
+    assert len(list(tmp_path.glob("*.journal.set-aside-*"))) == 1
 
 
 def large(folder: Path, count: int = 2_000) -> AgentInteractionMemory:
@@ -339,7 +339,7 @@ def test_fifty_killed_writers_lose_nothing_they_acknowledged(tmp_path: Path) -> 
             total += acknowledged
         assert total > 2 * rounds
         assert json.loads(file_in(folder).read_text())["agent_id"] == AGENT
-        assert list(folder.glob("*.corrupt-*")) == []
+        assert list(folder.glob("*.set-aside-*")) == []
 
 
 async def test_noting_beside_ten_thousand_notes_blocks_no_event_loop(tmp_path: Path) -> None:

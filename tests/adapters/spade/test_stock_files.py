@@ -240,4 +240,4 @@ def test_ids_that_make_the_same_name_in_other_letters_keep_their_notes(
         AgentInteractionMemory(agent, tmp_path).add_information("c", f"of {agent} here")
     assert AgentInteractionMemory("Bot_X", tmp_path).get_information("c") == ["of Bot_X", "of Bot_X here"]
     assert AgentInteractionMemory("bot@x/home", tmp_path).get_information("c") == ["of Bot@X here"]
-    assert list(tmp_path.glob("*.corrupt-*")) == []
+    assert list(tmp_path.glob("*.set-aside-*")) == []

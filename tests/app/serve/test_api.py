@@ -204,8 +204,24 @@ WRONG: tuple[object, ...] = (
 PYTHON = re.compile(
     r"<\w+>|\w\[\w|function|instance|dataclass|tzinfo|lambda|memory_core|Value error|json-or|union"
     r"|\b(?:dict|dictionary|tuple|Sequence|Mapping|class|(?:Data|Field)Condition|AnyOf|AllOf|NoneOf)\b"
+    r"|\b(?:Where|Link|Draft|Patch|MemoryRecord)\b"
 )
 """Words of Python, of pydantic, and names of our types."""
+
+
+COMPARED = ("in", "gt", "between", "like", "exists")
+MATCHING: tuple[object, ...] = (
+    *({"path": wrong, "op": "eq", "value": 1} for wrong in WRONG),
+    *({"path": ["a"], "op": wrong, "value": 1} for wrong in WRONG),
+    *({"path": ["a"], "op": op, "value": wrong} for op in COMPARED for wrong in WRONG),
+    *({"field": wrong, "op": "eq", "value": 1} for wrong in WRONG),
+    *({"field": name, "op": op, "value": wrong} for name in ("rev", "tags") for op in COMPARED for wrong in WRONG),
+    *({"field": "created_at", "op": op, "value": wrong} for op in COMPARED for wrong in WRONG),
+    *({group: wrong} for group in ("any_of", "all_of", "none_of") for wrong in WRONG),
+    *({"none_of": [{"any_of": [wrong]}]} for wrong in WRONG),
+    *({"path": ["a"], "value": 1}, {"path": ["a"], "op": "eq", "value": 1, "x": 1}),
+)
+"""Conditions inside `matching`, most of which are wrong."""
 
 
 @pytest.mark.slow
@@ -223,8 +239,17 @@ def test_no_error_names_python(ann: TestClient) -> None:
         *(("POST", "/v1/recall", {"query": "x", each.name: wrong}) for each in fields(Question) for wrong in WRONG),
         *(("POST", "/v1/remember", {"messages": [{"role": wrong, "text": wrong}], "data": wrong}) for wrong in WRONG),
         *(("PATCH", record, {"links": [{"relation": wrong, "id": wrong}]}) for wrong in WRONG),
+        *(("POST", "/v1/search", {"query": "x", "where": {"matching": [one]}}) for one in MATCHING),
     ]
     answers = [ann.request(method, path, json=body) for method, path, body in requests]
+    conditions: list[object] = [
+        *WRONG,
+        *({each.name: wrong} for each in fields(Where) for wrong in WRONG),
+        *({"links": [{"relation": wrong, "id": wrong}]} for wrong in WRONG),
+        *({"matching": [one]} for one in MATCHING),
+    ]
+    answers += [ann.get("/v1/records", params={"where": json.dumps(one)}) for one in conditions]
+    answers += [ann.get("/v1/records", params={each.name: str(wrong)}) for each in fields(Where) for wrong in WRONG]
     values = ("", "x", "-1", "[", "{}", '{"x": 1}', *(json.dumps({each.name: {}}) for each in fields(Where)))
     names = ("cursor", "limit", "order", "where")
     answers += [ann.get("/v1/records", params={name: value}) for name in names for value in values]
@@ -242,6 +267,18 @@ def test_a_wrong_value_is_named_by_what_was_sent(ann: TestClient) -> None:
         ({"links": [{"relation": "supersedes"}]}, "body.links.0.id: is missing"),
     ):
         assert insist_on_problem(ann.patch(record, json=body), 422) == said
+    for where, said in (
+        ({"x": 1}, "there is no field 'x' in where; there are roles, "),
+        ({"kinds": "fact"}, "where.kinds must be a list, not 'fact'"),
+        ({"kinds": ["fact", 7]}, "where.kinds.1 must be a text, not 7"),
+        ({"links": [{"id": "a"}]}, "where.links.0.relation is missing"),
+        ({"matching": [{"path": ["a"], "op": "is", "value": 1}]}, "where.matching.0.op must be one of eq, "),
+        ({"data": {"a": [1]}}, "where.data.a must be a text or a whole number or a number or true or false, not [1]"),
+    ):
+        answer = ann.get("/v1/records", params={"where": json.dumps(where)})
+        assert insist_on_problem(answer, 422).startswith(said)
+    answer = ann.get("/v1/records", params={"matching": '[{"path": ["a"]}]', "where": '{"kinds": []}'})
+    assert insist_on_problem(answer, 422) == "matching.0.op is missing"
     conditions = {"where": {"matching": [7]}, "query": "x"}
     assert insist_on_problem(ann.post("/v1/search", json=conditions), 422).startswith("body.where.matching.0: must be")
 

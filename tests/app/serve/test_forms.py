@@ -16,6 +16,7 @@ from memory_core import Draft, Memory, Patch
 from memory_core.app.serve.application import application
 from memory_core.app.serve.callers import Caller
 from memory_core.app.serve.served import Served, Space
+from memory_core.app.showing import first_lines
 from tests.app.serve.test_api import HOST, served
 
 BASE = "/o/default/ann"
@@ -92,6 +93,37 @@ def test_what_was_typed_is_kept_when_a_form_is_out_of_date(client: TestClient, w
     again = send(client, what, "cat", form, text="The cat is called <Lulu>", version=version[1])
     assert again.status_code == 200
     assert "The cat is called <Lulu>" in texts(what).values()
+
+
+def forget_form(page: str) -> str:
+    """The form that asks before a memory is forgotten, as a person reads it."""
+    (form,) = re.findall(r'<form[^>]*/forget".*?</form>', page, re.DOTALL)
+    return unescape(re.sub(r"<[^>]+>", " ", form))
+
+
+def test_the_question_before_forgetting_shows_what_goes_as_the_command_line_does(
+    client: TestClient, what: Served
+) -> None:
+    ann = what.memory.bind(user="ann").sync
+    long = ann.add(Draft("first line\nsecond line <b>bold</b> \u202e\x1b[2J " + "x" * 5_000, id="long"))
+    ann.add(Draft("", data={"berth": 14}, id="data"))
+    for record, shown in ((long, first_lines([long])[0]), (None, "(no text)")):
+        page = client.get(f"{BASE}/records/{'data' if record is None else record.id}").text
+        assert shown in forget_form(page)
+    assert "first line" in first_lines([long])[0]
+    assert "\x1b" not in forget_form(client.get(f"{BASE}/records/long").text)
+
+
+def test_what_is_forgotten_is_the_version_that_the_question_showed(client: TestClient, what: Served) -> None:
+    ann = what.memory.bind(user="ann").sync
+    version = ann.update("cat", Patch(text="The cat is called Minka")).version
+    refused = send(client, what, "cat", "forget", version=version - 1)
+    assert refused.status_code == 412
+    assert "nothing was written" in refused.text
+    assert "The cat is called Minka" in forget_form(refused.text)
+    assert texts(what)["cat"] == "The cat is called Minka"
+    assert send(client, what, "cat", "forget").status_code == 200
+    assert "cat" not in texts(what)
 
 
 def test_an_empty_text_is_refused_on_the_page_of_the_memory(client: TestClient, what: Served) -> None:

@@ -242,14 +242,17 @@ def test_nothing_of_a_request_is_logged(tmp_path: Path) -> None:
         assert "secret" not in process.stderr.read()
 
 
-@pytest.mark.parametrize("path", ["/v1/records", "/forget", "/v1/owners/default/ann/remember"])
+@pytest.mark.parametrize("path", ["/v1/records", "/v1/owners/default/ann/remember", "/sign-in", "/o/default/ann/add"])
 def test_a_client_that_hangs_up_is_no_defect(path: str, tmp_path: Path) -> None:
     with running(made(tmp_path), "--write") as server:
         where = urlsplit(server.address)
+        signed_in = httpx.post(f"{server.address}/sign-in", data={"token": server.key})
+        cookie = "; ".join(f"{name}={value}" for name, value in signed_in.cookies.items())
+        assert cookie
         for body in (b"", b"{", b'{"text": "tea"'):
             with socket.create_connection((where.hostname or "", where.port or 0)) as client:
-                head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {server.key}\r\n"
-                kind = "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
+                head = f"POST {path} HTTP/1.1\r\nHost: {where.netloc}\r\nAuthorization: Bearer {server.key}\r\n"
+                kind = f"Cookie: {cookie}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
                 client.sendall(f"{head}{kind}".encode() + body)
         for _ in range(20):  # the server has noticed by then
             assert httpx.get(f"{server.address}/v1/health").status_code == 200

@@ -136,7 +136,8 @@ class Case:
         for embedder in (EMBEDDER, OTHER):
             try:
                 with Memory(path_of(self._folder), embedder=embedder) as memory:
-                    return state(memory), [*run_sync(memory.operator().check), *self._made()]
+                    found = [each.problem for each in run_sync(memory.operator().check)]
+                    return state(memory), [*found, *self._made()]
             except MemoryCoreError as error:
                 found = [f"{type(error).__name__}: {error}"]
         return None, found
