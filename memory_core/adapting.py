@@ -10,10 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_core.capture.alignment import known_messages, said
+from memory_core.capture.known_messages import message_key
 from memory_core.capture.message_to_draft import read_messages
-from memory_core.capture.remember import SAID, remember_drafts
+from memory_core.capture.remember import reachable, remember_drafts
 from memory_core.capture.sent_files import SentFile, name_in_uri, with_files, without_files
-from memory_core.capture.taking_back import TAKEN_BACK, bring_back, is_taken_back, take_back, take_back_where
+from memory_core.capture.taking_back import TAKEN_BACK, bring_back, take_back, take_back_where
 from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import turn_drafts
 from memory_core.concurrency.loop import core_loop, on_core
@@ -21,14 +22,20 @@ from memory_core.concurrency.threads import call_in_thread
 from memory_core.conversation import limits
 from memory_core.conversation.access import Access
 from memory_core.conversation.before_prompt import before_prompt
+from memory_core.conversation.branches import follow_branch
+from memory_core.conversation.conversation import (
+    OF_THE_APPLICATION,
+    Conversation,
+    Conversations,
+    Visible,
+    when_embedded,
+)
 from memory_core.conversation.deadline import Deadline, LateError
-from memory_core.conversation.following import THREAD, Thread, Visible, digest, id_in_thread, threaded
-from memory_core.conversation.keeping import append, follow_branch, keep
-from memory_core.conversation.recalling import NOTHING, TURN, block_for, block_of_turn, ids_of_shown, those
+from memory_core.conversation.recalling import NOTHING, TURN, block_for, block_of_turn, those
 from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
 from memory_core.every_record import every_record
-from memory_core.handle import owned_by, scrubbed, settled
+from memory_core.handle import known, owned_by, scrubbed, settled
 from memory_core.models import STATES, Mode, Order
 from memory_core.profile import PINNED, PINNED_BY_MODEL, tags_of_pin, with_profile
 from memory_core.protocols import AgentMemory, ListRequest, SearchRequest
@@ -40,7 +47,6 @@ from memory_core.records.kinds import USER_QUERY
 from memory_core.records.superseding import retired
 from memory_core.retrieval.hits import covered
 from memory_core.spaces import PRIVATE
-from memory_core.storage.shared.transfer import Carried
 from memory_core.tools.arguments import Arguments
 from memory_core.tools.memory_tools import (
     FORGET_MEMORY,
@@ -63,16 +69,16 @@ from memory_core.values.checks import check_count, check_key, check_seconds, che
 from memory_core.values.complaints import complaints
 from memory_core.values.hosts import is_loopback
 from memory_core.values.ids import new_id
-from memory_core.values.json_checks import fits_data
-from memory_core.values.json_text import cut_to_bytes, json_bytes
-from memory_core.values.limits import MAX_DATA_BYTES, MAX_TEXT_CHARS
+from memory_core.values.limits import MAX_TEXT_CHARS
 from memory_core.values.places import check_path, without_key
 from memory_core.values.printable import one_line
 from memory_core.values.query_text import cut_query
+from memory_core.values.shortening import is_shortened, shortened_data
 from memory_core.values.storable import storable
 from memory_core.values.tokens import digest_of, names_by_token, tokens_in_file
 from memory_core.where.checks import check_where
 from memory_core.where.meaning import satisfies
+from memory_core.where.where import ANY_STATE
 
 if TYPE_CHECKING:
     from memory_core.retrieval.ranking import rank
@@ -109,22 +115,21 @@ def __getattr__(name: str) -> Any:  # typed by the imports above
 
 
 __all__ = [
+    "ANY_STATE",
     "FORGET_MEMORY",
     "LIST_MEMORIES",
-    "MAX_DATA_BYTES",
     "MAX_TEXT_CHARS",
     "MEMORY_PIN",
     "NOTHING",
+    "OF_THE_APPLICATION",
     "PINNED",
     "PINNED_BY_MODEL",
     "PRIVATE",
     "REMEMBER_INTERACTION_INFO",
-    "SAID",
     "SEARCH_MEMORIES",
     "STATES",
     "STORE_MEMORY",
     "TAKEN_BACK",
-    "THREAD",
     "TURN",
     "UPDATE_MEMORY",
     "USER_QUERY",
@@ -132,7 +137,8 @@ __all__ = [
     "AgentMemory",
     "Arguments",
     "Asked",
-    "Carried",
+    "Conversation",
+    "Conversations",
     "Deadline",
     "Detection",
     "Exporter",
@@ -148,13 +154,11 @@ __all__ = [
     "SearchRequest",
     "SentFile",
     "SqliteStore",
-    "Thread",
     "Tool",
     "ToolContext",
     "ToolResult",
     "Visible",
     "Writes",
-    "append",
     "before_prompt",
     "block_for",
     "block_of_turn",
@@ -171,29 +175,24 @@ __all__ = [
     "core_loop",
     "covered",
     "cut_query",
-    "cut_to_bytes",
     "database",
-    "digest",
     "digest_of",
     "every_record",
     "fields_of",
     "file_at",
     "file_header",
     "file_problems_explained",
-    "fits_data",
     "follow_branch",
     "foreign_points",
-    "id_in_thread",
-    "ids_of_shown",
     "is_loopback",
-    "is_taken_back",
+    "is_shortened",
     "items_of",
-    "json_bytes",
     "json_of",
-    "keep",
+    "known",
     "known_messages",
     "limits",
     "lines_of",
+    "message_key",
     "name_in_uri",
     "named",
     "names_by_token",
@@ -206,6 +205,7 @@ __all__ = [
     "prepare_file",
     "quoted",
     "rank",
+    "reachable",
     "read_messages",
     "reason_for_log",
     "remember_drafts",
@@ -216,16 +216,17 @@ __all__ = [
     "satisfies",
     "scrubbed",
     "settled",
+    "shortened_data",
     "storable",
     "tags_of_pin",
     "take_back",
     "take_back_where",
     "those",
-    "threaded",
     "time_of",
     "tokens_in_file",
     "turn_drafts",
     "versions_of",
+    "when_embedded",
     "with_context",
     "with_files",
     "with_profile",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, Literal, NoReturn, Pa
 
 from memory_core.capture.equal_statements import equal_to, kept_and_gone, merged
 from memory_core.capture.message_to_draft import Message, message_drafts, read_messages
-from memory_core.capture.remember import DEFAULT_SESSION, remember_drafts
+from memory_core.capture.remember import DEFAULT_SESSION, reachable, remember_drafts
 from memory_core.concurrency.loop import off_loop, on_core
 from memory_core.concurrency.sync import run_sync
 from memory_core.errors import ConflictError, EmbeddingError, ForgottenError, RecordNotFoundError, ScopeError
@@ -336,7 +336,7 @@ class BoundMemory:
             session=session or self.scope.session or DEFAULT_SESSION,
             data=check_data({} if data is None else data),
         )
-        return await remember_drafts(self.own, drafts, now=self.memory.clock())
+        return await remember_drafts(self.own, reachable(self.scope, drafts), now=self.memory.clock())
 
     recall = operation(recalling.recall)
 

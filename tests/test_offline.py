@@ -83,13 +83,16 @@ import warnings
 warnings.simplefilter("ignore")
 from langchain_classic.chains import ConversationChain
 from memory_core import Memory
+from langchain_core.prompts import PromptTemplate
+from memory_langchain import MemoryChatMessageHistory
 from memory_langchain.classic import ConversationMemory
 from memory_langchain.testing import ScriptedChatModel
 
 with Memory("memory.db") as memory:
     model = ScriptedChatModel(script=["Ann rows on Sundays"])
-    kept = ConversationMemory(memory=memory.bind(user="ann"), session_id="monday")
-    print(ConversationChain(llm=model, memory=kept).invoke({"input": "What does Ann do?"})["response"])
+    kept = ConversationMemory(chat_memory=MemoryChatMessageHistory(memory.bind(user="ann"), "monday"))
+    prompt = PromptTemplate.from_template("{memories} {history} {input}")
+    print(ConversationChain(llm=model, prompt=prompt, memory=kept).invoke({"input": "What does Ann do?"})["response"])
 """,
     "cli": """
 import subprocess, sys

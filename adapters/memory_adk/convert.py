@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from memory_adk.uploads import artifact_in, files_in
 from memory_core import Draft, Hit, InvalidInputError, MemoryRecord, Role
-from memory_core.adapting import MAX_TEXT_CHARS, SAID, TAKEN_BACK, THREAD, named, with_files
+from memory_core.adapting import MAX_TEXT_CHARS, TAKEN_BACK, named, with_files
 
 MAX_LABEL_CHARS: Final = 500
 """Longest metadata value (as JSON) that is returned with a memory, because memories go into prompts."""
@@ -68,7 +68,7 @@ _NOT_METADATA: Final = frozenset(
 )
 """Keys of ADK's `custom_metadata` that are instructions to the service and do not describe a memory."""
 
-_MARKS: Final = frozenset({EVENT_ID, INVOCATION_ID, SAID, TAKEN_BACK})
+_MARKS: Final = frozenset({EVENT_ID, INVOCATION_ID, TAKEN_BACK})
 """Keys of a record's data that only this adapter and the core set: rewinds find the records of their events by them."""
 _MOST_KEYS: Final = 10_000
 """Most keys of events that are remembered: a turn needs those of its whole session."""
@@ -88,9 +88,8 @@ def event_drafts(
             continue
         author = event.author.strip() or None
         agent = None if author == "user" else author
-        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         own = labels(event.custom_metadata) if event.custom_metadata else {}
-        data = {**shared, **own, EVENT_ID: event.id, SAID: digest}
+        data = {**shared, **own, EVENT_ID: event.id}
         drafts.append(
             Draft(
                 text,
@@ -196,7 +195,7 @@ def memory_entry(hit: Hit, text: str, *, details: bool = False) -> MemoryEntry:
         "score": round(hit.score, 4),
         "similarity": None if hit.similarity is None else round(hit.similarity, 4),
     }
-    own = {name: value for name, value in _described(record).items() if name not in {*rest, *facts, SAID}}
+    own = {name: value for name, value in _described(record).items() if name not in {*rest, *facts}}
     if details:
         facts |= rest
     return MemoryEntry(
@@ -259,13 +258,8 @@ def labels(metadata: Mapping[str, object]) -> dict[str, Any]:  # JSON
 
 
 def _without_marks(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata without anything that poses as a mark. The mark of a thread is an object; other values under its key
-    are labels."""
-    return {
-        name: value
-        for name, value in metadata.items()
-        if name not in _MARKS and not (name == THREAD and isinstance(value, Mapping))
-    }
+    """Metadata without anything that poses as a mark."""
+    return {name: value for name, value in metadata.items() if name not in _MARKS}
 
 
 def _jsonable(values: Mapping[str, object], *, unknown_as_text: bool = False) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from memory_core import (
     ScopeError,
     Where,
 )
-from memory_core.adapting import Access, Deadline, Writes, limits, owned_by, remember_drafts, settled
+from memory_core.adapting import Access, Deadline, Writes, limits, owned_by, reachable, remember_drafts, settled
 
 MAX_RESULTS: Final = 10
 MAX_UNSETTLED: Final = 10_000
@@ -189,7 +189,8 @@ class MemoryService(BaseMemoryService):
 
     async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
         """Store drafts, each once, and return the records of those not forgotten; subclasses may override it."""
-        records = await remember_drafts(handle, drafts, now=handle.memory.clock(), embed="later")
+        keyed, now = reachable(handle.scope, drafts), handle.memory.clock()
+        records = await remember_drafts(handle, keyed, now=now, embed="later", edits=False)
         if records:
             self._unsettled[handle.scope] = handle
             while len(self._unsettled) > MAX_UNSETTLED:

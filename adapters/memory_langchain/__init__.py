@@ -13,13 +13,13 @@
 | the long-term store of a LangGraph graph | `MemoryStore` |
 | the `memory=` of a classic chain | `ConversationMemory` |
 
-Every name is imported on first use, so that a chain does not load packages that only agents need.
+Every name is imported on first use, so that a chain does not load packages that only agents need. Where such a package
+is missing, the import of its names says what to install.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -37,25 +37,25 @@ if TYPE_CHECKING:
     from memory_langchain.tools import memory_tools
     from memory_langchain.vectorstore import MemoryVectorStore
 
-    __all__ = [
-        "AsyncMemoryStore",
-        "BankMiddleware",
-        "ConversationMemory",
-        "LangChainEmbedder",
-        "LangChainModel",
-        "MemoryChatMessageHistory",
-        "MemoryMiddleware",
-        "MemoryRetriever",
-        "MemoryRunnable",
-        "MemoryStore",
-        "MemoryVectorStore",
-        "id_of_label",
-        "memory_tools",
-        "namespace_label",
-        "recall_node",
-        "remember_node",
-        "with_memory",
-    ]
+__all__ = [
+    "AsyncMemoryStore",
+    "BankMiddleware",
+    "ConversationMemory",
+    "LangChainEmbedder",
+    "LangChainModel",
+    "MemoryChatMessageHistory",
+    "MemoryMiddleware",
+    "MemoryRetriever",
+    "MemoryRunnable",
+    "MemoryStore",
+    "MemoryVectorStore",
+    "id_of_label",
+    "memory_tools",
+    "namespace_label",
+    "recall_node",
+    "remember_node",
+    "with_memory",
+]
 
 _HOME: Final = {
     "AsyncMemoryStore": "store",
@@ -78,41 +78,13 @@ _HOME: Final = {
 }
 
 
-_NEEDED: Final = {
-    "bank": "langchain.agents",
-    "classic": "langchain_classic.base_memory",
-    "middleware": "langchain.agents",
-    "namespaces": "langgraph.store.base",
-    "store": "langgraph.store.base",
-}
-"""The module of an optional package that a module of ours needs."""
-
-
-def _is_missing(name: str) -> bool:
-    """Whether the name exists, but not with the packages that are installed."""
-    needed = _NEEDED.get(_HOME.get(name, ""))
-    try:
-        return needed is not None and find_spec(needed) is None
-    except ModuleNotFoundError:  # a parent package is missing
-        return True
-
-
-def _hint(name: str) -> str:
-    extra = "classic" if _HOME[name] == "classic" else "langgraph"
-    return f"`{name}` needs {_NEEDED[_HOME[name]].partition('.')[0]}: pip install 'memory-core[{extra}]'"
-
-
 def __getattr__(name: str) -> object:
-    if name == "__all__":  # what `import *` can load with the packages that are installed
-        return [known for known in _HOME if not _is_missing(known)]
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if _is_missing(name):
-        raise ImportError(_hint(name), name=f"{__name__}.{_HOME[name]}")
     value: object = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *__all__})

@@ -7,11 +7,6 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from memory_core import AsyncMemoryBank, BoundMemory, Memory, run_sync
-from memory_core.adapting import Deadline, limits
-from memory_langchain.agents import OF_THE_APPLICATION, filled
-from memory_langchain.scope import ScopeResolver
-
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
     from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -21,9 +16,13 @@ try:
 except ImportError as error:
     raise ImportError("`BankMiddleware` needs langchain: pip install 'memory-core[langgraph]'") from error
 
+from memory_core import AsyncMemoryBank, BoundMemory, Memory, run_sync
+from memory_core.adapting import Deadline, limits
+from memory_langchain.agents import OF_THE_APPLICATION, filled
+from memory_langchain.scope import ScopeResolver
+
 if TYPE_CHECKING:
     from langchain.agents.middleware.types import ToolCallRequest
-    from langgraph.prebuilt import ToolRuntime
 
 MAX_BANKS: Final = 1_000
 """Most banks kept in memory; an evicted bank is loaded again when its thread continues."""
@@ -65,16 +64,13 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self._limits = (max_entries, compression_threshold)
         self._banks: OrderedDict[tuple[str, str], AsyncMemoryBank] = OrderedDict()
 
-    def bank(self, context: object = None) -> AsyncMemoryBank:
+    def bank(self) -> AsyncMemoryBank:
         """Return the bank of the current run, for tools and other middleware.
-
-        Args:
-            context: The run's `runtime.context`; without it, the context comes from the run's configuration.
 
         Raises:
             ScopeError: The run names no user or no thread.
         """
-        scope = self._scopes.resolve(ensure_config(), context=context, needs_session=True)
+        scope = self._scopes.resolve(ensure_config(), needs_session=True)
         key = (scope.user, scope.session or "")
         bank = self._banks.get(key)
         if bank is None:
@@ -113,21 +109,18 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Show the model the last steps."""
-        return handler(filled(request, run_sync(self._block, request.runtime.context)))
+        return handler(filled(request, run_sync(self._block)))
 
     @override
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """As `wrap_model_call`."""
-        return await handler(filled(request, await self._block(request.runtime.context)))
+        return await handler(filled(request, await self._block()))
 
     async def _add(self, request: ToolCallRequest, result: str, *, failed: bool) -> None:
-        call = request.tool_call
+        call, bank, thinking = request.tool_call, self.bank(), _thinking(request.state)
         command = json.dumps(call["args"], ensure_ascii=False, default=repr)
-        runtime = cast("ToolRuntime[Any, Any] | None", request.runtime)  # pyright: ignore[reportUnknownMemberType]  # untyped in LangGraph
-        bank = self.bank(None if runtime is None else runtime.context)
-        thinking = _thinking(request.state)
 
         async def add() -> None:
             await bank.add_step(call["name"], command, result, thinking=thinking, failed=failed)
@@ -135,8 +128,8 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         with self._deadline.spared(_WITHOUT, Exception, but=OF_THE_APPLICATION):
             await self._deadline.write("adding a step to a bank", add)
 
-    async def _block(self, context: object) -> str:
-        bank = self.bank(context)
+    async def _block(self) -> str:
+        bank = self.bank()
         with self._deadline.spared(_WITHOUT, Exception, but=OF_THE_APPLICATION):
             return await self._deadline.read("reading a bank", bank.prompt_block)
         return ""

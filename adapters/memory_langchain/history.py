@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Final
 
 from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Where, run_sync
 from memory_core.adapting import (
+    ANY_STATE,
     Deadline,
-    Thread,
-    Visible,
-    append,
     every_record,
-    id_in_thread,
-    is_taken_back,
-    keep,
+    known,
     known_messages,
     limits,
+    message_key,
+    new_id,
     on_core,
+    remember_drafts,
     said,
-    threaded,
+    when_embedded,
 )
-from memory_langchain.messages import (
-    MESSAGE_KIND,
-    key_of_message,
-    message_id,
-    role_of,
-    searchable_text,
-    to_draft,
-    to_message,
-)
-from memory_langchain.oversize import is_large
+from memory_langchain.messages import MESSAGE_KIND, role_of, searchable_text, to_draft, to_message
 from memory_langchain.scope import CallScope, ScopeResolver
 
 try:
@@ -47,15 +37,11 @@ if TYPE_CHECKING:
 
 _PAGE: Final = 1_000
 """Page size for reads that need only recent records."""
-_MOST: Final = 10_000
-"""Most records of one page."""
 REMOVE_ALL_MESSAGES: Final = "__remove_all__"
 """The id with which LangGraph's `RemoveMessage` removes everything (`langgraph.graph.message`, which need not be
 installed)."""
-
-
-SENT: Final = Thread(())
-"""A thread that a client sends."""
+FRAMEWORK: Final = "langchain"
+"""Name of which the keys of messages are made, also of those in LangGraph's threads."""
 
 
 class MemoryChatMessageHistory(BaseChatMessageHistory):
@@ -69,8 +55,8 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
     history.add_user_message("I drink jasmine tea")
     ```
 
-    A message of more than 4,000,000 bytes as JSON comes back with placeholders for its largest images, files or
-    artifacts, which say their type and size; only if its text alone is larger, the text is cut.
+    Of a message of more than 4,000,000 bytes as JSON, the largest parts are cut, with a mark. A block of content that
+    was cut, such as an image, comes back as a text that says what it was.
 
     Adding is all or nothing. A message with an id is added once; adding the id again replaces the message if it
     differs. Messages without an id are always added, even equal ones, and come back without an id.
@@ -104,6 +90,11 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
         super().__init__()
         self._deadline = Deadline(timeout, "a conversation")
         self._scope = ScopeResolver(memory, user_id, session_id, agent_id).resolve(needs_session=True)
+
+    @property
+    def scope(self) -> CallScope:
+        """Whose conversation it is."""
+        return self._scope
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # a property, as the base class documents
@@ -145,12 +136,14 @@ async def read(scope: CallScope, last: int | None = None) -> list[MemoryRecord]:
         scope: Its `session` is the conversation.
         last: Only this many of the newest turns; `None` reads all.
     """
+    # `maintain` compacts the turns that a summary covers
+    turns = Where(session=scope.session, kinds=(MESSAGE_KIND,), states=("active", "compacted"))
     records: list[MemoryRecord] = []
     cursor: str | None = None
     while last is None or len(records) < last:
         limit = _PAGE if last is None else min(last - len(records), _PAGE)
-        page = await scope.memory.list(where=_turns(scope), order="newest", limit=limit, cursor=cursor)
-        records.extend(record for record in page.records if not is_taken_back(record))
+        page = await scope.memory.list(where=turns, order="newest", limit=limit, cursor=cursor)
+        records += page.records
         cursor = page.cursor
         if cursor is None:
             break
@@ -178,9 +171,69 @@ def from_question(records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
 async def write(scope: CallScope, messages: Sequence[BaseMessage]) -> None:
     """Append messages in one transaction; a message with a known id replaces the stored one. Removals come first."""
     added, removed = _without_removed(messages)
-    drafts = await _drafts(added, lambda message: _draft(message, scope))
+    drafts = [
+        to_draft(message, scope, source_key=key_of(scope, getattr(message, "id", None) or new_id()))
+        for message in added
+    ]
     await _remove(scope, removed)
-    await append(scope.memory, scope.session or "", drafts)
+    await _store(scope, drafts)
+
+
+async def write_turn(
+    scope: CallScope, asked: Sequence[BaseMessage], answers: Sequence[BaseMessage], *, is_resent: bool
+) -> None:
+    """Append a question and its answers in one transaction. Removals among the questions come first.
+
+    Args:
+        scope: Its `session` is the conversation.
+        asked: What the chain was asked; a message with a known id and another text is an edit.
+        answers: What it has answered now, also if an answer has the id of an earlier one, as those of a cache have.
+        is_resent: Whether a client sends its whole conversation, so that its messages may be known.
+    """
+    asked, removed = _without_removed(asked)
+    keys = [*_keys(scope, asked), *[await unused_key(scope, message.id or new_id()) for message in answers]]
+    said = zip([*asked, *answers], keys, strict=True)
+    drafts = [to_draft(message, scope, source_key=key) for message, key in said]
+    await _remove(scope, removed)
+    await _store(scope, drafts, ids_may_differ=is_resent)
+
+
+async def _store(scope: CallScope, drafts: Sequence[Draft], *, ids_may_differ: bool = False) -> None:
+    now, embed = scope.memory.memory.clock(), when_embedded(drafts)
+    await remember_drafts(scope.memory, drafts, now=now, embed=embed, ids_may_differ=ids_may_differ)
+
+
+def _keys(scope: CallScope, messages: Sequence[BaseMessage]) -> list[str]:
+    """The source keys of messages; those with the same id are told apart by their order."""
+    seen = Counter[str]()
+    keys: list[str] = []
+    for message in messages:
+        identity = message.id or new_id()
+        seen[identity] += 1
+        keys.append(_nth_key(scope, identity, seen[identity]))
+    return keys
+
+
+def key_of(scope: CallScope, *identity: str) -> str:
+    """The source key of a message by its id in the conversation."""
+    return message_key(scope.memory.scope, FRAMEWORK, scope.session or "", *identity)
+
+
+def _nth_key(scope: CallScope, identity: str, nth: int) -> str:
+    """The key of the first, the second… message with the same id."""
+    return key_of(scope, identity) if nth == 1 else key_of(scope, identity, str(nth))
+
+
+async def unused_key(scope: CallScope, identity: str) -> str:
+    """The key of a message that is said now, also if one with its id was said before."""
+    nth = 1
+    while await known(_conversation(scope), [_nth_key(scope, identity, nth)]):
+        nth += 1
+    return _nth_key(scope, identity, nth)
+
+
+def _conversation(scope: CallScope) -> BoundMemory:
+    return scope.memory.bind(session=scope.session)
 
 
 def _without_removed(messages: Sequence[BaseMessage]) -> tuple[Sequence[BaseMessage], set[str]]:
@@ -196,29 +249,21 @@ def _without_removed(messages: Sequence[BaseMessage]) -> tuple[Sequence[BaseMess
     return added, removed
 
 
-async def _remove(scope: CallScope, ids: Collection[str | None]) -> None:
+async def _remove(scope: CallScope, ids: Collection[str]) -> None:
     """Delete the messages with these ids from a conversation. They may be added again."""
     if REMOVE_ALL_MESSAGES in ids:
         await clear(scope)
-        return
-    if not ids:
-        return
-    turns = _turns(scope, in_any_state=True)
-    found = [
-        record.id
-        for record in await every_record(scope.memory, turns)
-        if message_id(record) in ids or id_in_thread(record) in ids
-    ]
-    for start in range(0, len(found), _MOST):
-        await scope.memory.delete_where(replace(turns, ids=found[start : start + _MOST]), forget=False)
+    elif ids:
+        keys = [key_of(scope, identity) for identity in ids]
+        await scope.memory.delete_where(replace(ANY_STATE, session=scope.session, source_keys=keys), forget=False)
 
 
 async def clear(scope: CallScope) -> None:
     """Delete the turns of a conversation and their summaries."""
-    turns = _turns(scope, in_any_state=True)
-    page = await scope.memory.list(where=replace(turns, kinds=("summary",)), limit=_MOST)
-    ids = [record.id for record in page.records if _is_summary(record)]
-    for where in (Where(ids=ids, states=turns.states), turns):
+    everything = replace(ANY_STATE, session=scope.session)
+    summaries = await every_record(scope.memory, replace(everything, kinds=("summary",)))
+    ids = [record.id for record in summaries if _is_summary(record)]
+    for where in (replace(ANY_STATE, ids=ids), replace(everything, kinds=(MESSAGE_KIND,))):
         await scope.memory.delete_where(where, forget=False)
 
 
@@ -227,54 +272,8 @@ def _is_summary(record: MemoryRecord) -> bool:
     return any(link.relation == "summarizes" for link in record.links)
 
 
-async def capture(
-    scope: CallScope, messages: Sequence[BaseMessage], *, thread: Sequence[BaseMessage], shown: Thread = SENT
-) -> list[str]:
-    """Append the messages that are neither stored in the conversation nor deleted from it, and follow what a person has
-    changed in the thread; returns the ids of the records of its messages that were stored before.
-
-    Unlike `write`, this is for messages that arrive repeatedly (the thread of an agent).
-
-    Args:
-        scope: Its `session` is the conversation.
-        messages: The messages to append, all of them part of the thread.
-        thread: All messages that the conversation currently shows, in order.
-        shown: How it is visible, without the messages.
-    """
-    thread, removed = _without_removed(thread)
-    await _remove(scope, removed)
-    visible = [Visible(role_of(message), searchable_text(message), message.id) for message in thread]
-    chosen = {id(message) for message in messages}
-    new = [place for place, message in enumerate(thread) if id(message) in chosen]
-
-    async def drafts(places: Sequence[int]) -> list[Draft]:
-        given = [thread[place] for place in places]
-        return await _drafts(given, lambda message: to_draft(message, scope, source_key=None))
-
-    return await keep(scope.memory, scope.session or "", replace(shown, messages=visible), new, drafts)
-
-
 def first_sent_again(records: Sequence[MemoryRecord], messages: Sequence[BaseMessage]) -> int:
     """Index of the first record that the client resends with the conversation; `len(records)` if it resends none."""
     given = [said(role_of(message), searchable_text(message)) for message in messages if searchable_text(message)]
     stored = [said(record.role, record.text) for record in records]
     return min(known_messages(given, stored, is_complete=True).values(), default=len(records))
-
-
-async def _drafts(messages: Sequence[BaseMessage], draft: Callable[[BaseMessage], Draft]) -> list[Draft]:
-    def made() -> list[Draft]:
-        return [draft(message) for message in messages]
-
-    return await asyncio.to_thread(made) if any(map(is_large, messages)) else made()
-
-
-def _draft(message: BaseMessage, scope: CallScope) -> Draft:
-    identity = getattr(message, "id", None)
-    key = None if identity is None else key_of_message(scope.session or "", identity)
-    return threaded(to_draft(message, scope, source_key=key), identity)
-
-
-def _turns(scope: CallScope, *, in_any_state: bool = False) -> Where:
-    """The messages of a conversation: `maintain` compacts those that a summary covers, and archives some by policy."""
-    is_shown = Where(session=scope.session, kinds=(MESSAGE_KIND,), states=("active", "compacted"))
-    return replace(is_shown, states=("active", "compacted", "archived")) if in_any_state else is_shown

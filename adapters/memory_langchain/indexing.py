@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
-from memory_core import InvalidInputError
-from memory_langchain.embedding import LangChainEmbedder
-
 try:
     from langgraph.store.base import IndexConfig, ensure_embeddings
 except ImportError as error:
     raise ImportError("`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'") from error
+
+from memory_core import InvalidInputError
+from memory_langchain.embedding import LangChainEmbedder
 
 WHOLE_VALUE: Final = ("$",)
 """The default fields: the whole value as JSON."""
@@ -44,21 +44,15 @@ def index_of(given: object) -> IndexConfig:
         )
     if not isinstance(index.get("dims"), int) or index.get("embed") is None:
         raise InvalidInputError("index needs 'dims', the length of the vectors, and 'embed', which makes them")
-    distance_of(index)
+    if index.get("distance_type", "cosine") not in SCORES:
+        raise InvalidInputError(f"distance_type is one of {', '.join(SCORES)}, not {index['distance_type']!r}")
     fields = index.get("fields") or index.get("text_fields") or WHOLE_VALUE
-    return IndexConfig(dims=index["dims"], embed=index["embed"], fields=list(fields))
+    return cast("IndexConfig", {**index, "fields": list(fields)})
 
 
-def distance_of(index: Mapping[str, Any]) -> str:
-    """The `distance_type` of a configuration.
-
-    Raises:
-        InvalidInputError: There is no such distance.
-    """
-    distance = index.get("distance_type", "cosine")
-    if distance not in SCORES:
-        raise InvalidInputError(f"distance_type is one of {', '.join(SCORES)}, not {distance!r}")
-    return str(distance)
+def score_of(index: IndexConfig | None) -> Callable[[float], float]:
+    """Makes the score of a cosine."""
+    return SCORES[cast("Mapping[str, str]", index or {}).get("distance_type", "cosine")]
 
 
 def embedder_of(index: IndexConfig) -> LangChainEmbedder:

@@ -4,29 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, cast
-
-from memory_core import (
-    AllOf,
-    AnyOf,
-    BoundMemory,
-    DataCondition,
-    Draft,
-    FieldCondition,
-    Hit,
-    InvalidInputError,
-    MemoryRecord,
-    NoneOf,
-    Where,
-    data_conditions,
-)
-from memory_core.adapting import MAX_TEXT_CHARS, cut_query
-from memory_langchain.indexing import SCORES
-from memory_langchain.recall import SearchMode
 
 try:
     from langgraph.store.base import (
@@ -43,7 +25,23 @@ try:
 except ImportError as error:
     raise ImportError("`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'") from error
 
-from memory_langchain.namespaces import Namespace, from_path, matching, to_path
+from memory_core import (
+    AllOf,
+    AnyOf,
+    BoundMemory,
+    DataCondition,
+    Draft,
+    FieldCondition,
+    Hit,
+    InvalidInputError,
+    MemoryRecord,
+    NoneOf,
+    Where,
+    data_conditions,
+)
+from memory_core.adapting import MAX_TEXT_CHARS, cut_query
+from memory_langchain.namespaces import from_path, matches, to_path
+from memory_langchain.recall import SearchMode
 
 ITEM_KIND: Final = "langgraph_item"
 """Kind of the records that are items of a store."""
@@ -80,63 +78,57 @@ class Reading:
     """The reads of one batch, and the records whose expiry they extend."""
 
     def __init__(
-        self,
-        memory: BoundMemory,
-        mode: SearchMode,
-        now: datetime,
-        *,
-        distance: str = "cosine",
+        self, memory: BoundMemory, mode: SearchMode, score_of_cosine: Callable[[float], float], now: datetime
     ) -> None:
         self._memory = memory
-        self._score_of_cosine = SCORES[distance]
         self._mode: SearchMode = mode
+        self._score_of_cosine = score_of_cosine
         self._now = now
-        self._known: dict[str, MemoryRecord] = {}
+        self._known: dict[str | None, MemoryRecord] = {}
         self.refreshed: dict[str, datetime | None] = {}
 
-    async def look_up(self, ops: Sequence[GetOp]) -> None:
-        """Read the items for all gets of the batch at once."""
-        addresses = sorted({address_of(op.namespace, op.key) for op in ops})
-        for start in range(0, len(addresses), MAX_REACH):
-            some = addresses[start : start + MAX_REACH]
-            page = await self._memory.list(where=items(source_keys=tuple(some)), limit=len(some))
-            self._known.update({record.source_key or "": record for record in page.records})
+    async def results(self, ops: Sequence[Op]) -> list[Result]:
+        """The results of the operations; `None` for writes."""
+        gets = sorted({address_of(op.namespace, op.key) for op in ops if isinstance(op, GetOp)})
+        if gets:
+            page = await self._memory.list(where=items(source_keys=gets), limit=len(gets))
+            self._known = {record.source_key: record for record in page.records}
+        return [await self._result(op) for op in ops]
 
-    async def result(self, op: Op) -> Result:
-        """The result of an operation; `None` for writes."""
+    async def _result(self, op: Op) -> Result:
         match op:
             case GetOp():
-                return self._item(op)
+                record = self._known.get(address_of(op.namespace, op.key))
+                return None if record is None else Item(**self._read(record, refresh=op.refresh_ttl))
             case SearchOp():
                 return await self._search(op)
             case ListNamespacesOp():
-                return page_of(op, map(from_path, await self._memory.collections(items())))
+                return await self._namespaces(op)
             case PutOp():
                 return None
             case _:
                 raise InvalidInputError(f"a store executes GetOp, PutOp, SearchOp and ListNamespacesOp, not {op!r:.80}")
 
-    def _item(self, op: GetOp) -> Item | None:
-        record = self._known.get(address_of(op.namespace, op.key))
-        if record is None:
-            return None
-        self._refresh(record, wanted=op.refresh_ttl)
-        return Item(**self._arguments(record))
+    async def _namespaces(self, op: ListNamespacesOp) -> Result:
+        _check_page(op)
+        _check_count("max_depth", op.max_depth or 0)
+        every = map(from_path, await self._memory.collections(items()))
+        matching = [one for one in every if all(matches(one, condition) for condition in op.match_conditions or ())]
+        found = sorted({one[: op.max_depth] for one in matching})
+        return cast("Result", found[op.offset : op.offset + op.limit])
 
     async def _search(self, op: SearchOp) -> list[SearchItem]:
-        _check_page(op.limit, op.offset)
-        _check_query(op.query)
+        _check_page(op)
+        query = _query_of(op.query)
         under = to_path(op.namespace_prefix) if op.namespace_prefix else None
         where = items(under=under, matching=tuple(map(_through_periods, data_conditions(op.filter, ("value",)))))
         if not op.limit:
             return []
-        if op.query and op.query.strip():
-            found = [(hit.record, self._score(hit)) for hit in await self._ranked(op.query, where, op)]
+        if query.strip():
+            found = [(hit.record, self._score(hit)) for hit in await self._ranked(query, where, op)]
         else:
             found = [(record, None) for record in await self._listed(where, op)]
-        for record, _ in found:
-            self._refresh(record, wanted=op.refresh_ttl)
-        return [SearchItem(**self._arguments(record), score=score) for record, score in found]
+        return [SearchItem(**self._read(record, refresh=op.refresh_ttl), score=score) for record, score in found]
 
     async def _ranked(self, query: str, where: Where, op: SearchOp) -> list[Hit]:
         last = op.offset + op.limit
@@ -153,24 +145,20 @@ class Reading:
 
     async def _listed(self, where: Where, op: SearchOp) -> list[MemoryRecord]:
         """Items ordered by their last put, newest first."""
-        skip, found, cursor = op.offset, list[MemoryRecord](), None
-        while len(found) < op.limit:
-            limit = min(skip + op.limit - len(found), MAX_REACH)
-            page = await self._memory.list(where=where, limit=limit, cursor=cursor)
-            found += page.records[skip:]
-            skip = max(skip - len(page.records), 0)
+        found, last, cursor = list[MemoryRecord](), op.offset + op.limit, None
+        while len(found) < last:
+            page = await self._memory.list(where=where, limit=min(last - len(found), MAX_REACH), cursor=cursor)
+            found += page.records
             cursor = page.cursor
             if cursor is None:
                 break
-        return found
+        return found[op.offset :]
 
-    def _refresh(self, record: MemoryRecord, *, wanted: bool) -> None:
+    def _read(self, record: MemoryRecord, *, refresh: bool) -> dict[str, Any]:
+        """The arguments of an item; its expiry is extended."""
         ttl = record.data.get("ttl")
-        if wanted and isinstance(ttl, int | float):
+        if refresh and isinstance(ttl, int | float):
             self.refreshed[record.id] = expiry(ttl, self._now)
-
-    def _arguments(self, record: MemoryRecord) -> dict[str, Any]:
-        """The arguments of an item."""
         return {
             "namespace": from_path(record.collection) if record.collection else (),
             "key": record.data["key"],
@@ -178,16 +166,6 @@ class Reading:
             "created_at": record.created_at,
             "updated_at": record.updated_at,
         }
-
-
-def page_of(op: ListNamespacesOp, namespaces: Iterable[Namespace]) -> Result:
-    """The namespaces that an operation asks for."""
-    _check_page(op.limit, op.offset)
-    _check_count("max_depth", 0 if op.max_depth is None else op.max_depth)
-    found = matching(namespaces, op.match_conditions or ())
-    if op.max_depth is not None:
-        found = list({namespace[: op.max_depth] for namespace in found})
-    return cast("Result", sorted(found)[op.offset : op.offset + op.limit])
 
 
 def _through_periods(condition: Condition) -> Condition:
@@ -203,12 +181,10 @@ def _through_periods(condition: Condition) -> Condition:
 
 def paths_of(fields: object) -> tuple[str, ...]:
     """The given paths of fields, checked."""
-    if isinstance(fields, str | Mapping) or not isinstance(fields, Iterable):
-        raise InvalidInputError(f"fields must be a list of paths such as ['text', 'facts[*].name'], not {fields!r:.80}")
-    paths = tuple(cast("Iterable[object]", fields))
-    if not all(isinstance(path, str) and path for path in paths):
-        raise InvalidInputError(f"each field must be a path such as 'text' or '$', not {fields!r:.80}")
-    return cast("tuple[str, ...]", paths)
+    paths = cast("Sequence[object]", fields)
+    if not isinstance(fields, list | tuple) or not all(isinstance(path, str) and path for path in paths):
+        raise InvalidInputError(f"fields is a list of paths such as ['text', 'facts[*].name', '$'], not {fields!r:.80}")
+    return cast("tuple[str, ...]", tuple(paths))
 
 
 def _texts(key: str, value: dict[str, Any], paths: Iterable[str]) -> list[str]:
@@ -246,14 +222,15 @@ def expiry(minutes: object, now: datetime) -> datetime:
         raise InvalidInputError(f"ttl {minutes!r} minutes from now is beyond the year 9999; use None") from cause
 
 
-def _check_query(query: object) -> None:
-    if query is not None and not isinstance(query, str):
-        raise InvalidInputError(f"query must be a string or None, not {query!r:.80}")
+def _query_of(given: object) -> str:
+    if given is None or isinstance(given, str):
+        return given or ""
+    raise InvalidInputError(f"query must be a string or None, not {given!r:.80}")
 
 
-def _check_page(limit: object, offset: object) -> None:
-    _check_count("limit", limit)
-    _check_count("offset", offset)
+def _check_page(op: SearchOp | ListNamespacesOp) -> None:
+    _check_count("limit", op.limit)
+    _check_count("offset", op.offset)
 
 
 def _check_count(name: str, value: object) -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
-from collections.abc import Mapping, Sequence
-from functools import partial
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from memory_core import Draft, InvalidInputError, MemoryRecord, Role
-from memory_core.adapting import storable, with_files, without_files
-from memory_langchain.oversize import fitting, is_placeholder
+from memory_core.adapting import is_shortened, shortened_data, storable, with_files, without_files
 from memory_langchain.sent_files import files_in
 
 try:
@@ -26,6 +23,7 @@ try:
     )
     from langchain_core.messages.ai import AIMessage
     from langchain_core.prompt_values import PromptValue
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
 except ImportError as error:
     raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
 
@@ -46,19 +44,11 @@ the length of a message, and embedding this much text already takes seconds."""
 MAX_AUTHOR_CHARS: Final = 512
 """Longest key in the core."""
 
-_LEFT_OUT: Final[Mapping[str, object]] = {
-    "additional_kwargs": {},
-    "response_metadata": {},
-    "name": None,
-    "id": None,
-    "tool_calls": [],
-    "invalid_tool_calls": [],
-    "usage_metadata": None,
-}
-"""Message fields with their default values; a message is restored identically without them."""
-
 _WRITTEN_BY: Final = "lc_source"
 """Key with which LangChain marks messages of its own middleware (langchain 1.4, `summarization.py`)."""
+
+_PLACEHOLDER: Final = re.compile(r"\[[\w .,+/…-]{1,60}: too large to be remembered\]")
+"""The text of a block of content that was too large, or of the rest of too many."""
 
 _TYPES: Final = frozenset({"human", "ai", "system", "chat", "function", "tool"})
 """The types of the messages that a history has, as `messages_from_dict` can restore them."""
@@ -80,15 +70,13 @@ _ROLES: Final[Mapping[str, Role]] = {
 def to_draft(message: object, scope: CallScope, *, source_key: str | None) -> Draft:
     """Convert a message to a draft: the exact message in `data`, its readable and searchable text in `text`.
 
-    Of a message that is larger than `data` may be, large images and other media are replaced (see `fitting`).
-
     The author is the message's `name`, else the user for human messages and the agent for model messages. Tool results
     and instructions have no text: they are part of the history but never recalled as memories. A `ChatMessage` with a
-    nonstandard role has no role.
+    nonstandard role has no role. What of a message is too large is shortened.
 
     Raises:
         TypeError: It is not a message, or its custom type cannot be read back.
-        InvalidInputError: A value is nested too deeply or contains itself.
+        InvalidInputError: A value contains itself.
     """
     if not isinstance(message, BaseMessage):
         raise TypeError(f"a history stores messages, not {type(message).__name__}: {message!r:.80}")
@@ -103,12 +91,8 @@ def to_draft(message: object, scope: CallScope, *, source_key: str | None) -> Dr
         agent=scope.agent,
         session=scope.session,
         source_key=source_key,
-        data=_data(message.type, fitting(_fields(message), partial(_data, message.type))),
+        data=shortened_data({_DATA_KEY: {"type": message.type, "data": _fields(message)}}),
     )
-
-
-def _data(kind: str, fields: Json) -> dict[str, Json]:
-    return {_DATA_KEY: {"type": kind, "data": fields}}
 
 
 def role_of(message: BaseMessage) -> Role | None:
@@ -140,11 +124,6 @@ def message_id(record: MemoryRecord) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def key_of_message(session: str, identity: str) -> str:
-    """The idempotency key of a message id within a conversation."""
-    return f"langchain:{hashlib.sha256(json.dumps([session, identity]).encode()).hexdigest()}"
-
-
 def searchable_text(message: BaseMessage) -> str:
     """The text that search indexes: the words of a person or a model, and the names of the files that a person sent."""
     words = spoken_text(message)
@@ -155,8 +134,8 @@ def spoken_text(message: BaseMessage) -> str:
     """The words of a person or a model, without lone surrogates."""
     if not isinstance(message, HumanMessage | AIMessage | ChatMessage):
         return ""
-    if isinstance(message.content, list) and any(map(is_placeholder, message.content)):
-        said = [block for block in message.content if not is_placeholder(block)]
+    if isinstance(message.content, list):
+        said = [block for block in message.content if not _is_placeholder(block)]
         message = message.model_copy(update={"content": said})
     return storable(message.text, MAX_SEARCHABLE_CHARS)
 
@@ -178,30 +157,17 @@ def to_messages(value: object, *, role: type[HumanMessage | AIMessage]) -> list[
     raise TypeError(f"expected a string, a message or messages, not {type(value).__name__}: {value!r:.80}")
 
 
-def _fields(message: BaseMessage) -> dict[str, Any]:
+def _fields(message: BaseMessage) -> Json:
+    """The fields of a message as JSON; values that JSON cannot represent, such as a tool's artifact, become texts."""
     try:
-        given = message.model_dump()
-        return {name: jsonable(value) for name, value in given.items() if not _is_left_out(name, value)}
-    except (RecursionError, ValueError) as cause:  # pydantic's error for circular references
+        given = message.model_dump(exclude_defaults=True)
+        try:
+            fields: Json = to_jsonable_python(given, bytes_mode="base64", inf_nan_mode="null", fallback=str)
+        except ValueError:  # also for what has more than 255 levels
+            fields = json.loads(json.dumps(given, default=str))
+    except (RecursionError, TypeError, ValueError, PydanticSerializationError) as cause:
         raise InvalidInputError(f"a message of type {message.type!r} cannot be stored as JSON: {cause}") from cause
-
-
-def _is_left_out(name: str, value: object) -> bool:
-    return name in _LEFT_OUT and value == _LEFT_OUT[name]
-
-
-def jsonable(value: object) -> Json:
-    """`value` as JSON; values that JSON cannot represent, such as a tool's artifact, become strings."""
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        pairs = cast("Mapping[object, object]", value)
-        return {key if isinstance(key, str) else str(key): jsonable(item) for key, item in pairs.items()}
-    if isinstance(value, list | tuple):
-        return [jsonable(item) for item in cast("Sequence[object]", value)]
-    return str(value)
+    return fields
 
 
 def _author(message: BaseMessage, scope: CallScope) -> str | None:
@@ -224,9 +190,34 @@ def _stored(record: MemoryRecord) -> BaseMessage | None:
     if not isinstance(given, Mapping):
         return None
     try:
-        return messages_from_dict([cast("dict[str, object]", given)])[0]
+        message = messages_from_dict([cast("dict[str, object]", given)])[0]
     except (AttributeError, KeyError, TypeError, ValueError):  # raised by LangChain's classes on bad data
         return None
+    if isinstance(message.content, str):
+        return message
+    return message.model_copy(update={"content": [_readable(block) for block in message.content]})
+
+
+def _readable(block: str | dict[str, Any]) -> str | dict[str, Any]:
+    """A block that models accept: a part of an image or of a file is none."""
+    if isinstance(block, str) or block.get("type") == "text" or not any(map(is_shortened, _texts(block))):
+        return block
+    kind = next((one for key in ("mime_type", "type") if isinstance(one := block.get(key), str)), "content")
+    return {"type": "text", "text": f"[{kind:.50}: too large to be remembered]"}
+
+
+def _is_placeholder(block: str | dict[str, Any]) -> bool:
+    """Whether a block stands for content that was too large, which nobody has said."""
+    text = block if isinstance(block, str) else block.get("text")
+    return isinstance(text, str) and _PLACEHOLDER.fullmatch(text) is not None
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(part)
 
 
 def _foreign(record: MemoryRecord) -> BaseMessage:
@@ -246,7 +237,7 @@ def _with_text(message: BaseMessage, text: str) -> str | list[str | dict[str, ob
     others = [
         block
         for block in message.content
-        if isinstance(block, dict) and (block.get("type") != "text" or is_placeholder(block))
+        if isinstance(block, dict) and (block.get("type") != "text" or _is_placeholder(block))
     ]
     return [{"type": "text", "text": without_files(text)}, *others]
 

@@ -3,51 +3,38 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Final
-from weakref import WeakKeyDictionary, ref
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING, Any, Final
 
-from memory_core import (
-    BoundMemory,
-    ClosedError,
-    EmbeddingError,
-    MemoryCoreError,
-    Recalled,
-    RecallOptions,
-    StorageError,
-    Where,
-    run_sync,
-)
+from memory_core import BoundMemory, Draft, RecallOptions, StorageError, run_sync
 from memory_core.adapting import (
-    NOTHING,
+    OF_THE_APPLICATION,
     TURN,
-    Access,
-    Deadline,
+    Conversation,
+    Conversations,
     LateError,
-    Thread,
     Tool,
-    digest,
+    Visible,
     limits,
     on_core,
     reason_for_log,
 )
-from memory_langchain.agents import OF_THE_APPLICATION, filled
-from memory_langchain.history import capture
-from memory_langchain.messages import searchable_text, spoken, to_messages
-from memory_langchain.recall import recall_for
+from memory_langchain.agents import filled
+from memory_langchain.history import FRAMEWORK, key_of, unused_key
+from memory_langchain.messages import searchable_text, to_draft, to_messages
+from memory_langchain.run_start import astart_of, start_of
 from memory_langchain.scope import CallScope, Given, ScopeResolver
+from memory_langchain.thread_changes import Changes, Start, answered, changes, is_spoken
 from memory_langchain.tools import DEFAULT_TOOLS, memory_tools
 
 try:
-    from typing import NotRequired
-
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-    from langchain.agents.middleware.types import PrivateStateAttr
-    from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+    from langchain_core.messages import BaseMessage, HumanMessage
     from langchain_core.runnables import RunnableConfig, ensure_config
     from langchain_core.tools import BaseTool
-    from langgraph.channels import UntrackedValue
     from typing_extensions import override
 except ImportError as error:
     raise ImportError("`MemoryMiddleware` needs langchain: pip install 'memory-core[langgraph]'") from error
@@ -57,21 +44,29 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_BEGAN: Final = "memory_began"
-"""Key of `ThreadState`."""
-_CHECKPOINTER: Final = "__pregel_checkpointer"
-"""Key of a run's checkpointer (langgraph 1.2, `_internal/_constants.py`)."""
 _TOOL_NODE: Final = "tools"
 """Name of the node that calls tools, in agents of `create_agent` and by default in graphs (`ToolNode`)."""
+_MOST_BEFORE: Final = 4
+"""Messages of the person that may say what a question is about."""
+_MOST_TURNS: Final = 1_000
+"""Most unfinished turns that are known; one that is paused may never be resumed."""
 
 
-class ThreadState(AgentState[Any]):
-    """The state of an agent, with what its thread showed when the run began; no checkpoint keeps that."""
+@dataclass(slots=True)
+class _Turn:
+    """What is known of an invocation of an agent until it ends."""
 
-    memory_began: Annotated[NotRequired[dict[str, str]], UntrackedValue, PrivateStateAttr]
+    start: Start | None = None
+    """`None` without a record."""
+    changes: Changes | None = None
+    """What its person has said and changed, until it is stored."""
+    returned: list[BaseMessage] = field(default_factory=list[BaseMessage])
+    """What the model has returned; the messages get their ids later."""
+    keys: dict[str, str] = field(default_factory=dict[str, str])
+    """The keys of messages by their ids: a long turn asks for them with each call of the model."""
 
 
-class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
+class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Recalls memories before each model call, stores the conversation, and gives the agent its memory tools.
 
     ```python
@@ -82,13 +77,14 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
 
     Recalled memories are appended to the system message of that request, after the agent's own instructions. They are
     not part of the state, so that no checkpoint keeps memories that a user deleted. Each request recalls again, also
-    after an interrupt. Messages that the thread already shows are not recalled.
+    after an interrupt. Messages that the request shows are not recalled. Middleware that replaces the system message,
+    such as `dynamic_prompt`, stands before this one in the list.
 
-    The question is stored before the first model call, so that it is not lost if the model fails; answers are stored
-    when the agent has finished. Each message is stored once, identified by its id, even if a run is resumed, retried or
-    replayed; messages that were changed or deleted in the meantime stay so. Tool calls and results are not stored.
-    A sub-agent that a tool calls with its `runtime.config` recalls and stores nothing: its question is the words of the
-    calling agent, not of the user.
+    LangGraph's record says what the person of a run has said, edited, and left; that is stored before the first model
+    call, so that it is not lost if the model fails. The answers are stored when the agent has finished. What nodes,
+    summaries and other agents write is nobody's words and is not stored, nor are tool calls and their results. A
+    sub-agent that a tool calls with its `runtime.config` recalls and stores nothing: its question is the words of the
+    calling agent. `docs/conversations.md` has what is followed, and what is not.
 
     Args:
         memory: A handle or a memory; a run may name the user. Or a function from user and context to a handle; see
@@ -102,7 +98,8 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         timeout: How many seconds a run waits for one call of its memory, opening the memory and loading its model not
             counted. A memory, or a function that makes it, that hangs or fails costs the run its memory, which is
             logged, and nothing else; what was to be stored is stored when the memory answers again, or with the next
-            run of the thread.
+            run of this user.
+        name: Its name in the graph; give a second one in the same agent another.
 
     Raises:
         ScopeError: A default is empty or contradicts the handle; during a run, if user or conversation is missing.
@@ -120,67 +117,89 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         user_id: str | None = None,
         agent_id: str | None = None,
         timeout: float = limits.CALL_SECONDS,
+        name: str = "memory_core",
     ) -> None:
         super().__init__()
-        self._scopes = ScopeResolver(memory, user_id=user_id, agent_id=agent_id)
-        self._deadline = Deadline(timeout, "an agent")
-        self._accesses: WeakKeyDictionary[object, Access] = WeakKeyDictionary()
-        """By memory, since each user may have one."""
-        self.state_schema = ThreadState
         if k < 0:
             raise ValueError(f"k is a number of memories and must be 0 or more, not {k}")
-        self._k = k
+        self._scopes = ScopeResolver(memory, user_id=user_id, agent_id=agent_id)
+        self._conversations = Conversations(FRAMEWORK, "an agent", seconds=timeout, options=recall, most=k)
         self._captures = capture
-        self._recall = recall
+        self._turns: OrderedDict[object, _Turn] = OrderedDict()
+        self._node = name
+        self._seconds = timeout
         self._tools = tools
         self.tools = memory_tools(memory, tools=tools, user_id=user_id, agent_id=agent_id, timeout=timeout)
+
+    @property
+    @override
+    def name(self) -> str:
+        """Its name in the graph. Frameworks on LangChain merge middleware with equal names."""
+        return self._node
+
+    @override
+    def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
+        """Ask LangGraph's record what the person of this run has said and changed."""
+        config = ensure_config()
+        if self._asks(config) and (scope := run_sync(self._named, config, runtime)) is not None:
+            self._begin(scope, config, start_of(config, seconds=self._seconds), state)
+
+    @override
+    async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
+        """As `before_agent`."""
+        config = ensure_config()
+        if self._asks(config) and (scope := await self._named(config, runtime)) is not None:
+            self._begin(scope, config, await astart_of(config, seconds=self._seconds), state)
 
     @override
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """Store the question, recall, and call the model."""
-        scope = run_sync(self._named, ensure_config(), request.runtime)
-        if scope is None:
+        """Store what was said, as other middleware has redacted it; recall, and call the model."""
+        config = ensure_config()
+        if (scope := run_sync(self._named, config, request.runtime)) is None:
             return handler(request)
-        recalled = run_sync(self._enter, scope, request, asks=self._asks())
-        return handler(filled(self._offered(request, scope), recalled.text))
+        if self._asks(config) and self._is_new(scope, config):
+            self._begin(scope, config, start_of(config, seconds=self._seconds), request.state)
+        block = run_sync(self._enter, scope, config, request)
+        response = handler(filled(self._offered(request, scope), block))
+        self._turn(scope, config).returned.extend(response.result)
+        return response
 
     @override
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """As `wrap_model_call`."""
-        scope = await self._named(ensure_config(), request.runtime)
-        if scope is None:
+        config = ensure_config()
+        if (scope := await self._named(config, request.runtime)) is None:
             return await handler(request)
-        recalled = await on_core(self._enter, scope, request, asks=self._asks())
-        return await handler(filled(self._offered(request, scope), recalled.text))
+        if self._asks(config) and self._is_new(scope, config):
+            self._begin(scope, config, await astart_of(config, seconds=self._seconds), request.state)
+        block = await on_core(self._enter, scope, config, request)
+        response = await handler(filled(self._offered(request, scope), block))
+        self._turn(scope, config).returned.extend(response.result)
+        return response
 
     @override
-    def before_agent(self, state: ThreadState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Note what the thread shows before the run changes it: a difference from the last run is a person's."""
-        return {_BEGAN: _digests(state["messages"])} if self._asks() else None
+    def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
+        """Store what the agent has answered."""
+        config = ensure_config()
+        if self._asks(config) and (scope := run_sync(self._named, config, runtime)) is not None:
+            run_sync(self._end, scope, config, state)
 
     @override
-    def after_agent(self, state: ThreadState, runtime: Runtime[Any]) -> None:
-        """Store the turn; what the thread lacks since the run began, the run has trimmed."""
-        if self._asks() and (scope := run_sync(self._named, ensure_config(), runtime)) is not None:
-            thread, shown = state["messages"], replace(_shown(state), is_over=True)
-            run_sync(self._keep, scope, thread, shown)
-
-    @override
-    async def aafter_agent(self, state: ThreadState, runtime: Runtime[Any]) -> None:
+    async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         """As `after_agent`."""
-        if self._asks() and (scope := await self._named(ensure_config(), runtime)) is not None:
-            thread, shown = state["messages"], replace(_shown(state), is_over=True)
-            await on_core(self._keep, scope, thread, shown)
+        config = ensure_config()
+        if self._asks(config) and (scope := await self._named(config, runtime)) is not None:
+            await on_core(self._end, scope, config, state)
 
     async def _named(self, config: RunnableConfig, runtime: Runtime[Any]) -> CallScope | None:
         """Whose memory a run has; `None` if a function makes it and does not do so, which costs the run its memory."""
         try:
             return await self._scopes.resolved(
-                self._deadline, config, context=runtime.context, needs_session=self._captures
+                self._conversations.deadline, config, context=runtime.context, needs_session=self._captures
             )
         except LateError:  # logged
             return None
@@ -188,52 +207,75 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
             logger.error("a run goes on without its memory: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
             return None
 
-    def _asks(self) -> bool:
-        """Whether the questions of this run are stored."""
-        return self._captures and not _is_called_by_a_tool()
+    def _asks(self, config: RunnableConfig) -> bool:
+        """Whether this run is a person's, and is stored; a tool starts a sub-agent with its own configuration."""
+        return self._captures and _TOOL_NODE not in _nodes_around(config)
 
-    async def _enter(self, scope: CallScope, request: ModelRequest[Any], *, asks: bool) -> Recalled:
+    def _begin(self, scope: CallScope, config: RunnableConfig, start: Start | None, state: AgentState[Any]) -> None:
+        turn = _Turn(start, changes(start, state["messages"]))
+        self._turns[_name(scope, config)] = turn
+        while len(self._turns) > _MOST_TURNS:
+            self._turns.popitem(last=False)
+
+    def _is_new(self, scope: CallScope, config: RunnableConfig) -> bool:
+        """Whether this invocation goes on behind `before_agent`: after an interrupt, or from a checkpoint."""
+        return _name(scope, config) not in self._turns
+
+    def _turn(self, scope: CallScope, config: RunnableConfig) -> _Turn:
+        return self._turns.setdefault(_name(scope, config), _Turn())
+
+    async def _enter(self, scope: CallScope, config: RunnableConfig, request: ModelRequest[Any]) -> str:
+        thread = request.state["messages"]
+        await self._follow(scope, self._turn(scope, config), thread)
         shown = to_messages(request.messages, role=HumanMessage)  # other middleware may add dicts and tuples
-        thread, question = _of_thread(shown, request.state["messages"])
-        stored: Sequence[str] | None = None
-        if asks and _is_asked(thread):
-            stored = await self._keep(scope, thread, _shown(request.state))
-        try:
-            return await self._access(scope.memory).run(
-                lambda: recall_for(scope, shown, self._recall, k=self._k, question=question, stored=stored),
-                seconds=self._deadline.seconds,
-            )
-        except ClosedError:
-            raise
-        except (StorageError, EmbeddingError):  # it is logged once that the store does not answer
-            return NOTHING
-        except MemoryCoreError:
-            raise
-        except Exception as error:  # noqa: BLE001  (a store or a function of the options may raise anything)
-            logger.error("a run goes on without its memory: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
-            return NOTHING
+        return await self._conversation(scope).recall(_question(shown, thread), self._visible(scope, config, shown))
 
-    async def _keep(self, scope: CallScope, thread: Sequence[BaseMessage], shown: Thread) -> Sequence[str] | None:
-        """Store what is new in a thread; returns the ids of the records that were stored before, unless it fails."""
-        # All of a thread that LangGraph keeps, since earlier runs may have gone without their memory.
-        said = spoken(thread, is_whole=shown.is_whole)
-        lack = f"a turn of conversation {scope.session} is not stored"
-        with self._deadline.spared(lack, Exception, but=OF_THE_APPLICATION):
-            return await self._deadline.write(
-                "remembering a conversation", lambda: capture(scope, said, thread=thread, shown=shown)
-            )
-        return None
+    async def _end(self, scope: CallScope, config: RunnableConfig, state: AgentState[Any]) -> None:
+        turn, thread = self._turns.pop(_name(scope, config), _Turn()), state["messages"]
+        await self._follow(scope, turn, thread)
+        with self._conversations.deadline.spared(_lack(scope), Exception, but=OF_THE_APPLICATION):
+            said = answered(thread, turn.returned)
+            keys = [await unused_key(scope, message.id or "") for message in said]
+            drafts = [to_draft(message, scope, source_key=key) for message, key in zip(said, keys, strict=True)]
+            await self._remember(scope, turn, drafts, _before(said, thread))
 
-    def _access(self, handle: BoundMemory) -> Access:
-        """Access to the store of a memory, which is tested with a search for what nobody has stored."""
-        home, scope = ref(handle.memory), handle.scope
+    async def _follow(self, scope: CallScope, turn: _Turn, thread: Sequence[BaseMessage]) -> None:
+        """Store what the person of a turn has said and changed, once, as other middleware has left it."""
+        found, turn.changes = turn.changes, None
+        if found is None:
+            return
+        conversation, now = self._conversation(scope), {message.id: message for message in thread}
+        with self._conversations.deadline.spared(_lack(scope), Exception, but=OF_THE_APPLICATION):
+            await conversation.leave(key_of(scope, identity) for identity in found.left)
+            await conversation.resume(key_of(scope, identity) for identity in found.resumed)
+            for identity, message in found.edited.items():
+                await conversation.edit(key_of(scope, identity), searchable_text(now.get(identity, message)))
+            said = [now.get(message.id, message) for message in found.asked]
+            await self._remember(scope, turn, [_draft(message, scope) for message in said], _before(said, thread))
 
-        async def answers() -> None:
-            if (memory := home()) is not None:
-                where = Where(data={"memory_langchain": "test"})
-                await BoundMemory(memory, scope).search("Is anybody there?", where=where, limit=1)
+    async def _remember(
+        self, scope: CallScope, turn: _Turn, drafts: Sequence[Draft], before: Sequence[BaseMessage]
+    ) -> None:
+        """Store messages of a turn. Without a record, the thread is what a client sends, perhaps again and under other
+        ids; then only the order of the messages tells which are known. A first question has no order yet."""
+        context = [_draft(message, scope) for message in before] if turn.start is None else []
+        if turn.start is None and sum(draft.role == "user" for draft in (*context, *drafts)) > 1:
+            context, drafts = ([replace(draft, source_key=None) for draft in part] for part in (context, drafts))
+        conversation = self._conversation(scope)
+        await conversation.remember(drafts, context=context, ids_may_differ=bool(context))
+        await conversation.settled()
 
-        return self._accesses.setdefault(handle.memory, Access(answers))
+    def _visible(self, scope: CallScope, config: RunnableConfig, shown: Sequence[BaseMessage]) -> Visible:
+        keys = self._turn(scope, config).keys
+        ids = [message.id for message in shown if message.id is not None]
+        for identity in [one for one in ids if one not in keys]:
+            keys[identity] = key_of(scope, identity)
+        texts = [searchable_text(message) for message in shown if message.id is None]
+        said = islice((message for message in reversed(shown) if isinstance(message, HumanMessage)), _MOST_BEFORE)
+        return Visible([keys[one] for one in ids], texts, [str(message.text) for message in said][::-1])
+
+    def _conversation(self, scope: CallScope) -> Conversation:
+        return self._conversations.of(scope.reach, scope.session or "")
 
     def _offered(self, request: ModelRequest[Any], scope: CallScope) -> ModelRequest[Any]:
         """The request with tools that offer the spaces of this call, if each call has its own."""
@@ -243,52 +285,48 @@ class MemoryMiddleware(AgentMiddleware[ThreadState, Any, Any]):
         return request.override(tools=[offered.get(id(tool), tool) for tool in request.tools])
 
     def _tools_of(self, reach: BoundMemory) -> Sequence[BaseTool]:
-        return memory_tools(reach, tools=self._tools, timeout=self._deadline.seconds)
+        return memory_tools(reach, tools=self._tools, timeout=self._conversations.deadline.seconds)
 
 
-def _of_thread(
-    shown: Sequence[BaseMessage], thread: Sequence[BaseMessage]
-) -> tuple[list[BaseMessage], BaseMessage | None]:
-    """The messages of a request that are of the thread, as the request shows them, and the last question among them.
+def _question(shown: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> str:
+    """The last question of a thread as a request shows it, or the last one of the request.
 
-    Other middleware adds messages to a request alone, such as the names of files, which nobody said. If it shows
-    another question instead of the last one, the question is `None`. Agents of deepagents leave out ids.
+    Other middleware adds messages to a request alone, such as the names of files, which nobody said. Agents of
+    deepagents leave out ids.
     """
-    known, same = {message.id for message in thread} - {None}, {id(message) for message in thread}
-    said = [message for message in shown if message.id in known or id(message) in same]
+    questions = [message for message in shown if isinstance(message, HumanMessage)]
     asked = next((message for message in reversed(thread) if isinstance(message, HumanMessage)), None)
-    return said, next((one for one in said if asked and (one is asked or (asked.id and one.id == asked.id))), None)
+    same = [one for one in questions if asked and (one is asked or (asked.id is not None and one.id == asked.id))]
+    return str((same or questions)[-1].text) if questions else ""
 
 
-def _is_asked(thread: Sequence[BaseMessage]) -> bool:
-    """Whether a thread ends with a question, behind which other middleware may have added instructions."""
-    last = next((message for message in reversed(thread) if not isinstance(message, SystemMessage)), None)
-    return isinstance(last, HumanMessage)
+def _before(said: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """What was said in a thread before some of its messages."""
+    first = {message.id for message in said[:1]}
+    return [message for message in takewhile(lambda message: message.id not in first, thread) if is_spoken(message)]
 
 
-def _digests(thread: Sequence[BaseMessage]) -> dict[str, str]:
-    return {message.id: digest(searchable_text(message)) for message in thread if message.id is not None}
+def _draft(message: BaseMessage, scope: CallScope) -> Draft:
+    return to_draft(message, scope, source_key=_key(message, scope))
 
 
-def _shown(state: Mapping[str, Any]) -> Thread:
-    """How the thread of a run is visible: LangGraph keeps it if there is a checkpointer, and copies the checkpoint that
-    a caller names into the metadata of the run."""
-    config = ensure_config()
-    return Thread(
-        (),
-        began=state.get(_BEGAN),
-        is_whole=config.get("configurable", {}).get(_CHECKPOINTER) is not None,
-        is_part=bool(_nodes_around()),
-        is_fork=bool(config.get("metadata", {}).get("checkpoint_id")),
-    )
+def _key(message: BaseMessage, scope: CallScope) -> str | None:
+    return None if message.id is None else key_of(scope, message.id)
 
 
-def _is_called_by_a_tool() -> bool:
-    """Whether this run is a sub-agent's: a tool started it with its own configuration, in the same conversation."""
-    return _TOOL_NODE in _nodes_around()
+def _name(scope: CallScope, config: RunnableConfig) -> object:
+    """What tells the turn of an agent apart from those of others at the same time."""
+    return scope.memory.scope, scope.session, _namespace(config).rpartition("|")[0]
 
 
-def _nodes_around() -> list[str]:
+def _lack(scope: CallScope) -> str:
+    return f"a turn of conversation {scope.session} is not stored"
+
+
+def _namespace(config: RunnableConfig) -> str:
+    return str(config.get("configurable", {}).get("checkpoint_ns") or "")
+
+
+def _nodes_around(config: RunnableConfig) -> list[str]:
     """The names of the nodes that run this agent, outermost first; nothing if it is no part of a graph."""
-    around = str(ensure_config().get("configurable", {}).get("checkpoint_ns") or "").split("|")[:-1]
-    return [node.partition(":")[0] for node in around]
+    return [node.partition(":")[0] for node in _namespace(config).split("|")[:-1]]

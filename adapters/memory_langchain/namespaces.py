@@ -10,24 +10,16 @@ import re
 import uuid
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import starmap
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
 try:
-    from langgraph.store.base import (
-        GetOp,
-        InvalidNamespaceError,
-        ListNamespacesOp,
-        PutOp,
-        SearchOp,
-        validate_op_namespace,
-    )
+    from langgraph.store.base import InvalidNamespaceError
 except ImportError as error:
     raise ImportError("`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'") from error
 
 if TYPE_CHECKING:
-    from langgraph.store.base import MatchCondition, Op
+    from langgraph.store.base import MatchCondition
 
 Namespace = tuple[str, ...]
 
@@ -60,31 +52,6 @@ def id_of_label(label: str) -> str:
     return unquote(label)
 
 
-def check_namespaces(op: Op) -> None:
-    """Raise for a namespace that the current LangGraph rejects, also if the installed version accepts it.
-
-    Raises:
-        InvalidNamespaceError: A label is empty, is not a string, or contains a period or a NUL; or a put has an
-            empty namespace.
-    """
-    validate_op_namespace(op)
-    if isinstance(op, PutOp) and not op.namespace:
-        raise InvalidNamespaceError("Namespace cannot be empty.")
-    if any("\0" in label for label in _labels(op)):  # langgraph-checkpoint before 4.3.2 accepts it
-        raise InvalidNamespaceError(f"a namespace label contains a NUL character; remove it: {_labels(op)!r:.200}")
-
-
-def _labels(op: Op) -> list[str]:
-    match op:
-        case GetOp() | PutOp():
-            return list(op.namespace)
-        case SearchOp():
-            return list(op.namespace_prefix)
-        case ListNamespacesOp():
-            return [label for condition in op.match_conditions or () for label in condition.path]
-    return []
-
-
 def to_path(namespace: Iterable[str]) -> str:
     """Convert a namespace to a collection.
 
@@ -108,22 +75,10 @@ def from_path(path: str) -> Namespace:
     return tuple(map(unquote, path.split("/")))
 
 
-def matching(namespaces: Iterable[Namespace], conditions: Iterable[MatchCondition]) -> list[Namespace]:
-    """Return the namespaces that satisfy every condition; `*` in a condition matches any label."""
-    wanted = list(conditions)
-    return [namespace for namespace in namespaces if all(_matches(namespace, condition) for condition in wanted)]
-
-
-def _matches(namespace: Namespace, condition: MatchCondition) -> bool:
-    size = len(condition.path)
-    if condition.match_type == "prefix":
-        part = namespace[:size]
-    elif condition.match_type == "suffix":
-        part = namespace[-size:] if size else ()
-    else:
+def matches(namespace: Namespace, condition: MatchCondition) -> bool:
+    """Whether a namespace begins or ends with the labels of a condition, in which `*` stands for any label."""
+    if condition.match_type not in {"prefix", "suffix"}:
         raise ValueError(f"match_type must be 'prefix' or 'suffix', not {condition.match_type!r}")
-    return len(part) == size and all(starmap(_same_label, zip(part, condition.path, strict=True)))
-
-
-def _same_label(label: str, wanted: str) -> bool:
-    return wanted in {"*", label}
+    wanted, room = condition.path, len(namespace) - len(condition.path)
+    labels = namespace if condition.match_type == "prefix" else namespace[max(room, 0) :]
+    return room >= 0 and all(one in {"*", label} for one, label in zip(wanted, labels, strict=False))

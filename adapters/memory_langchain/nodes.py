@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from memory_core import RecallOptions, run_sync
-from memory_core.adapting import TURN, Deadline, limits, on_core
-from memory_langchain.history import capture
-from memory_langchain.messages import spoken, to_messages
+from memory_core.adapting import TURN, Conversations, Deadline, limits, on_core
+from memory_langchain.history import FRAMEWORK, key_of
+from memory_langchain.messages import to_draft, to_messages
 from memory_langchain.recall import recall_for
+from memory_langchain.run_start import astart_of, start_of
 from memory_langchain.scope import Given, ScopeResolver
+from memory_langchain.thread_changes import Start, said_in_run
 
 try:
     from langchain_core.messages import BaseMessage, HumanMessage
@@ -64,7 +66,13 @@ def recall_node(  # noqa: PLR0913  (one optional keyword per setting)
         found = await deadline.read("recalling", lambda: recall_for(scope, messages, recall, k=k))
         return {memories_key: found.text}
 
-    return _node(recalled, "recall")
+    def sync(state: object, config: RunnableConfig) -> dict[str, str]:
+        return run_sync(recalled, state, config)
+
+    async def asynchronous(state: object, config: RunnableConfig) -> dict[str, str]:
+        return await on_core(recalled, state, config)
+
+    return RunnableLambda(sync, asynchronous, name="recall")
 
 
 def remember_node(
@@ -75,10 +83,11 @@ def remember_node(
     agent_id: str | None = None,
     timeout: float = limits.EXPLICIT_SECONDS,
 ) -> Runnable[Any, dict[str, str]]:
-    """A node that stores the last turn: the latest questions and the answers to them, without tool calls.
+    """A node that stores the turn: what the person of this run has said, and the answers to it, without tool calls.
 
     Each message is stored once, identified by its id. Put the node behind the model, and before it as well if the
-    question of a run that fails has to be kept. A run needs a conversation (`thread_id`).
+    question of a run that fails has to be kept. A run needs a conversation (`thread_id`). What a person changes in the
+    thread is not followed; `MemoryMiddleware` does that.
 
     Args:
         memory: See `recall_node`, as for all other arguments.
@@ -90,26 +99,26 @@ def remember_node(
     Raises:
         ScopeError: As `recall_node`, and during a run if no conversation is named.
     """
-    scopes, deadline = ScopeResolver(memory, user_id=user_id, agent_id=agent_id), Deadline(timeout, "a graph")
+    scopes = ScopeResolver(memory, user_id=user_id, agent_id=agent_id)
+    conversations = Conversations(FRAMEWORK, "a graph", seconds=timeout)
 
-    async def remembered(state: object, config: RunnableConfig) -> dict[str, str]:
-        scope, messages = await scopes.resolved(deadline, config, needs_session=True), _messages(state, messages_key)
-        await deadline.write("remembering", lambda: capture(scope, spoken(messages), thread=messages))
+    async def remembered(start: Start | None, state: object, config: RunnableConfig) -> dict[str, str]:
+        scope = await scopes.resolved(conversations.deadline, config, needs_session=True)
+        conversation = conversations.of(scope.memory, scope.session or "")
+        said = said_in_run(start, _messages(state, messages_key))
+        keys = [None if message.id is None else key_of(scope, message.id) for message in said]
+        drafts = [to_draft(message, scope, source_key=key) for message, key in zip(said, keys, strict=True)]
+        await conversation.remember(drafts)
+        await conversation.settled()
         return {}
 
-    return _node(remembered, "remember")
-
-
-def _node(work: Any, name: str) -> Runnable[Any, dict[str, str]]:  # typed by its two callers
     def sync(state: object, config: RunnableConfig) -> dict[str, str]:
-        result: dict[str, str] = run_sync(work, state, config)
-        return result
+        return run_sync(remembered, start_of(config), state, config)
 
     async def asynchronous(state: object, config: RunnableConfig) -> dict[str, str]:
-        result: dict[str, str] = await on_core(work, state, config)
-        return result
+        return await on_core(remembered, await astart_of(config), state, config)
 
-    return RunnableLambda(sync, asynchronous, name=name)
+    return RunnableLambda(sync, asynchronous, name="remember")
 
 
 def _messages(state: object, key: str) -> list[BaseMessage]:

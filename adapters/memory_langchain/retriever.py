@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from memory_core import BoundMemory, Hit, Memory, RecallOptions, run_sync
 from memory_core.adapting import Asked, Deadline, block_for, limits
 from memory_langchain.messages import MESSAGE_KIND
-from memory_langchain.scope import CallScope, MemoryOf, ScopeResolver
+from memory_langchain.scope import MemoryOf, ScopeResolver
 
 try:
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
     from langchain_core.runnables import RunnableConfig, ensure_config
-    from pydantic import Field, InstanceOf
+    from pydantic import Field, InstanceOf, field_validator
     from typing_extensions import override
 except ImportError as error:
     raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
@@ -48,11 +48,18 @@ class MemoryRetriever(BaseRetriever):
     """Most documents to return, 0 for none; `invoke(query, k=...)` overrides it for one call."""
     recall: InstanceOf[RecallOptions] = Field(default=FOR_DOCUMENTS, exclude=True, repr=False)
     """Search options, such as `RecallOptions(where=Where(kinds=("preference",)), floor=False)`. Each text is returned
-    once, and bare questions similar to the query are left out. Of a budget, only `limit` applies; it overrides `k`."""
+    once, and bare questions similar to the query are left out. The budget does not count, and `k` is the limit."""
     user_id: str | None = None
     """Default user for calls that name none."""
     timeout: float = Field(default=limits.EXPLICIT_SECONDS, gt=0)
     """How many seconds a call may take before it is an error."""
+
+    @field_validator("recall")
+    @classmethod
+    def _has_no_limit(cls, recall: RecallOptions) -> RecallOptions:
+        if recall.limit is not None:
+            raise ValueError("k says how many documents to return; leave out the limit of the recall options")
+        return recall
 
     @override
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
@@ -77,7 +84,7 @@ class MemoryRetriever(BaseRetriever):
         called: RunnableConfig | None = None,
         k: int | None = None,
     ) -> list[Document]:
-        return run_sync(self._retrieved, query, called or ensure_config(), k)
+        return run_sync(self._retrieved, query, called, k)
 
     @override
     async def _aget_relevant_documents(
@@ -88,31 +95,26 @@ class MemoryRetriever(BaseRetriever):
         called: RunnableConfig | None = None,
         k: int | None = None,
     ) -> list[Document]:
-        return await self._retrieved(query, called or ensure_config(), k)
+        return await self._retrieved(query, called, k)
 
-    async def _retrieved(self, query: str, config: RunnableConfig, k: int | None) -> list[Document]:
+    async def _retrieved(self, query: str, config: RunnableConfig | None, k: int | None) -> list[Document]:
+        most = self.k if k is None else k
         deadline = Deadline(self.timeout, "a retriever")
-        scope = await ScopeResolver(self.memory, self.user_id).resolved(deadline, config)
-        return await deadline.read("retrieving documents", lambda: self._search(query, scope, k))
-
-    async def _search(self, query: str, scope: CallScope, k: int | None) -> list[Document]:
-        memory = scope.reach
-        usual = self.k if self.recall.limit is None else self.recall.limit
-        if k == 0 or (k is None and usual == 0):
+        memory = (await ScopeResolver(self.memory, self.user_id).resolved(deadline, config)).reach
+        if most == 0:
             return []
         options = replace(
             self.recall,
             max_chars=_NO_BUDGET,
             max_tokens=None,
             count_tokens=None,
-            limit=usual if k is None else k,
+            limit=most,
             latest_first=False,
             neighbors=False,
         )
-        hits = (await block_for(memory, Asked(query, shows_query=False), options)).hits
-        if not memory.spaces:
-            return [to_document(hit) for hit in hits]
-        return [to_document(hit, space=memory.space_of(hit.record)) for hit in hits]
+        asked = Asked(query, shows_query=False)
+        found = await deadline.read("retrieving documents", lambda: block_for(memory, asked, options))
+        return [to_document(hit, space=memory.space_of(hit.record) if memory.spaces else None) for hit in found.hits]
 
 
 def to_document(hit: Hit, *, space: str | None = None) -> Document:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from memory_core import RecallOptions, run_sync
 from memory_core.adapting import TURN, Deadline, limits, on_core
@@ -32,6 +32,15 @@ except ImportError as error:
 if TYPE_CHECKING:
     from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
     from langchain_core.runnables.base import RunnableLike
+
+_SCOPE: Final = [
+    ConfigurableFieldSpec(id=name, annotation=str, description=meaning, is_shared=True)
+    for name, meaning in (
+        ("user_id", "The user who owns the memory."),
+        ("session_id", "The conversation."),
+        ("agent_id", "The agent that answers."),
+    )
+]
 
 # Inputs and outputs of a chain can have any type, so this wrapper is a Runnable[Any, Any]. The keyword arguments of
 # `invoke` and its variants belong to the chain and are passed on unchanged. LangChain inspects the parameters of stream
@@ -64,7 +73,7 @@ class MemoryRunnable(Runnable[Any, Any]):
     @override
     def config_specs(self) -> list[ConfigurableFieldSpec]:
         """The fields of `config["configurable"]`: those of the chain, and user, conversation and agent."""
-        return get_unique_config_specs([*self._chain.config_specs, *_scope_specs(self._scopes)])
+        return get_unique_config_specs([*self._chain.config_specs, *_SCOPE])
 
     @override
     def get_input_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:
@@ -289,14 +298,3 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
     keys = (input_key, history_key, memories_key, output_key)
     plan = Plan(*keys, k, history_limit, answer, recall, Deadline(timeout, "a chain"))
     return MemoryRunnable(coerce_to_runnable(chain), ScopeResolver(memory, user_id, session_id, agent_id), plan)
-
-
-def _scope_specs(scopes: ScopeResolver) -> list[ConfigurableFieldSpec]:
-    def spec(name: str, meaning: str, default: object) -> ConfigurableFieldSpec:
-        return ConfigurableFieldSpec(id=name, annotation=str, description=meaning, default=default, is_shared=True)
-
-    return [
-        spec("user_id", "The user who owns the memory.", scopes.default("user")),
-        spec("session_id", "The conversation.", scopes.default("session")),
-        spec("agent_id", "The agent that answers.", scopes.default("agent")),
-    ]

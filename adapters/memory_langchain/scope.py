@@ -1,19 +1,19 @@
 """Resolves user, conversation and agent of a call, for every class of this package.
 
-Each key is looked up in this order, and the first place that has it wins. `None` or an empty value there is an error;
-the lookup does not continue. One exception: LangGraph's server without authentication, such as `langgraph dev`, puts an
-empty `user_id` into the configuration of every run that names none; if the constructor or the handle names a user, that
-is the user.
-
-1. the context of the run (LangGraph's `context=`: a dataclass, a pydantic model or a mapping),
-2. `config["configurable"]`,
-3. the constructor of the class.
-
-| key | names | if it is missing |
+| key | names, the first counts | if no place has it |
 |---|---|---|
 | user | `user_id` | the user that LangGraph's server authenticated, else the user of the handle, else an error |
-| session | `session_id`, `thread_id`, `conversation_id`, in this order within a place | an error if required |
+| session | `session_id`, `thread_id`, `conversation_id` | an error if required |
 | agent | `agent_id` | none |
+
+The first of these places that names a key decides:
+
+1. the context of the run (LangGraph's `context=`: a dataclass, a model or a mapping); `None` there names nothing,
+2. `config["configurable"]`; `None` there is an error,
+3. the constructor of the class.
+
+An empty key is an error. One exception: LangGraph's server puts an empty `user_id` into the configuration of a run that
+names none, and there it names nothing.
 
 A handle that is bound to a user accepts no other user, and an authenticated user cannot reach another user's memory.
 
@@ -23,9 +23,8 @@ and shown to a model comes from them too, while conversations are stored in the 
 
 from __future__ import annotations
 
-import sys
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, cast
@@ -38,14 +37,16 @@ from memory_core import (
     ScopeError,
     StoreUnavailableError,
 )
-from memory_core.adapting import Deadline, owned_by
+from memory_core.adapting import Deadline, check_key, owned_by
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
-USER_KEYS: Final = ("user_id",)
-SESSION_KEYS: Final = ("session_id", "thread_id", "conversation_id")
-AGENT_KEYS: Final = ("agent_id",)
+_NAMES: Final = {
+    "user": ("user_id",),
+    "session": ("session_id", "thread_id", "conversation_id"),
+    "agent": ("agent_id",),
+}
 
 MemoryOf = Callable[[str, object], BoundMemory]
 """Makes the handle of a call from its user and its context (`None` without one). It decides what the user may read, so
@@ -56,12 +57,10 @@ Given = BoundMemory | Memory | MemoryOf
 _RUNTIME: Final = "__pregel_runtime"
 """Key of a LangGraph run's `Runtime` (langgraph 1.2, `_internal/_constants.py`); read without importing LangGraph."""
 _AUTHENTICATED: Final = "langgraph_auth_user"
-"""Key of the user whom LangGraph's server authenticated (langgraph 1.2, `pregel/main.py`)."""
-
+"""Key of the user whom LangGraph's server authenticated (langgraph 1.2, `pregel/main.py`); `None` without
+authentication (langgraph-api 0.8 and later)."""
 _AUTHENTICATED_ID: Final = "langgraph_auth_user_id"
 """Key of that user's name; it is all that some versions pass on to scheduled runs. Empty without authentication."""
-
-_ABSENT: Final = object()
 
 
 class NoMemoryError(StoreUnavailableError, InvalidInputError):
@@ -122,11 +121,6 @@ class ScopeResolver:
             return self.memory.bind()
         return self.memory if isinstance(self.memory, BoundMemory) else None
 
-    def default(self, key: Literal["user", "session", "agent"]) -> object:
-        """The key of a call that names none: the one of the constructor, else of the handle."""
-        given = getattr(self, f"{key}_id")
-        return getattr(self.handle.scope, key) if given is None and self.handle is not None else given
-
     def resolve(
         self, config: RunnableConfig | None = None, *, context: object = None, needs_session: bool = False
     ) -> CallScope:
@@ -143,18 +137,15 @@ class ScopeResolver:
         configurable: Mapping[str, object] = {} if config is None else config.get("configurable") or {}
         if context is None:
             context = getattr(configurable.get(_RUNTIME), "context", None)
-        if self._is_of_server_without_users(configurable):
-            configurable = {name: value for name, value in configurable.items() if name not in USER_KEYS}
-        places = (context, configurable)
-        reach = self._reached(self._user(places, _authenticated(configurable)), context)
+        reach = self._memory_of(self._user(context, configurable), context)
         own = reach.own
-        session = self._named("session", places, SESSION_KEYS, self.session_id, own.scope.session)
+        session = self._named("session", context, configurable) or own.scope.session
         if session is None and needs_session:
             raise ScopeError(
                 "no conversation is named: pass config={'configurable': {'session_id': ...}} (or thread_id, or "
                 "conversation_id), the same in the context, or session_id= to the constructor"
             )
-        agent = self._named("agent", places, AGENT_KEYS, self.agent_id, own.scope.agent)
+        agent = self._named("agent", context, configurable) or own.scope.agent
         own.bind(session=session, agent=agent)  # raises if they contradict the handle
         return CallScope(own, own.scope.user or "", session, agent, reach)
 
@@ -172,15 +163,25 @@ class ScopeResolver:
             return resolve()
         return await deadline.ask("asking for the memory of a call", resolve)
 
-    def _is_of_server_without_users(self, configurable: Mapping[str, object]) -> bool:
-        """Whether the empty user of a run is the server's, and the developer has named one."""
-        is_empty = all(configurable.get(name) == "" for name in USER_KEYS)
-        is_open = _AUTHENTICATED in configurable and _authenticated(configurable) is None
-        return is_empty and is_open and self.default("user") is not None
+    def _named(
+        self, key: Literal["user", "session", "agent"], context: object, configurable: Mapping[str, object]
+    ) -> str | None:
+        """What the first place that names the key says."""
+        for name in _NAMES[key]:
+            if (value := _field(context, name)) is not None:
+                return as_key(name, value)
+        for name in _NAMES[key]:
+            if name in configurable:
+                return as_key(name, configurable[name])
+        default = getattr(self, f"{key}_id")
+        return None if default is None else as_key(f"{key}_id", default)
 
-    def _user(self, places: Iterable[object], authenticated: str | None) -> str:
+    def _user(self, context: object, configurable: Mapping[str, object]) -> str:
+        authenticated = _authenticated(configurable)
+        if _AUTHENTICATED in configurable and configurable.get("user_id") == "":  # of the server
+            configurable = {name: value for name, value in configurable.items() if name != "user_id"}
         bound = None if self.handle is None else self.handle.scope.user
-        user = self._named("user", places, USER_KEYS, self.user_id, authenticated or bound)
+        user = self._named("user", context, configurable) or authenticated or bound
         if user is None:
             raise ScopeError(
                 "no user is named: pass config={'configurable': {'user_id': ...}}, a context with user_id, user_id= "
@@ -190,11 +191,10 @@ class ScopeResolver:
             raise ScopeError(f"the run is authenticated as {authenticated!r} and cannot use the memory of {user!r}")
         return user
 
-    def _reached(self, user: str, context: object) -> BoundMemory:
+    def _memory_of(self, user: str, context: object) -> BoundMemory:
         """The memory of that user, and of nobody else unless it is shared."""
-        return owned_by(self.handle, user) if self.handle is not None else self._made(user, context)
-
-    def _made(self, user: str, context: object) -> BoundMemory:
+        if self.handle is not None:
+            return owned_by(self.handle, user)
         try:
             made: object = cast("Callable[[str, object], object]", self.memory)(user, context)
         except MemoryCoreError:
@@ -204,17 +204,6 @@ class ScopeResolver:
         if not isinstance(made, BoundMemory):
             raise NoMemoryError(f"the function must return a handle, but it made {made!r:.80}")
         return owned_by(made, user)
-
-    @staticmethod
-    def _named(
-        what: str, places: Iterable[object], names: Iterable[str], default: object, fallback: str | None
-    ) -> str | None:
-        for place in places:
-            for name in names:
-                value = _look_up(place, name)
-                if value is not _ABSENT:
-                    return as_key(name, value)
-        return fallback if default is None else as_key(f"{what}_id", default)
 
 
 def of_one_owner(memory: object, example: str) -> BoundMemory:
@@ -237,17 +226,12 @@ def as_key(name: str, value: object) -> str:
     Raises:
         ScopeError: It is `None`, blank, or of another type.
     """
-    if isinstance(value, uuid.UUID) or (isinstance(value, int) and not isinstance(value, bool)):
-        return str(value)
-    if isinstance(value, str) and value.strip():
-        return value
-    raise ScopeError(f"{name} must be a non-empty string, not {value!r}; memories without an owner are never shared")
+    is_number = isinstance(value, uuid.UUID) or (isinstance(value, int) and not isinstance(value, bool))
+    return check_key(name, str(value) if is_number else value, ScopeError)
 
 
-def _look_up(place: object, name: str) -> object:
-    if isinstance(place, Mapping):
-        return cast("Mapping[str, object]", place).get(name, _ABSENT)
-    return getattr(place, name, _ABSENT)
+def _field(place: object, name: str) -> object:
+    return cast("Mapping[str, object]", place).get(name) if isinstance(place, Mapping) else getattr(place, name, None)
 
 
 def _authenticated(configurable: Mapping[str, object]) -> str | None:
@@ -257,14 +241,7 @@ def _authenticated(configurable: Mapping[str, object]) -> str | None:
         ScopeError: It has, and the user has no name: nobody knows whose memory that is.
     """
     user = configurable.get(_AUTHENTICATED)
-    if user is None or _is_nobody(user):
-        name = configurable.get(_AUTHENTICATED_ID)
-        return as_key(_AUTHENTICATED_ID, name) if name else None
-    identity = _look_up(user, "identity")
-    return as_key("the identity of the authenticated user", None if identity is _ABSENT else identity)
-
-
-def _is_nobody(user: object) -> bool:
-    """Whether a user is the one that a server without authentication makes up, in some of its versions."""
-    module = sys.modules.get("starlette.authentication")  # a server has loaded it
-    return module is not None and isinstance(user, module.UnauthenticatedUser)
+    if user is not None:
+        return as_key("the identity of the authenticated user", _field(user, "identity"))
+    name = configurable.get(_AUTHENTICATED_ID)
+    return as_key(_AUTHENTICATED_ID, name) if name else None

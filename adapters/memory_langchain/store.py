@@ -6,24 +6,22 @@ import asyncio
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
-from datetime import datetime
 from types import TracebackType
 from typing import Final, Self
 
-from memory_core import BoundMemory, Draft, InvalidInputError, Memory, ScopeError, run_sync
-from memory_core.adapting import on_core, settled
-from memory_langchain.indexing import MODEL_OF_THE_PACKAGE, WHOLE_VALUE, distance_of, embedder_of, index_of
-from memory_langchain.items import Reading, address_of, draft_of, paths_of
-from memory_langchain.namespaces import check_namespaces
-from memory_langchain.recall import SearchMode
-from memory_langchain.scope import of_one_owner
-from memory_langchain.sweeping import DEFAULT_MINUTES, Sweeper
-
 try:
-    from langgraph.store.base import BaseStore, GetOp, IndexConfig, Op, PutOp, Result, TTLConfig
+    from langgraph.store.base import BaseStore, IndexConfig, Op, PutOp, Result, TTLConfig, validate_op_namespace
     from typing_extensions import override
 except ImportError as error:
     raise ImportError("`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'") from error
+
+from memory_core import BoundMemory, InvalidInputError, Memory, ScopeError, run_sync
+from memory_core.adapting import on_core, settled
+from memory_langchain.indexing import MODEL_OF_THE_PACKAGE, WHOLE_VALUE, embedder_of, index_of, score_of
+from memory_langchain.items import Reading, address_of, draft_of, paths_of
+from memory_langchain.recall import SearchMode
+from memory_langchain.scope import of_one_owner
+from memory_langchain.sweeping import DEFAULT_MINUTES, Sweeper
 
 LONG_CHARS: Final = 20_000
 """The vectors of a batch with a longer item are computed in the background; until then its words are found."""
@@ -60,7 +58,6 @@ class ItemStore(BaseStore):
         self._memory = _checked(memory)
         self._fields = paths_of(fields)
         self._mode: SearchMode = mode
-        self._distance = "cosine"
         self._own: Memory | None = None
         """The memory that `from_conn_string` made and this store closes."""
         self._sweeper = Sweeper()
@@ -75,10 +72,10 @@ class ItemStore(BaseStore):
         index: IndexConfig | None = MODEL_OF_THE_PACKAGE,
         ttl: TTLConfig | None = None,
         mode: SearchMode = "vector",
-        app: str = "default",
-        user: str = "everyone",
     ) -> Self:
         """A store over a memory of its own, as LangGraph's stores are made; a `with` block closes it.
+
+        The owner of all items is the user `everyone` of the app `default`; namespaces say which user an item is about.
 
         ```python
         with MemoryStore.from_conn_string("memory.db", index={"dims": 1536, "embed": embeddings}) as store:
@@ -92,8 +89,6 @@ class ItemStore(BaseStore):
                 `None` nothing is embedded, and searches find the words of whole values (the mode `lexical`).
             ttl: See `ItemStore`, as for `mode`.
             mode: See `ItemStore`.
-            app: With `user`, the owner of the items.
-            user: The owner of all items; namespaces say which user an item is about.
 
         Raises:
             InvalidInputError: The address is that of a server, or the index is incomplete.
@@ -102,16 +97,16 @@ class ItemStore(BaseStore):
             raise InvalidInputError(
                 "from_conn_string takes the path of a file or ':memory:', not the address of a server"
             )
-        config = index if index is None or index is MODEL_OF_THE_PACKAGE else index_of(index)
-        if config is None:
+        if index is None:
             memory, mode = Memory(conn_string, embedder=None), "lexical"
-        elif config is MODEL_OF_THE_PACKAGE:
+        elif index is MODEL_OF_THE_PACKAGE:
             memory = Memory(conn_string)
         else:
-            memory = Memory(conn_string, embedder=embedder_of(config))
-        fields = (config or {}).get("fields") or WHOLE_VALUE
-        store = cls(memory.bind(app=app, user=user), fields=fields, ttl=ttl, mode=mode)
-        store._own, store.index_config, store._distance = memory, config, distance_of(index or {})
+            index = index_of(index)
+            memory = Memory(conn_string, embedder=embedder_of(index))
+        fields = (index or MODEL_OF_THE_PACKAGE).get("fields") or WHOLE_VALUE
+        store = cls(memory.bind(user="everyone"), fields=fields, ttl=ttl, mode=mode)
+        store._own, store.index_config = memory, index
         return store
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
@@ -132,18 +127,16 @@ class ItemStore(BaseStore):
         """As `batch`."""
         listed = list(ops)
         for op in listed:
-            check_namespaces(op)
-        return await self._execute(listed)
-
-    async def _execute(self, ops: Sequence[Op]) -> list[Result]:
+            validate_op_namespace(op)
         now = self._memory.memory.clock()
-        drafts, gone = self._writes([op for op in ops if isinstance(op, PutOp)], now)
-        reading = Reading(self._memory, self._mode, now, distance=self._distance)
-        await reading.look_up([op for op in ops if isinstance(op, GetOp)])
-        results = [await reading.result(op) for op in ops]
+        puts = {address_of(op.namespace, op.key): op for op in listed if isinstance(op, PutOp)}  # the later one wins
+        drafts = [draft_of(address, op, self._fields, now) for address, op in puts.items() if op.value is not None]
+        gone = [address for address, op in puts.items() if op.value is None]
+        reading = Reading(self._memory, self._mode, score_of(self.index_config), now)
+        results = await reading.results(listed)
         if reading.refreshed:
             await self._memory.postpone(reading.refreshed)
-        if drafts or gone:
+        if puts:
             is_long = any(sum(map(len, draft.passages)) > LONG_CHARS for draft in drafts)
             await self._memory.put_many(drafts, remove=gone, embed="later" if is_long else "now")
         return results
@@ -158,12 +151,6 @@ class ItemStore(BaseStore):
             EmbeddingError: Vectors are still pending after that time.
         """
         await on_core(settled, self._memory, timeout=timeout)
-
-    def _writes(self, ops: Iterable[PutOp], now: datetime) -> tuple[list[Draft], list[str]]:
-        """The drafts to put and the addresses to remove."""
-        latest = {address_of(op.namespace, op.key): op for op in ops}
-        drafts = [draft_of(address, op, self._fields, now) for address, op in latest.items() if op.value is not None]
-        return drafts, [address for address, op in latest.items() if op.value is None]
 
     async def _open(self) -> None:
         await on_core(self._memory.memory.ready)
@@ -207,10 +194,6 @@ class MemoryStore(ItemStore):
     def sweep_ttl(self) -> int:
         """Delete expired items now; return their number."""
         return run_sync(self._memory.sweep)
-
-    async def asweep_ttl(self) -> int:
-        """As `sweep_ttl`."""
-        return await self._memory.sweep()
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
         """Delete expired items at intervals, on a thread, until `stop_ttl_sweeper` or the end of the `with` block.

@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final, cast
 
 from memory_core import ClosedError, MemoryCoreError, MemoryRecord, Recalled, RecallOptions
 from memory_core.adapting import NOTHING, TURN, Asked, Deadline, block_of_turn, limits, reason_for_log, those
-from memory_langchain.history import capture, first_sent_again, read_window, write
+from memory_langchain.history import first_sent_again, read_window, write_turn
 from memory_langchain.messages import spoken_text, to_message, to_messages
 from memory_langchain.scope import CallScope
 
@@ -74,12 +73,13 @@ class Plan:
             raise ValueError(f"the input has keys {sorted(given)}, not {key!r}; name the question's key as input_key=")
         return key
 
-    def answer_of(self, output: Mapping[str, object]) -> object:
-        """Return the answer in a chain's output."""
+    def answer_of(self, output: Mapping[str, object], given: object) -> object:
+        """Return the answer in a chain's output; what a chain passes on of its input is none."""
         if self.output_key is None and len(output) == 1:
             return next(iter(output.values()))
+        passed_on = given if isinstance(given, Mapping) else {}
         for key in (self.output_key,) if self.output_key else (_DEFAULT_OUTPUT, self.input_key):
-            if key is not None and key in output:
+            if key is not None and key in output and (self.output_key or output[key] is not passed_on.get(key)):
                 return output[key]
         raise ValueError(
             f"no answer found under the output's keys {sorted(output)}; name its key as output_key=, or pass "
@@ -159,7 +159,7 @@ class Turn:
         if isinstance(output, BaseModel) and not isinstance(output, BaseMessage | PromptValue):
             return [AIMessage(output.model_dump_json())]  # structured output
         named = _named(output)
-        messages = to_messages(output if named is None else self.plan.answer_of(named), role=AIMessage)
+        messages = to_messages(output if named is None else self.plan.answer_of(named, self.given), role=AIMessage)
         return messages[len(self.sent) :] if _begins_with(messages, self.sent) else messages
 
     async def save(self, answer: Sequence[BaseMessage]) -> None:
@@ -168,10 +168,13 @@ class Turn:
         Removals in an answer shorten the chain's own state, and what was said stays; those of the person remove.
         """
         self._saved = True
-        asked = [message for message in self.question if not isinstance(message, SystemMessage)]
-        said = [*asked, *(message for message in answer if not isinstance(message, RemoveMessage))]
-        store = partial(capture, thread=said) if _is_conversation(self.question) else write
-        await self.plan.deadline.write("remembering a turn", lambda: store(self.scope, said))
+        question = self.question
+        asked = [message for message in question if not isinstance(message, SystemMessage)]
+        said = [message for message in answer if not isinstance(message, RemoveMessage)]
+        is_resent = _is_conversation(question)
+        await self.plan.deadline.write(
+            "remembering a turn", lambda: write_turn(self.scope, asked, said, is_resent=is_resent)
+        )
 
     async def keep(self, failure: BaseException) -> None:
         """Save the question after a failure or an abandoned stream, without a partial answer.

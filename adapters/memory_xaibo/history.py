@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from memory_core import Where
-from memory_core.adapting import STATES, Deadline, append, check_count, is_taken_back, limits
+from memory_core.adapting import ANY_STATE, Deadline, check_count, limits
 from memory_xaibo.messages import MESSAGE_KIND, to_draft, to_message
 from memory_xaibo.modules import Config, conversation_of, injects, options
 from memory_xaibo.protocols import ConversationHistoryProtocol, LLMMessage, MemoryProtocol
@@ -44,18 +45,18 @@ class MemoryConversation(ConversationHistoryProtocol):
         page = await self._deadline.read(
             "reading a conversation", lambda: place.handle.own.list(where=shown, order="newest", limit=self._most)
         )
-        return [to_message(record) for record in reversed(page.records) if not is_taken_back(record)]
+        return [to_message(record) for record in reversed(page.records)]
 
     async def add_message(self, message: LLMMessage) -> None:
         """Store a message at the end of the conversation."""
         place = self._conversation
         draft = to_draft(message, place.session)
-        await self._deadline.write("adding a message", lambda: append(place.handle, place.session, [draft]))
+        await self._deadline.write("adding a message", lambda: place.handle.own.add(draft))
 
     async def clear_history(self) -> None:
         """Delete the messages of the conversation; memories that tools stored during it remain."""
         place = self._conversation
-        everything = Where(session=place.session, kinds=(MESSAGE_KIND,), states=STATES)
+        everything = replace(ANY_STATE, session=place.session, kinds=(MESSAGE_KIND,))
         await self._deadline.write(
             "clearing a conversation", lambda: place.handle.delete_where(everything, forget=False)
         )

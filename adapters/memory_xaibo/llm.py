@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Final, cast
 from weakref import ReferenceType, ref
 
-from memory_core import ClosedError, Draft, MemoryRecord
+from memory_core import Draft
 from memory_core.adapting import (
-    TURN,
-    Asked,
-    Deadline,
-    Thread,
+    OF_THE_APPLICATION,
+    Conversation,
+    Conversations,
     Visible,
-    block_of_turn,
     check_count,
-    ids_of_shown,
-    keep,
     limits,
     new_id,
-    on_core,
     storable,
-    those,
 )
 from memory_xaibo.messages import role_of, spoken, text_of, with_block
 from memory_xaibo.modules import Config, conversation_of, injects, options
@@ -42,14 +36,12 @@ class Turn:
 
     question: ReferenceType[LLMMessage]
     """With it the turn is forgotten, before another message can have its identity."""
-    said: Sequence[Visible]
-    """What the two have said, up to the question, which is the last and has an id."""
+    said: Sequence[Draft]
+    """What the two have said, up to the question, which is the last and has a key."""
+    answer_key: str
+    """The key of the answer. A later answer of the same turn replaces an earlier one: reasoning comes before it."""
     block: str
     """What its model is shown."""
-
-    def answered(self, answer: str) -> Sequence[Visible]:
-        """The conversation with an answer. A later one of the same turn replaces it: reasoning comes before it."""
-        return [*self.said, Visible("assistant", storable(answer), f"{self.said[-1].id} answer")]
 
 
 class MemoryLLM(LLMProtocol):
@@ -83,9 +75,13 @@ class MemoryLLM(LLMProtocol):
     @injects("llm", "memory")
     def __init__(self, llm: LLMProtocol, memory: MemoryProtocol, config: Config | None = None) -> None:
         given = options(config, "MemoryLLM", ("k", "timeout"))
-        self._llm, self._conversation = llm, conversation_of(memory)
-        self._deadline = Deadline(given.get("timeout", limits.CALL_SECONDS), "a Xaibo agent")
-        self._k = check_count("k", given.get("k", DEFAULT_K), 0)
+        self._llm, self._place = llm, conversation_of(memory)
+        self._conversations = Conversations(
+            "xaibo",
+            "a Xaibo agent",
+            seconds=given.get("timeout", limits.CALL_SECONDS),
+            most=check_count("k", given.get("k", DEFAULT_K), 0),
+        )
         self._turns: dict[int, Turn] = {}
         """By the identity of the question: a turn calls its model several times, and several turns may do so."""
 
@@ -96,7 +92,7 @@ class MemoryLLM(LLMProtocol):
             return await self._llm.generate(messages, options)
         response = await self._llm.generate(with_block(messages, turn.block), options)
         if not response.tool_calls and response.content.strip():
-            await self._remember(turn.answered(response.content))
+            await self._answered(turn, response.content)
         return response
 
     async def generate_stream(
@@ -112,7 +108,7 @@ class MemoryLLM(LLMProtocol):
                 parts.append(part)
                 yield part
         if turn is not None and (answer := "".join(parts)).strip():
-            await self._remember(turn.answered(answer))
+            await self._answered(turn, answer)
 
     async def _turn(self, messages: Sequence[LLMMessage]) -> Turn | None:
         """The turn of the last message of the user, which begins with its first call; `None` if that has no text."""
@@ -122,54 +118,40 @@ class MemoryLLM(LLMProtocol):
         question = messages[at]
         if (turn := self._turns.get(id(question))) is not None:
             return turn
-        said, turns, key = _said(messages[: at + 1]), self._turns, id(question)
-        turn = Turn(ref(question, lambda _: turns.pop(key, None)), said, await self._recalled(said))
+        turns, key, name, conversation = self._turns, id(question), new_id(), self._conversation
+        said = self._said(messages[: at + 1], conversation.key(name))
+        before = [draft.text for draft in said[:-1] if draft.role == "user"]
+        block = await conversation.recall(said[-1].text, Visible((), [draft.text for draft in said], before))
+        turn = Turn(ref(question, lambda _: turns.pop(key, None)), said, conversation.key(name, "answer"), block)
         turns[key] = turn
         if len(turns) > _MOST_TURNS:
             del turns[next(iter(turns))]
-        await self._remember(said)
+        await self._remember(said[-1], said[:-1])
         return turn
 
-    async def _recalled(self, said: Sequence[Visible]) -> str:
-        if not self._k:
-            return ""
-        before = [message.text for message in said[:-1] if message.role == "user"]
-        with self._deadline.spared("an agent answers without its memory", Exception, but=(ClosedError,)):
-            return await self._deadline.read("recalling memories", lambda: on_core(self._block, said, before))
-        return ""
+    @property
+    def _conversation(self) -> Conversation:
+        return self._conversations.of(self._place.handle, self._place.session)
 
-    async def _block(self, said: Sequence[Visible], before: Sequence[str]) -> str:
-        place, shown = self._conversation, {message.text for message in said}
+    async def _answered(self, turn: Turn, answer: str) -> None:
+        draft = spoken("assistant", storable(answer), self._place.session)
+        await self._remember(replace(draft, source_key=turn.answer_key), turn.said)
 
-        def shows(record: MemoryRecord) -> bool:
-            return record.text in shown
+    async def _remember(self, message: Draft, before: Sequence[Draft]) -> None:
+        """Store a message of the turn; a client that sends its conversation again may have sent it before."""
+        conversation = self._conversation
+        with self._conversations.deadline.spared("a turn is not remembered", Exception, but=OF_THE_APPLICATION):
+            await conversation.remember([message], context=before, ids_may_differ=bool(before))
+            if message.source_key is not None:
+                await conversation.edit(message.source_key, message.text)
+            await conversation.settled()
 
-        ids = await ids_of_shown(place.handle, place.session, len(said), shows)
-        asked = Asked(said[-1].text, before, shows, those("id", ids))
-        return (await block_of_turn(place.handle, asked, TURN, most=self._k)).text
-
-    async def _remember(self, said: Sequence[Visible]) -> None:
-        """Store the messages of the turn that are not stored: those with an id."""
-        place = self._conversation
-        new = [at for at, message in enumerate(said) if message.id is not None]
-
-        async def drafts(places: Sequence[int]) -> list[Draft]:
-            chosen = (said[at] for at in places)
-            return [spoken(message.role or "user", message.text, place.session) for message in chosen]
-
-        with self._deadline.spared("a turn is not remembered", Exception, but=(ClosedError,)):
-            await self._deadline.write(
-                "remembering a turn",
-                lambda: on_core(keep, place.handle, place.session, Thread(said), new, drafts),
-            )
-
-
-def _said(messages: Sequence[LLMMessage]) -> list[Visible]:
-    """What the two have said. Xaibo's servers put a question into the history, too, so that it comes twice."""
-    said = [
-        Visible(role_of(message), storable(text_of(message)), None)
-        for message in messages
-        if message.role in (LLMRole.USER, LLMRole.ASSISTANT) and text_of(message).strip()
-    ]
-    once = [one for one, following in zip_longest(said, said[1:]) if one.role != "user" or one != following]
-    return [*once[:-1], Visible("user", once[-1].text, new_id())]
+    def _said(self, messages: Sequence[LLMMessage], key: str) -> list[Draft]:
+        """What the two have said. Xaibo's servers put a question into the history, too, so that it comes twice."""
+        said = [
+            spoken(role_of(message), storable(text_of(message)), self._place.session)
+            for message in messages
+            if message.role in (LLMRole.USER, LLMRole.ASSISTANT) and text_of(message).strip()
+        ]
+        once = [one for one, following in zip_longest(said, said[1:]) if one.role != "user" or one != following]
+        return [*once[:-1], replace(once[-1], source_key=key)]

@@ -28,7 +28,7 @@ have one, or else its id."""
 
 LOOK_BACK: Final = 200
 """Compare at least this many stored messages, and twice as many as are given."""
-_ANSWERS: Final = frozenset({"assistant", "tool"})
+ANSWERS: Final = frozenset({"assistant", "tool"})
 """The roles of those who answer the user."""
 _STARTS: Final = 3
 """An alignment starts at one of this many first given messages."""
@@ -132,10 +132,15 @@ def source_key(session: str, previous: str, message: Said) -> str:
     return "said:" + _digest(session, previous, *message)
 
 
+def source_key_in(framework: str, session: str, *identity: str) -> str:
+    """The key of a message that its framework tells apart from all other messages of the session by this identity."""
+    return f"{framework}:" + _digest(session, *identity)
+
+
 def source_key_of_id(session: str, message_id: str, speaker: str) -> str:
     """The key of a message with an id, which its speaker gives to no other message of the session: senders choose ids
     themselves, so those of two speakers may be equal."""
-    return "message:" + _digest(session, message_id, speaker)
+    return source_key_in("message", session, message_id, speaker)
 
 
 def kind_of_key(key: str | None) -> str:
@@ -159,7 +164,7 @@ def key_within(key: str, bounds: Sequence[str | None]) -> str:
 def _turns(messages: Sequence[Said]) -> list[int]:
     """The number of the turn of each message: an answer ends what the user says. Where nobody answers, each message is
     a turn."""
-    answers = [message[0] in _ANSWERS for message in messages]
+    answers = [message[0] in ANSWERS for message in messages]
     turns: list[int] = []
     for place, is_answer in enumerate(answers):
         begins = place > 0 and not is_answer and (answers[place - 1] or not any(answers))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from memory_core.capture.alignment import (
+    ANSWERS,
     Said,
     is_complete,
     key_within,
@@ -14,34 +16,39 @@ from memory_core.capture.alignment import (
     said,
     said_under,
     source_key,
+    source_key_in,
 )
-from memory_core.capture.sent_files import without_files
 from memory_core.models import Draft, MemoryRecord, Scope
-from memory_core.records.kinds import MESSAGE_KIND
 
 _MOST_DELETED: Final = 50
 """Most deleted messages in a row that are recognised."""
 _MOST_GAPS: Final = 20
 """Most places of a conversation at which messages may have been deleted."""
-FEWEST: Final = 2
-"""Least number of equal messages that shows that a conversation with ids and one without are the same."""
 
 
 def known_records(
-    scope: Scope, drafts: Sequence[Draft], last: Sequence[MemoryRecord], known_keys: Collection[str]
+    scope: Scope, drafts: Sequence[Draft], last: Sequence[MemoryRecord], *, ids_may_differ: bool
 ) -> dict[int, MemoryRecord]:
-    """Find stored messages that do not have the draft's own source key: the record of each, by position in `drafts`.
+    """The stored record of each message that is known without its id, by position in `drafts`.
 
     Args:
         scope: That of the handle.
         drafts: The messages passed by the caller, in order.
         last: The last stored messages of the conversation, in order.
-        known_keys: The source keys of drafts that are stored.
+        ids_may_differ: Whether messages with an unknown id may be known as well.
     """
-    found = _at_the_same_moment(drafts, last, known_keys)
-    if any(draft.source_key is None for draft in drafts):
-        return found | _at_the_same_place(scope, drafts, last)
-    return found | _without_ids(drafts, last, known_keys)
+    stored = {record.source_key for record in last}
+    without = {at for at, draft in enumerate(drafts) if draft.source_key is None}
+    if ids_may_differ:
+        without |= {at for at, draft in enumerate(drafts) if draft.source_key not in stored}
+    asked = next((at for at in reversed(range(len(drafts))) if drafts[at].role == "user"), None)
+    if asked is not None and asked not in without:  # what follows a question that is known by its id answers it now
+        without -= set(range(asked + 1, len(drafts)))
+    if not without:
+        return {}
+    places = [at for at, draft in enumerate(drafts) if at in without or draft.source_key in stored]
+    found = _at_the_same_place(scope, [drafts[at] for at in places], last, is_complete(len(last), len(drafts)))
+    return {places[at]: record for at, record in found.items() if places[at] in without}
 
 
 def keys_of(
@@ -69,6 +76,13 @@ def key_behind(scope: Scope, previous: str, draft: Draft, *, timed: bool = False
     return within(scope, source_key(draft.session or "", previous, _said(draft, timed=timed)))
 
 
+@lru_cache(maxsize=10_000)  # of the messages that a prompt shows with each call of a model
+def message_key(scope: Scope, framework: str, session: str, *identity: str) -> str:
+    """The source key of a message that its framework tells apart from all others of its session by this identity, such
+    as its id; unique to the agent and the collection that the scope is bound to."""
+    return within(scope, source_key_in(framework, session, *identity))
+
+
 def within(scope: Scope, key: str) -> str:
     """A source key made unique to the agent and the collection that the scope is bound to."""
     return key_within(key, (scope.agent, scope.collection))
@@ -79,40 +93,27 @@ def key_of(record: MemoryRecord) -> str:
     return record.source_key or record.id
 
 
-def _at_the_same_moment(
-    drafts: Sequence[Draft], last: Sequence[MemoryRecord], known_keys: Collection[str]
+def _at_the_same_place(
+    scope: Scope,
+    drafts: Sequence[Draft],
+    last: Sequence[MemoryRecord],
+    is_whole: bool,  # noqa: FBT001
 ) -> dict[int, MemoryRecord]:
-    """Messages with an unknown id but the speaker, the text and the microsecond of a stored one: the framework has
-    changed their id."""
-    known = {None, *known_keys}
-    unknown = {at: draft for at, draft in enumerate(drafts) if draft.source_key not in known}
-    times = {draft.occurred_at for draft in unknown.values()}
-    stored = {_moment(record): record for record in last if record.occurred_at in times}
-    if not stored:
-        return {}
-    return {at: stored[moment] for at, draft in unknown.items() if (moment := _moment(draft)) in stored}
-
-
-def _moment(message: Draft | MemoryRecord) -> tuple[object, ...]:
-    return message.kind, message.role, message.author, without_files(message.text), message.occurred_at
-
-
-def _at_the_same_place(scope: Scope, drafts: Sequence[Draft], last: Sequence[MemoryRecord]) -> dict[int, MemoryRecord]:
-    """Messages without ids that continue what is stored."""
+    """The messages that continue what is stored, with their records."""
     stored_keys = {record.source_key for record in last}
-    places = [at for at, draft in enumerate(drafts) if draft.source_key is None or draft.source_key in stored_keys]
-    own_keys = {draft.source_key for draft in drafts if draft.source_key is not None}
-    timed = _are_timed(drafts)
-    given = [_token(drafts[place], own_keys, timed=timed) for place in places]
-    is_whole = is_complete(len(last), len(drafts))
-    gaps = _deleted_between(scope, [drafts[place] for place in places], last, timed=timed, is_complete=is_whole)
+    own_keys = {draft.source_key for draft in drafts} & stored_keys - {None}
+    timed = all(draft.occurred_at is not None for draft in drafts if draft.source_key not in own_keys)
+    given = [_token(draft, own_keys, timed=timed) for draft in drafts]
+    gaps = _deleted_between(scope, drafts, last, timed=timed, is_complete=is_whole)
     stored: list[tuple[Said, MemoryRecord | None]] = []
     for at, record in enumerate(last):
         stored += ((given[place], None) for place in gaps.get(at, ()))
         stored.append((_token(record, own_keys, timed=timed), record))
+    if not any(draft.role in ANSWERS for draft in drafts):  # a client that keeps only what its person says
+        stored = [(token, record) for token, record in stored if record is None or record.role not in ANSWERS]
     found = known_messages(given, [token for token, _ in stored], is_complete=is_whole)
-    pairs = ((places[at], stored[place][1]) for at, place in found.items())
-    return {place: record for place, record in pairs if record is not None and drafts[place].source_key is None}
+    pairs = ((at, stored[place][1]) for at, place in found.items())
+    return {at: record for at, record in pairs if record is not None}
 
 
 def _deleted_between(
@@ -151,24 +152,6 @@ def _deleted_before(
             if key == last[at].source_key:
                 return range(start, end)
     return range(0)
-
-
-def _without_ids(
-    drafts: Sequence[Draft], last: Sequence[MemoryRecord], known_keys: Collection[str]
-) -> dict[int, MemoryRecord]:
-    """Messages with unknown ids that were stored before without ids, or with ids of another framework: at least two of
-    a conversation."""
-    if any(draft.kind != MESSAGE_KIND for draft in drafts):
-        return {}
-    own = tuple({f"{kind_of_key(draft.source_key)}:" for draft in drafts})
-    candidates = [r for r in last if r.source_key in known_keys or not (r.source_key or "").startswith(own)]
-    if not candidates:
-        return {}
-    given = [_token(draft, known_keys, timed=False) for draft in drafts]
-    stored = [_token(record, known_keys, timed=False) for record in candidates]
-    found = known_messages(given, stored, is_complete=is_complete(len(last), len(drafts)))
-    new = {at: candidates[place] for at, place in found.items() if drafts[at].source_key not in known_keys}
-    return new if len(new) >= FEWEST else {}
 
 
 def _token(message: Draft | MemoryRecord, keys: Collection[str | None], *, timed: bool) -> Said:

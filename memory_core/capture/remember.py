@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal, Protocol
 
 from memory_core.capture.alignment import LOOK_BACK
-from memory_core.capture.known_messages import FEWEST, key_behind, key_of, keys_of, known_records, within
+from memory_core.capture.known_messages import keys_of, known_records, within
 from memory_core.models import Draft, MemoryRecord, Order, Page, Patch, Scope
 from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.records.restating import is_same
@@ -19,8 +19,6 @@ from memory_core.where.where import ANY_STATE, Where
 DEFAULT_SESSION: Final = "conversation"
 """The session of messages without one, for applications with a single endless conversation per user."""
 
-SAID: Final = "said_digest"
-"""Key in a draft's data: a digest of what the message says. Said again, it does not undo what has been corrected."""
 STEP: Final = timedelta(microseconds=1)
 """Interval between the times given to messages without a time, which keeps their order."""
 _MOST: Final = 10_000
@@ -43,7 +41,14 @@ class Storing(Protocol):
 
 
 async def remember_drafts(
-    handle: Storing, drafts: Sequence[Draft], *, now: datetime, embed: Literal["now", "later"] = "now"
+    handle: Storing,
+    drafts: Sequence[Draft],
+    *,
+    now: datetime,
+    embed: Literal["now", "later"] = "now",
+    edits: bool = True,
+    ids_may_differ: bool = False,
+    context: int = 0,
 ) -> list[MemoryRecord]:
     """Store the new messages of a conversation; returns the record of every message in order, without deleted ones.
 
@@ -55,22 +60,23 @@ async def remember_drafts(
             without a source key is a message without an id. A stored message is updated from the draft with its id.
         now: The time of messages without one.
         embed: See `BoundMemory.add`.
+        edits: Whether a known id with another text is an edit; if not, what is stored stays as it is.
+        ids_may_differ: Whether a known message may come under another id, as from a client that makes its ids anew.
+        context: How many of the first drafts only tell where the others belong, and are not stored.
     """
     if not drafts:
         return []
     scope, session = handle.scope, drafts[0].session
-    drafts = [_reachable(scope, draft) for draft in drafts]
-    by_key = await stored_of(handle, [draft.source_key for draft in drafts if draft.source_key is not None])
-    drafts = [_as_corrected(draft, by_key.get(draft.source_key or "")) for draft in drafts]
-    known_keys = by_key.keys()
+    given_keys = [draft.source_key for draft in drafts]
+    by_key = await stored_of(handle, [key for key in given_keys if key is not None])
     last: Sequence[MemoryRecord] = ()
-    if session is not None and any(draft.source_key not in known_keys for draft in drafts):
-        last = await _last_messages(handle, session, drafts, known_keys)
-    known = known_records(scope, drafts, last, known_keys)
+    if session is not None and any(draft.source_key not in by_key for draft in drafts):
+        last = await _last_messages(handle, session, len(drafts), are_aligned=ids_may_differ or None in given_keys)
+    known = known_records(scope, drafts, last, ids_may_differ=ids_may_differ)
     keys = keys_of(scope, drafts, last, known)
     times = _times(drafts, known, now, last)
-    fresh = [place for place in range(len(drafts)) if place not in known]
-    same = _unchanged(drafts, fresh, by_key)
+    fresh = [place for place in range(context, len(drafts)) if place not in known]
+    same = _unchanged(drafts, fresh, by_key, edits=edits)
     due = [place for place in fresh if place not in same]
     new = [replace(drafts[place], source_key=keys[place], occurred_at=times[place]) for place in due]
     written = await handle.add_many(new, embed=embed) if new else []
@@ -78,49 +84,20 @@ async def remember_drafts(
     return await _in_order(handle, stored, [place for place in fresh if drafts[place].occurred_at is None])
 
 
-def continuing(
-    scope: Scope, drafts: Sequence[Draft], *, after: MemoryRecord | None, others: Sequence[MemoryRecord] = ()
-) -> list[Draft]:
-    """Messages known to continue a conversation, with source keys under which two processes store each of them once.
-
-    Args:
-        scope: That of the handle.
-        drafts: In order.
-        after: The stored message before them; `None` at the beginning.
-        others: Records of other messages, which may say the same at the same place: on another branch.
-    """
-    taken = {record.source_key for record in others}
-    previous = "" if after is None else key_of(after)
-    keyed: list[Draft] = []
-    for draft in drafts:
-        following = key_behind(scope, previous, draft)
-        while following in taken:  # the same in every process, which sees the same branches
-            following = key_behind(scope, following, draft)
-        previous = following
-        keyed.append(replace(draft, source_key=previous))
-    return keyed
-
-
-def _reachable(scope: Scope, draft: Draft) -> Draft:
-    if draft.source_key is None or (key := within(scope, draft.source_key)) == draft.source_key:
-        return draft
-    return replace(draft, source_key=key)
-
-
-def _as_corrected(draft: Draft, record: MemoryRecord | None) -> Draft:
-    """A draft with what somebody has made of its record, if it only says again what it said."""
-    mark = draft.data.get(SAID)
-    if mark is None or record is None or record.data.get(SAID) != mark or record.text == draft.text:
-        return draft
-    return replace(draft, text=record.text)
+def reachable(scope: Scope, drafts: Iterable[Draft]) -> list[Draft]:
+    """The drafts with source keys that are unique to the agent and the collection of a scope."""
+    keys = (None if draft.source_key is None else within(scope, draft.source_key) for draft in drafts)
+    return [replace(draft, source_key=key) for draft, key in zip(drafts, keys, strict=True)]
 
 
 def _unchanged(
-    drafts: Sequence[Draft], places: Sequence[int], by_key: Mapping[str, MemoryRecord]
+    drafts: Sequence[Draft], places: Sequence[int], by_key: Mapping[str, MemoryRecord], *, edits: bool
 ) -> dict[int, MemoryRecord]:
-    """Messages that say what is stored under their keys, so that the store need not be given them again."""
-    stored = {place: by_key.get(drafts[place].source_key or "") for place in places}
-    same = {place: record for place, record in stored.items() if record is not None and is_same(record, drafts[place])}
+    """Messages whose records stay as they are, so that the store need not be given them again."""
+    stored = {place: record for place in places if (record := by_key.get(drafts[place].source_key or "")) is not None}
+    if not edits:
+        return stored
+    same = {place: record for place, record in stored.items() if is_same(record, drafts[place])}
     changed = {drafts[place].source_key for place in places if place not in same}  # a key may occur twice
     return {place: record for place, record in same.items() if record.source_key not in changed}
 
@@ -135,24 +112,13 @@ async def stored_of(handle: Storing, keys: Sequence[str]) -> dict[str, MemoryRec
     return found
 
 
-async def _last_messages(
-    handle: Storing, session: str, drafts: Sequence[Draft], known_keys: Collection[str]
-) -> Sequence[MemoryRecord]:
-    """The last messages of a conversation that drafts may equal, in order, without deleted ones."""
-    limit = min(max(LOOK_BACK, 2 * len(drafts)), _MOST)
+async def _last_messages(handle: Storing, session: str, given: int, *, are_aligned: bool) -> Sequence[MemoryRecord]:
+    """The last messages of a conversation, in order, without deleted ones: those that messages without ids may equal,
+    or only the one that new ones follow."""
+    limit = min(max(LOOK_BACK, 2 * given), _MOST) if are_aligned else 1
     where = replace(ANY_STATE, session=session, kinds=(MESSAGE_KIND,))
-    if (moment := _only_moment(drafts, known_keys)) is not None:
-        where = replace(where, since=moment, until=shifted(moment, STEP))
     page = await handle.list(where=where, order="newest", limit=limit)
     return page.records[::-1]
-
-
-def _only_moment(drafts: Sequence[Draft], known_keys: Collection[str]) -> datetime | None:
-    """The time of the only new message, if all have ids and times: one such message is known by its moment alone."""
-    if any(draft.source_key is None or draft.occurred_at is None for draft in drafts):
-        return None
-    new = [draft.occurred_at for draft in drafts if draft.source_key not in known_keys]
-    return new[0] if len(new) < FEWEST else None
 
 
 def _times(

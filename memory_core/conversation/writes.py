@@ -8,8 +8,9 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import cache
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -17,7 +18,7 @@ from memory_core.concurrency.at_exit import before_threads_end
 from memory_core.concurrency.foreign import answer_within
 from memory_core.concurrency.loop import core_loop
 from memory_core.conversation import limits
-from memory_core.errors import MemoryCoreError, reason_for_log
+from memory_core.errors import MemoryCoreError, StoreUnavailableError, reason_for_log
 from memory_core.values.printable import one_line
 
 logger = logging.getLogger(__name__)
@@ -69,9 +70,12 @@ class Writes(Generic[W]):
         """Locked briefly only: several threads put writes, and the core loop does them."""
         self._waiting: dict[Hashable, W] = {}
         self._running: dict[Hashable, Future[None]] = {}
+        self._doing: dict[Hashable, tuple[object, W | None]] = {}
+        """For each conversation its worker, and the write that it does."""
         self._rounds: dict[Hashable, Future[None]] = {}
         """For each conversation, what ends with the write that runs."""
-        self._failed: dict[Hashable, W] = {}
+        self._failed: dict[Hashable, tuple[W, MemoryCoreError]] = {}
+        """Each with its error."""
         self._behind: set[Hashable] = set()
 
     async def put(self, write: W) -> None:
@@ -95,20 +99,54 @@ class Writes(Generic[W]):
     def take_failed(self, conversation: Hashable) -> W | None:
         """The failed write of a conversation, which is not tried again."""
         with self._lock:
-            return self._failed.pop(conversation, None)
+            write, _ = self._failed.pop(conversation, (None, None))
+            return write
 
     def try_again(self) -> None:
         """Retry one failed write, since the store may be available again; if it succeeds, it starts the next retry."""
         with self._lock:
             if failed := next(iter(self._failed.values()), None):
-                self._start(failed)
+                self._start(failed[0])
+
+    async def retry(self, is_meant: Callable[[Hashable], bool], seconds: float) -> None:
+        """Try the failed writes of some conversations again, and wait for them, but not longer than this."""
+        with self._lock:
+            failed = {name: write for name, (write, _) in self._failed.items() if is_meant(name)}
+            for write in failed.values():
+                self._start(write)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await asyncio.gather(*map(self.caught_up, failed))
+
+    def give_up(self, conversation: Hashable) -> None:
+        """Wait no longer for the write that runs; it is done again with the next one, although it may still happen."""
+        with self._lock:
+            (_, write), running = self._doing.pop(conversation, (None, None)), self._running.pop(conversation, None)
+            if write is None or running is None:
+                return
+            if (waiting := self._waiting.pop(conversation, None)) is not None:
+                write = waiting.after(write)
+            self._fail(write, StoreUnavailableError("the memory did not answer in time"))
+            running.cancel()
+            self._end_round(conversation)
+
+    def problem(self, conversation: Hashable) -> MemoryCoreError | None:
+        """The error of the last write of a conversation, if it failed."""
+        with self._lock:
+            return self._failed[conversation][1] if conversation in self._failed else None
+
+    async def caught_up(self, conversation: Hashable) -> None:
+        """Return when the writes of a conversation have ended that run and wait now."""
+        for _ in range(2):
+            if (ending := self._rounds.get(conversation)) is not None:
+                await asyncio.wait([asyncio.wrap_future(ending)])
 
     async def settle(self) -> None:
         """Return when everything put so far is done or has failed, although more is put meanwhile."""
         seen: set[Hashable] = set()
         while self._pid == os.getpid() and (fresh := [each for each in list(self._running) if each not in seen]):
             seen.update(fresh)  # one that has failed is tried again by another that has succeeded
-            await asyncio.gather(*map(self._caught_up, fresh))
+            await asyncio.gather(*map(self.caught_up, fresh))
 
     async def close(self, seconds: float) -> bool:
         """Retry what failed once, and wait for everything put so far, but not longer than this; it goes on after that.
@@ -135,34 +173,50 @@ class Writes(Generic[W]):
     def _start(self, write: W) -> None:
         conversation = write.conversation
         with self._lock:
-            for earlier in (self._waiting.get(conversation), self._failed.pop(conversation, None)):
+            for earlier in (self._waiting.get(conversation), self.take_failed(conversation)):
                 if earlier is not None and earlier is not write:
                     write = write.after(earlier)
             self._waiting[conversation] = write
             if conversation not in self._running:
                 self._rounds[conversation] = Future()
-                self._running[conversation] = written = core_loop().submit(self._work(conversation))
+                worker = object()
+                self._doing[conversation] = worker, None
+                self._running[conversation] = written = core_loop().submit(self._work(conversation, worker))
                 written.add_done_callback(lambda done: self._ended(conversation, done))
 
-    async def _work(self, conversation: Hashable) -> None:
-        """Do the waiting writes of a conversation, until there are no more."""
-        while (write := self._next(conversation)) is not None:
+    async def _work(self, conversation: Hashable, worker: object) -> None:
+        """Do the waiting writes of a conversation, until there are no more or this worker is given up."""
+        while (write := self._next(conversation, worker)) is not None:
+            problem: Exception | None = None
             try:
                 await answer_within(limits.BACKGROUND_SECONDS, write.run)
-            except MemoryCoreError as error:
-                self._fail(write, error)
             except Exception as error:  # noqa: BLE001  (a defect must not lose the writes that wait)
-                session = one_line(write.name)
-                logger.error("a turn of session %s is not stored: %s", session, reason_for_log(error))  # noqa: TRY400
-            else:
-                self.try_again()
+                problem = error
+            if not self._is_at_work(conversation, worker):
+                return
+            self._close_write(write, problem)
             self._end_round(conversation, goes_on=True)
 
-    def _next(self, conversation: Hashable) -> W | None:
+    def _close_write(self, write: W, problem: Exception | None) -> None:
+        if problem is None:
+            self.try_again()
+        elif isinstance(problem, MemoryCoreError):
+            self._fail(write, problem)
+        else:
+            logger.error("a turn of session %s is not stored: %s", one_line(write.name), reason_for_log(problem))
+
+    def _is_at_work(self, conversation: Hashable, worker: object) -> bool:
+        return self._doing.get(conversation, (None, None))[0] is worker
+
+    def _next(self, conversation: Hashable, worker: object) -> W | None:
         with self._lock:
+            if not self._is_at_work(conversation, worker):
+                return None
             if (write := self._waiting.pop(conversation, None)) is None:
-                del self._running[conversation]
+                del self._running[conversation], self._doing[conversation]
                 self._end_round(conversation)
+            else:
+                self._doing[conversation] = worker, write
             return write
 
     def _end_round(self, conversation: Hashable, *, goes_on: bool = False) -> None:
@@ -174,17 +228,11 @@ class Writes(Generic[W]):
         if ended is not None:
             ended.set_result(None)
 
-    async def _caught_up(self, conversation: Hashable) -> None:
-        """Return when the writes of a conversation have ended that run and wait now."""
-        for _ in range(2):
-            if (ending := self._rounds.get(conversation)) is not None:
-                await asyncio.wait([asyncio.wrap_future(ending)])
-
     def _ended(self, conversation: Hashable, done: Future[None]) -> None:
         """Forget a worker that was cancelled, because its loop ends with the process."""
         with self._lock:
             if self._running.get(conversation) is done:
-                del self._running[conversation]
+                del self._running[conversation], self._doing[conversation]
                 self._end_round(conversation)
 
     def _fail(self, write: W, error: MemoryCoreError) -> None:
@@ -196,9 +244,10 @@ class Writes(Generic[W]):
             if (waiting := self._waiting.get(conversation)) is not None:
                 self._waiting[conversation] = waiting.after(write)
             else:
-                self._failed[conversation] = write
-            while len(self._failed) > limits.MAX_WAITING:  # the next turn of that session stores the missing messages
-                self._failed.pop(next(iter(self._failed)), None)
+                self._failed[conversation] = write, error
+            while len(self._failed) > limits.MAX_WAITING:
+                lost, _ = self._failed.pop(next(iter(self._failed)))
+                logger.error("a turn of session %s is not stored: too many wait", one_line(lost.name))
         if is_news:
             logger.warning("a turn of session %s is not stored yet: %s", one_line(write.name), reason_for_log(error))
 

@@ -62,11 +62,11 @@ async def stored(handle: BoundMemory) -> list[tuple[str | None, str]]:
     return [(record.role, record.text) for record in page.records]
 
 
-def events(start: float, *, ids: bool) -> list[Event]:
-    """The conversation as ADK has it; without ids ADK makes new ones up every time."""
+def events(start: float) -> list[Event]:
+    """The conversation as ADK has it."""
     return [
         Event(
-            id=f"event-{n}" if ids else "",  # which ADK fills
+            id=f"event-{n}",
             invocation_id=f"turn-{n // 2}",
             author="user" if role == "user" else "helper",
             timestamp=start + n,
@@ -77,10 +77,9 @@ def events(start: float, *, ids: bool) -> list[Event]:
 
 
 async def by_adk_service(handle: BoundMemory, start: float = START) -> None:
-    """Twice and in overlapping halves, with ids and without."""
-    service = MemoryService(handle)
-    whole, again = events(start, ids=True), events(start, ids=False)
-    for part in (whole[:4], whole[2:], whole, again[:4], again[4:], again):
+    """Twice and in overlapping halves."""
+    service, whole = MemoryService(handle), events(start)
+    for part in (whole[:4], whole[2:], whole):
         await service.add_events_to_memory(app_name="demo", user_id="ann", session_id=SESSION, events=part)
 
 
@@ -207,10 +206,10 @@ async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
         yield opened
 
 
-AFTER = {"ADK": by_adk_service, "LangChain": by_langchain, "Xaibo": by_xaibo, "no framework": by_remember}
+WITHOUT_IDS = {"LangChain": by_langchain, "Xaibo": by_xaibo, "no framework": by_remember}
 
 
-@pytest.mark.parametrize("by", [*AFTER.values(), by_adk_runner])
+@pytest.mark.parametrize("by", [*WITHOUT_IDS.values(), by_adk_service, by_adk_runner])
 async def test_a_framework_keeps_a_conversation_once_however_it_is_handed_over(memory: Memory, by: Any) -> None:
     ann = memory.bind(app="demo", user="ann")
     for _ in range(1 if by is by_adk_runner else 2):  # a runner's second conversation is another one
@@ -218,13 +217,16 @@ async def test_a_framework_keeps_a_conversation_once_however_it_is_handed_over(m
         assert await stored(ann) == list(SAID)
 
 
-@pytest.mark.parametrize("order", list(permutations(AFTER)))
-async def test_what_several_frameworks_hand_over_of_one_conversation_is_kept_once(
-    memory: Memory, order: Sequence[str]
+@pytest.mark.parametrize("order", list(permutations(WITHOUT_IDS)))
+@pytest.mark.parametrize("began_in_adk", [False, True])
+async def test_what_frameworks_without_ids_hand_over_of_one_conversation_is_kept_once(
+    memory: Memory, order: Sequence[str], *, began_in_adk: bool
 ) -> None:
     ann = memory.bind(app="demo", user="ann")
+    if began_in_adk:
+        await by_adk_service(ann)
     for name in order:
-        await AFTER[name](ann)
+        await WITHOUT_IDS[name](ann)
         assert await stored(ann) == list(SAID), name
 
 
@@ -235,7 +237,7 @@ async def test_what_an_agent_heard_and_said_the_other_frameworks_do_not_keep_aga
     ann = memory.bind(app="demo", user="ann")
     await by_spade(ann, server)
     assert await stored(ann) == list(SAID)
-    for by in AFTER.values():
+    for by in WITHOUT_IDS.values():
         await by(ann)
         assert await stored(ann) == list(SAID)
 
@@ -250,7 +252,7 @@ async def test_what_an_agent_hears_of_a_conversation_that_is_stored_already_is_k
     await by_remember(ann)
     await by_spade(ann, server)
     assert sorted(await stored(ann)) == sorted([*SAID, *SAID])
-    for by in AFTER.values():
+    for by in WITHOUT_IDS.values():
         await by(ann)
         assert len(await stored(ann)) == 2 * len(SAID)
 

@@ -141,7 +141,8 @@ async def langchain_agent(handle: BoundMemory) -> None:
 
 
 async def langchain_classic(handle: BoundMemory) -> None:
-    await ConversationMemory(memory=handle, session_id="monday").asave_context({"input": SAID}, {"output": ANSWERED})
+    classic = ConversationMemory(chat_memory=MemoryChatMessageHistory(handle, "monday"))
+    await classic.asave_context({"input": SAID}, {"output": ANSWERED})
 
 
 async def langchain_documents(handle: BoundMemory) -> None:

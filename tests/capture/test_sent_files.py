@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core import Draft, Memory
 from memory_core.capture.alignment import said
-from memory_core.capture.remember import remember_drafts
 from memory_core.capture.sent_files import (
     MAX_NAME_CHARS,
     MAX_NAMED,
@@ -101,13 +97,3 @@ def test_a_message_is_the_same_whether_or_not_its_files_are_named() -> None:
     assert said("user", "Look\nAttached: a.pdf") == said("user", "Look")
     assert said("user", "Attached: a.pdf, b.pdf") == said("user", "")
     assert said("assistant", "Look\nAttached: a.pdf") != said("assistant", "Look")
-
-
-async def test_what_was_stored_before_files_were_named_is_not_stored_again() -> None:
-    at = datetime(2026, 1, 1, tzinfo=UTC)
-    async with Memory(":memory:", embedder=None) as memory:
-        ann = memory.bind(app="demo", user="ann")
-        for key, text in (("adk:1", "Look"), ("adk:2", "Look\nAttached: a.pdf")):
-            draft = Draft(text, role="user", kind="message", session="s", source_key=key, occurred_at=at)
-            await remember_drafts(ann, [draft], now=at)
-        assert (await ann.stats()).records == 1

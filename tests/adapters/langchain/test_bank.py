@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -13,9 +14,15 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 
-from memory_core import BoundMemory, MemoryBank
+from memory_core import BoundMemory, Memory, MemoryBank, run_sync
 from memory_langchain import BankMiddleware
 from memory_langchain.testing import ScriptedChatModel
+
+
+@dataclass
+class Context:
+    user_id: str
+
 
 MONDAY: RunnableConfig = {"configurable": {"thread_id": "monday"}}
 ASKED: Any = {"messages": [HumanMessage("Measure both tanks")]}
@@ -67,3 +74,22 @@ def test_a_thread_is_a_task_and_needs_no_memory_of_its_own() -> None:
         agent, model = agent_of(middleware, "one")
         agent.invoke(ASKED, {"configurable": {"thread_id": thread}})
         assert model.prompts[0][0].type == "human"
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_each_user_of_a_context_has_a_bank_which_tools_reach(memory: Memory, *, is_async: bool) -> None:
+    middleware, seen = BankMiddleware(memory), list[int]()
+
+    @tool
+    def look_back() -> str:
+        """Look at the last steps."""
+        seen.append(len(run_sync(middleware.bank().get_recent_entries)))
+        return "done"
+
+    for user in ("ann", "bob", "ann"):
+        calls = [{"name": "look_back", "args": {}, "id": str(len(seen))}]
+        model = ScriptedChatModel(script=[AIMessage("", tool_calls=calls), "Done."])
+        agent: Any = create_agent(model, [look_back], middleware=[middleware], context_schema=Context)
+        run = {"context": Context(user_id=user)}
+        await agent.ainvoke(ASKED, MONDAY, **run) if is_async else agent.invoke(ASKED, MONDAY, **run)
+    assert seen == [0, 0, 1]

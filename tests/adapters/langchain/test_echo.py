@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,13 @@ import pytest
 from langchain.agents import create_agent
 
 from memory_core import BoundMemory, Memory, MiniLmEmbedder, RecallOptions, run_sync
-from memory_langchain import ConversationMemory, MemoryMiddleware, MemoryRetriever, with_memory
+from memory_langchain import (
+    ConversationMemory,
+    MemoryChatMessageHistory,
+    MemoryMiddleware,
+    MemoryRetriever,
+    with_memory,
+)
 from memory_langchain.testing import ScriptedChatModel
 from tests.recall.asking import ANSWER, ENGLISH, IN_ANY_LANGUAGE, MIXED, assert_recalled, assert_shown, facts
 
@@ -59,7 +66,7 @@ def agent(handle: BoundMemory, recall: RecallOptions) -> Ask:
 
 def classic(handle: BoundMemory, recall: RecallOptions) -> Ask:
     def ask(text: str, session: str) -> str:
-        memory = ConversationMemory(memory=handle, session_id=session, memories_key="memories", recall=recall)
+        memory = ConversationMemory(chat_memory=MemoryChatMessageHistory(handle, session), recall=recall)
         shown = str(memory.load_memory_variables({"input": text})["memories"])
         memory.save_context({"input": text}, {"output": ANSWER if session.startswith("asking") else "Noted."})
         return shown
@@ -78,7 +85,7 @@ def test_the_prompt_shows_it_every_time(
     ask = made(handle, recall)
     for n, fact in enumerate(facts()):
         ask(fact, f"fact {n}")
-    retriever = MemoryRetriever(memory=handle, recall=recall)
+    retriever = MemoryRetriever(memory=handle, recall=replace(recall, limit=None), k=recall.limit or 4)
     for n, question in enumerate(asked):
         assert_shown([found.page_content for found in retriever.invoke(question)], question)
         assert_recalled(ask(question, f"asking {n}"), question)

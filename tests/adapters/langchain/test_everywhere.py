@@ -51,7 +51,9 @@ def uses(ann: BoundMemory) -> dict[str, Callable[[], object]]:
         "agent": lambda: agent.invoke(ASKED, MONDAY),
         "store": lambda: MemoryStore(ann, mode="lexical").put(("a",), "k", {"text": "tea"}),
         "vector store": lambda: MemoryVectorStore(ann, mode="lexical").add_texts(["tea"]),
-        "classic": lambda: ConversationMemory(memory=ann, session_id="monday").save_context({"i": "a"}, {"o": "b"}),
+        "classic": lambda: ConversationMemory(chat_memory=MemoryChatMessageHistory(ann, "monday")).save_context(
+            {"i": "a"}, {"o": "b"}
+        ),
     }
 
 

@@ -42,7 +42,7 @@ def active(memory: BoundMemory) -> list[str]:
 
 
 def record_of(memory: BoundMemory, text: str) -> MemoryRecord:
-    page = run_sync(memory.list, where=Where(states=("active", "compacted", "archived")), limit=1_000)
+    page = run_sync(memory.list, where=Where(states=("active", "compacted", "archived"), left=None), limit=1_000)
     (record,) = [record for record in page.records if record.text == text]
     return record
 
@@ -75,7 +75,7 @@ def test_an_edited_message_has_its_new_text_and_keeps_the_old_one_in_its_history
         "My cat is called Pepper",
         "My cat is called Ginger",
     ]
-    assert record_of(ann, "answer 0").state == "compacted"
+    assert record_of(ann, "answer 0").left
     assert "Pepper" not in run_sync(ann.recall, "What is my cat called?").text
 
 
@@ -93,7 +93,7 @@ def test_a_regenerated_answer_replaces_its_predecessor(ann: BoundMemory) -> None
     state = next(state for state in agent.get_state_history(THREAD) if state.next == ("model",))
     again = agent.invoke(None, state.config)
     assert active(ann) == [message.text for message in again["messages"]] == ["Tell me a joke", "answer 1"]
-    assert record_of(ann, "answer 0").state == "compacted"
+    assert record_of(ann, "answer 0").left
 
 
 def test_a_branch_that_is_left_is_compacted_and_active_again_when_it_is_resumed(ann: BoundMemory) -> None:
@@ -209,12 +209,20 @@ def test_a_client_that_sends_only_what_is_new_leaves_nothing(ann: BoundMemory) -
     assert active(ann) == ["one", "answer 0", "two", "answer 1"]
 
 
-def test_a_client_that_sends_an_edited_conversation_has_it_edited(ann: BoundMemory) -> None:
+def test_what_a_client_changes_without_a_record_stays_as_it_was_said(ann: BoundMemory) -> None:
     agent = agent_with(ann, checkpointer=None)
     agent.invoke({"messages": [HumanMessage("My cat is called Pepper", id="1")]}, THREAD)
     sent = [HumanMessage("My cat is called Ginger", id="1"), AIMessage("answer 0"), HumanMessage("two", id="2")]
     agent.invoke({"messages": sent}, THREAD)
-    assert active(ann) == ["My cat is called Ginger", "answer 0", "two", "answer 1"]
+    assert active(ann) == ["My cat is called Pepper", "answer 0", "two", "answer 1"]
+
+
+def test_a_client_without_a_record_that_resends_only_its_persons_messages_stores_none_twice(ann: BoundMemory) -> None:
+    agent, asked = agent_with(ann, checkpointer=None), list[tuple[str, str]]()
+    for text in ("one", "two", "three", "two"):
+        asked.append(("user", text))
+        agent.invoke({"messages": asked}, THREAD)
+    assert active(ann) == ["one", "answer 0", "two", "answer 1", "three", "answer 2", "two", "answer 3"]
 
 
 def test_an_interrupted_run_that_is_resumed_is_said_once(ann: BoundMemory) -> None:

@@ -27,7 +27,7 @@ from memory_core.models import Scope
 from memory_core.records.draft_to_record import complete
 from memory_core.values.times import utc_now
 from memory_langchain import MemoryChatMessageHistory
-from memory_langchain.messages import jsonable, key_of_message, searchable_text, to_draft, to_message, to_messages
+from memory_langchain.messages import searchable_text, to_draft, to_message, to_messages
 from memory_langchain.scope import CallScope
 
 EVERY_KIND: list[BaseMessage] = [
@@ -84,7 +84,7 @@ def test_what_json_cannot_hold_degrades_instead_of_failing(ann: BoundMemory) -> 
     history.add_message(ToolMessage("ok", tool_call_id="call", artifact=artifact))
     (back,) = history.messages
     assert isinstance(back, ToolMessage)
-    assert back.artifact == {"1": "2026-05-01", "nan": None, "set": "{3}", "pair": [1, 2]}
+    assert back.artifact == {"1": "2026-05-01", "nan": None, "set": [3], "pair": [1, 2]}
 
 
 def test_half_a_character_from_a_broken_stream_is_stored(ann: BoundMemory) -> None:
@@ -155,10 +155,9 @@ Values = st.recursive(
 
 
 @given(Values)
-def test_anything_becomes_json_and_stays_what_it_became(value: Any) -> None:
-    made = jsonable(value)
-    assert json.loads(json.dumps(made, allow_nan=False)) == made
-    assert jsonable(made) == made
+def test_a_tool_may_return_anything(value: Any) -> None:
+    data = to_draft(ToolMessage("42", tool_call_id="1", artifact=value), scope(), source_key=None).data
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
 
 
 @given(st.text(st.characters(), min_size=1))
@@ -175,11 +174,6 @@ def test_any_text_under_any_name_can_be_stored(text: str, name: str | None) -> N
     ):
         record = complete(to_draft(message, scope(), source_key=None), Scope("demo", "ann"), utc_now())
         assert to_message(record) == message
-
-
-@given(st.tuples(st.text(), st.text()), st.tuples(st.text(), st.text()))
-def test_two_messages_share_a_key_only_if_session_and_id_are_equal(one: tuple[str, str], two: tuple[str, str]) -> None:
-    assert (key_of_message(*one) == key_of_message(*two)) == (one == two)
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_a_missing_framework_is_named_with_the_way_to_install_it() -> None:
     code = """
 import sys
 sys.modules.update(dict.fromkeys(["langchain_core", "langchain", "langchain_classic", "langgraph"]))
-for name in ("with_memory", "MemoryMiddleware", "ConversationMemory", "namespace_label"):
+for name in ("with_memory", "BankMiddleware", "ConversationMemory", "MemoryStore"):
     try:
         exec(f"from memory_langchain import {name}")
     except ImportError as error:
@@ -85,9 +85,9 @@ for name in ("with_memory", "MemoryMiddleware", "ConversationMemory", "namespace
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
         "`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'",
-        "`MemoryMiddleware` needs langchain: pip install 'memory-core[langgraph]'",
-        "`ConversationMemory` needs langchain_classic: pip install 'memory-core[classic]'",
-        "`namespace_label` needs langgraph: pip install 'memory-core[langgraph]'",
+        "`BankMiddleware` needs langchain: pip install 'memory-core[langgraph]'",
+        "`ConversationMemory` needs langchain-classic: pip install 'memory-core[classic]'",
+        "`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'",
     ]
 
 
@@ -100,26 +100,26 @@ def test_everything_can_be_imported_with_all_extras() -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("missing", "lost"),
+    ("missing", "lost", "extra"),
     [  # `langgraph` without its store is any folder of that name
-        (["langchain_classic"], ["ConversationMemory"]),
-        (["langchain", "langchain_classic"], ["BankMiddleware", "MemoryMiddleware"]),
-        (["langgraph.store", "langchain", "langchain_classic"], ["MemoryStore", "AsyncMemoryStore", "namespace_label"]),
+        (["langchain_classic"], ["ConversationMemory"], "classic"),
+        (["langchain"], ["BankMiddleware", "MemoryMiddleware"], "langgraph"),
+        (["langgraph.store.base"], ["MemoryStore", "AsyncMemoryStore", "namespace_label"], "langgraph"),
     ],
 )
-def test_with_any_extras_everything_can_be_imported_and_asked_for(missing: list[str], lost: list[str]) -> None:
+def test_what_needs_no_other_extra_works_and_what_does_names_it(
+    missing: list[str], lost: list[str], extra: str
+) -> None:
     code = f"""
 import sys
 sys.modules.update(dict.fromkeys({missing}))
+from memory_langchain import MemoryChatMessageHistory, MemoryRetriever, MemoryVectorStore, memory_tools, with_memory
 import memory_langchain
-from memory_langchain import *
-assert with_memory and MemoryRetriever
-assert not set({lost}) & set(memory_langchain.__all__)
 for name in {lost}:
     try:
         getattr(memory_langchain, name)
     except ImportError as error:
-        assert "pip install" in str(error)
+        assert "pip install 'memory-core[{extra}]'" in str(error)
     else:
         raise AssertionError(name)
 """

@@ -86,6 +86,8 @@ def test_k_is_given_to_the_constructor_or_the_call(retriever: MemoryRetriever, o
         MemoryRetriever(memory=open_handle, k=-1)
     assert MemoryRetriever(memory=open_handle, k=0).invoke("tea", ANN) == []
     assert retriever.invoke("tea", ANN, k=0) == []
+    with pytest.raises(ValueError, match="k says how many"):
+        MemoryRetriever(memory=open_handle, recall=RecallOptions(limit=3))
 
 
 def test_conditions_apply_before_the_limit(retriever: MemoryRetriever, open_handle: BoundMemory) -> None:

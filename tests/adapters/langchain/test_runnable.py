@@ -11,7 +11,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableGenerator, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableGenerator, RunnableLambda, RunnablePassthrough
 from pydantic import BaseModel
 
 from memory_core import BoundMemory, Draft, ScopeError, run_sync
@@ -264,10 +264,16 @@ def test_callbacks_see_the_chain_inside_the_memory(ann: BoundMemory) -> None:
         assert recorder.parents["MemoryRunnable"] == (recorder.parents["model"], None)
 
 
-def test_the_chain_tells_which_configuration_it_takes(open_handle: BoundMemory) -> None:
-    specs = {spec.id: spec.default for spec in with_memory(echo(), open_handle, user_id="ann").config_specs}
-    assert specs == {"user_id": "ann", "session_id": None, "agent_id": None}
-    assert with_memory(echo(), open_handle).config_schema().model_json_schema()
+def test_the_chain_tells_which_configuration_it_takes_and_nothing_about_the_user(open_handle: BoundMemory) -> None:
+    chain = with_memory(echo(), open_handle, user_id="ann", session_id="monday", agent_id="guide")
+    assert {spec.id: spec.default for spec in chain.config_specs} == {
+        "user_id": None,
+        "session_id": None,
+        "agent_id": None,
+    }
+    schema = chain.config_schema().model_json_schema()
+    assert schema
+    assert not {"ann", "monday", "guide"} & set(json.dumps(schema).split('"'))
 
 
 def test_defaults_may_be_bound_with_langchains_own_means(open_handle: BoundMemory, ann: BoundMemory) -> None:
@@ -306,6 +312,16 @@ def test_a_client_that_sends_the_whole_conversation_has_it_shown_and_kept_once(a
             assert len(said) == 1 or [m.text for m in model.prompts[-1] if m.type != "system"] == [m.text for m in said]
         said.append(AIMessage(answer.text))
     assert [message.text for message in MemoryChatMessageHistory(ann, "monday").messages] == [m.text for m in said]
+
+
+def test_a_chain_that_passes_its_input_on_never_stores_the_question_as_the_answer(ann: BoundMemory) -> None:
+    rag = RunnablePassthrough.assign(context=lambda _: "The kettle is red.", answer=lambda _: "It is red.")
+    question = {"input": "Which colour is it?"}
+    with pytest.raises(ValueError, match="output_key="):
+        with_memory(rag, ann, input_key="input", history_key="history").invoke(question, MONDAY)
+    with_memory(rag, ann, input_key="input", history_key="history", output_key="answer").invoke(question, MONDAY)
+    said = [message.text for message in MemoryChatMessageHistory(ann, "monday").messages]
+    assert said == ["Which colour is it?"] * 2 + ["It is red."]
 
 
 class Verdict(BaseModel):

@@ -10,7 +10,7 @@ from langchain_core.messages.content import create_file_block, create_image_bloc
 
 from memory_core import BoundMemory, Draft, Patch, run_sync
 from memory_langchain import MemoryChatMessageHistory, with_memory
-from memory_langchain.history import capture
+from memory_langchain.history import write_turn
 from memory_langchain.messages import searchable_text
 from memory_langchain.scope import CallScope
 from memory_langchain.testing import ScriptedChatModel
@@ -92,7 +92,7 @@ async def test_a_thread_stored_before_files_were_named_is_not_stored_again(
 
     within = CallScope(ann, "ann", "monday", None, ann)
     for messages in (thread(), thread(CONTRACT)):
-        await capture(within, messages, thread=messages)
+        await write_turn(within, messages, [], is_resent=True)
     assert (await ann.stats()).records == 2
 
 

@@ -87,7 +87,7 @@ async def test_a_vector_of_the_callers_own_finds_what_its_text_finds(vectors: Bo
     assert last.metadata == {"page": 8}
     with pytest.raises(InvalidInputError, match="6 numbers"):
         store.similarity_search_by_vector(vector[:5])
-    with pytest.raises(InvalidInputError, match="fitler"):
+    with pytest.raises(TypeError, match="fitler"):
         await store.asimilarity_search_by_vector(vector, fitler={"page": 1})
 
 
@@ -128,8 +128,19 @@ async def test_a_blank_query_lists_what_satisfies_the_filter(mode: SearchMode, v
 
 
 def test_a_misspelt_argument_is_refused_rather_than_ignored(vectors: BoundMemory) -> None:
-    with pytest.raises(InvalidInputError, match="fitler"):
-        MemoryVectorStore(vectors).similarity_search("tea", fitler={"page": 1})
+    store, misspelt = MemoryVectorStore(vectors), dict[str, Any](fitler={"page": 1})
+    store.add_texts(["tea"], ids=["1"])
+    for call in (
+        lambda: store.similarity_search("tea", **misspelt),
+        lambda: store.similarity_search_with_score("tea", **misspelt),
+        lambda: store.max_marginal_relevance_search("tea", **misspelt),
+        lambda: store.max_marginal_relevance_search_by_vector(FAKE.embed_query("tea"), **misspelt),
+        lambda: store.delete(**misspelt),
+        lambda: store.add_texts(["milk"], **misspelt),
+    ):
+        with pytest.raises(TypeError, match="fitler"):
+            call()
+    assert [document.id for document in store.similarity_search("tea", k=9)] == ["1"]
 
 
 def test_a_call_adds_all_or_nothing(vectors: BoundMemory) -> None:
@@ -141,7 +152,7 @@ def test_a_call_adds_all_or_nothing(vectors: BoundMemory) -> None:
     assert store.similarity_search("tea") == []
 
 
-def test_two_handles_keep_their_documents_apart(vectors: BoundMemory) -> None:
+def test_a_vector_store_belongs_to_one_handle_and_returns_only_its_own_documents(vectors: BoundMemory) -> None:
     manuals, letters = (MemoryVectorStore(vectors.bind(collection=name)) for name in ("manuals", "letters"))
     bob = MemoryVectorStore(BoundMemory(vectors.memory, Scope("demo", "bob")))
     for store, text in ((manuals, "manual"), (letters, "letter"), (bob, "of bob")):
@@ -180,29 +191,13 @@ def test_langchains_indexing_keeps_it_in_step_with_a_source(vectors: BoundMemory
     assert {document.page_content for document in store.similarity_search("tea", k=9)} == {"tea", "coffee"}
 
 
-async def test_it_can_be_made_from_texts(vectors: BoundMemory) -> None:
-    store = await MemoryVectorStore.afrom_texts(["tea"], memory=vectors, ids=["1"])
-    MemoryVectorStore.from_texts(["milk"], memory=vectors, ids=["2"])
-    assert {document.page_content for document in await store.aget_by_ids(["1", "2"])} == {"tea", "milk"}
-    with pytest.raises(InvalidInputError, match="LangChainEmbedder"):
-        MemoryVectorStore.from_texts(["tea"], FAKE, memory=vectors)
-
-
-async def test_it_can_be_made_from_documents_and_embeddings_alone(memory: Memory) -> None:
+async def test_it_can_be_made_from_documents_and_embeddings_alone() -> None:
     documents = [Document("tea", id="1"), Document("milk", id="2")]
     store = MemoryVectorStore.from_documents(documents, FAKE)
     other = await MemoryVectorStore.afrom_documents(documents, FAKE)
     for each in (store, other):
         assert [document.id for document in each.similarity_search("milk", k=1)] == ["2"]
     assert store.get_by_ids(["1"]) == [Document("tea", id="1")]
-
-
-async def test_documents_go_into_a_memory_without_embeddings(vectors: BoundMemory) -> None:
-    store = MemoryVectorStore.from_documents([Document("tea", id="1")], memory=vectors)
-    await MemoryVectorStore.afrom_documents([Document("milk", id="2")], memory=vectors)
-    assert [store.get_by_ids([identity])[0].page_content for identity in "12"] == ["tea", "milk"]
-    with pytest.raises(InvalidInputError, match="LangChainEmbedder"):
-        MemoryVectorStore.from_documents([], FAKE, memory=vectors)
 
 
 def test_metadata_of_loaders_are_stored_as_json(ann: BoundMemory) -> None:
@@ -251,7 +246,8 @@ def test_examples_for_a_prompt_are_selected_from_it(vectors: BoundMemory) -> Non
 
 
 def test_no_documents_are_found_if_none_are_wanted(vectors: BoundMemory) -> None:
-    store = MemoryVectorStore.from_texts(["tea"], memory=vectors)
+    store = MemoryVectorStore(vectors)
+    store.add_texts(["tea"])
     assert store.similarity_search("tea", k=0) == []
     assert store.similarity_search_with_score("tea", k=0) == []
     assert store.max_marginal_relevance_search("tea", k=0) == []

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.tools import tool
 
 from memory_core import BoundMemory
-from memory_langchain import ConversationMemory, MemoryChatMessageHistory, with_memory
+from memory_langchain import MemoryChatMessageHistory, with_memory
 from memory_langchain.testing import ScriptedChatModel
 
 
@@ -49,5 +49,6 @@ def test_a_window_begins_with_a_question(ann: BoundMemory, limit: int) -> None:
 
 def test_a_history_that_fits_is_shown_from_its_first_message_whoever_wrote_it(ann: BoundMemory) -> None:
     MemoryChatMessageHistory(ann, "s").add_messages([AIMessage("Welcome!"), HumanMessage("hello")])
-    memory = ConversationMemory(memory=ann, session_id="s", return_messages=True, history_limit=2)
-    assert [message.text for message in memory.load_memory_variables({})["history"]] == ["Welcome!", "hello"]
+    model = ScriptedChatModel(script=["fine"])
+    with_memory(model, ann, session_id="s", history_limit=2, k=0).invoke("How are you?")
+    assert [message.text for message in model.prompts[0]] == ["Welcome!", "hello", "How are you?"]

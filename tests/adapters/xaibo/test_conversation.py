@@ -25,7 +25,6 @@ from xaibo.core.models.llm import (
 from xaibo.primitives.modules.conversation.conversation import SimpleConversation
 
 from memory_core import BoundMemory, ClosedError, InvalidInputError, Memory, Patch, ScopeError, Where
-from memory_core.adapting import take_back
 from memory_xaibo import (
     CoreMemory,
     MemoryConversation,
@@ -294,7 +293,7 @@ async def test_a_history_follows_what_is_changed_elsewhere(ann: BoundMemory) -> 
         await history.add_message(message)
     first, second, third = (await ann.list(order="oldest")).records
     await ann.update(first.id, Patch(text="I like coffee"))
-    await take_back(ann, [second])
+    await ann.update(second.id, Patch(left=True))
     await ann.delete(third.id)
     assert await history.get_history() == [LLMMessage.user("I like coffee")]
 

@@ -278,6 +278,13 @@ def test_a_store_belongs_to_one_owner(memory: Memory, open_handle: BoundMemory, 
     assert MemoryStore(ann).get(("a",), "k") is not None
 
 
+def test_namespaces_only_say_which_user_an_item_is_about(store: MemoryStore, ann: BoundMemory) -> None:
+    store.put(("users", "bob"), "tea", {"text": "Bob drinks oolong"})
+    assert keys(store.search(("users", "bob"))) == keys(store.search(())) == ["tea"]
+    (record,) = run_sync(ann.list).records
+    assert (record.user, record.collection) == ("ann", "users/bob")
+
+
 def test_other_memories_of_the_owner_are_no_items_and_items_are_memories(store: MemoryStore, ann: BoundMemory) -> None:
     run_sync(ann.add, "Ann drinks jasmine tea")
     store.put(("a",), "k", {"text": "Bob drinks oolong"}, index=["text"])

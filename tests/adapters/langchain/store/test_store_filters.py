@@ -116,6 +116,18 @@ def test_a_filter_that_means_nothing_is_refused(store: MemoryStore, given: Any, 
         store.search(("a",), filter=given)
 
 
+@pytest.mark.parametrize("value", [1, "b", True, None, [1], {"x": 1}], ids=repr)
+def test_only_numbers_and_strings_are_ordered(store: MemoryStore, value: Any) -> None:
+    store.put(("a",), "k", {"v": value})
+    is_number, is_string = type(value) is int, isinstance(value, str)
+    for low, high, is_ordered in ((-9, 9, is_number), ("", "c", is_string)):
+        for given in ({"$gt": low}, {"$gte": low}, {"$lt": high}, {"$lte": high}, {"$between": [low, high]}):
+            assert found(store, {"v": given}) == (["k"] if is_ordered else [])
+    if not is_number and not is_string:
+        with pytest.raises(InvalidInputError, match="no order"):
+            store.search(("a",), filter={"v": {"$gt": value}})
+
+
 def test_a_filter_applies_before_the_limit(store: MemoryStore) -> None:
     for number in range(30):
         store.put(("a",), str(number), {"text": "tea", "even": number % 2 == 0})

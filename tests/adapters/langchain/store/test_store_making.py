@@ -117,7 +117,7 @@ def test_an_index_that_means_nothing_is_refused(index: Any, message: str) -> Non
 @pytest.mark.parametrize(
     ("distance", "same", "other"), [("cosine", 1, 0), ("inner_product", 1, 0), ("l2", 0, -(2**0.5))]
 )
-def test_scores_are_those_of_the_distance(distance: str, same: float, other: float) -> None:
+def test_a_distance_type_changes_the_scores_and_never_the_order(distance: str, same: float, other: float) -> None:
     def embed(texts: Sequence[str]) -> list[list[float]]:
         return [[3, 0] if "tea" in text else [0, 1] for text in texts]
 
@@ -128,6 +128,19 @@ def test_scores_are_those_of_the_distance(distance: str, same: float, other: flo
         found = {item.key: item.score for item in store.search(("a",), query="tea")}
     assert list(found) == ["tea", "boat"]
     assert found == {"tea": pytest.approx(same, abs=1e-3), "boat": pytest.approx(other, abs=1e-3)}
+
+
+def test_ann_index_config_changes_nothing() -> None:
+    index = {"dims": 6, "embed": FAKE, "fields": ["text"]}
+    configs: list[Any] = [index, {**index, "ann_index_config": {"kind": "hnsw", "vector_type": "halfvec"}}]
+    scores: list[dict[str, float | None]] = []
+    for each in configs:
+        with MemoryStore.from_conn_string(":memory:", index=each) as store:
+            for number in range(20):
+                store.put(("a",), f"{number}", {"text": f"tea {number}"})
+            scores.append({item.key: item.score for item in store.search(("a",), query="tea 7", limit=20)})
+    assert scores[0] == scores[1]
+    assert next(iter(scores[0])) == "7"
 
 
 def test_without_an_index_nothing_is_embedded_and_items_with_the_words_come_first(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from langgraph.store.base import GetOp, PutOp
 
 from memory_core import BoundMemory, InvalidInputError, run_sync
 from memory_core.testing import Ticks
-from memory_langchain import MemoryStore
+from memory_langchain import AsyncMemoryStore, MemoryStore
 
 
 def test_an_item_expires_after_its_own_or_the_default_time(ann: BoundMemory, clock: Ticks) -> None:
@@ -24,10 +24,13 @@ def test_an_item_expires_after_its_own_or_the_default_time(ann: BoundMemory, clo
     assert [item.key for item in store.search(("a",))] == ["never"]
 
 
-def test_expired_items_have_no_namespace(ann: BoundMemory, clock: Ticks) -> None:
-    store = MemoryStore(ann)
-    store.put(("a",), "k", {"v": 1}, ttl=1)
+@pytest.mark.parametrize("omit_expired", [True, False])
+def test_expired_items_are_never_returned(ann: BoundMemory, clock: Ticks, *, omit_expired: bool) -> None:
+    store = MemoryStore(ann, ttl={"omit_expired": omit_expired})
+    store.put(("a",), "k", {"v": "tea"}, ttl=1)
     clock.advance(minutes=1)
+    assert store.get(("a",), "k") is None
+    assert store.search(("a",)) == store.search(("a",), query="tea") == store.search((), filter={"v": "tea"}) == []
     assert store.list_namespaces() == []
 
 
@@ -81,12 +84,12 @@ def test_a_read_and_a_put_of_one_item_in_a_batch_leave_what_was_put(ann: BoundMe
 
 
 async def test_sweeping_deletes_expired_items_for_good_and_says_how_many(ann: BoundMemory, clock: Ticks) -> None:
-    store = MemoryStore(ann)
+    store, awaited = MemoryStore(ann), AsyncMemoryStore(ann)
     await store.aput(("a",), "k", {"v": 1}, ttl=1)
     await store.aput(("a",), "l", {"v": 1})
-    assert await store.asweep_ttl() == 0
+    assert await awaited.sweep_ttl() == 0
     clock.advance(minutes=1)
-    assert await store.asweep_ttl() == 1
+    assert await awaited.sweep_ttl() == 1
     assert (await ann.stats()).records == 1
     await store.aput(("a",), "k", {"v": 2}, ttl=1)
     clock.advance(minutes=1)

@@ -1,0 +1,95 @@
+"""Messages that a person leaves, comes back to, or changes: what that does to what is stored of them.
+
+A record that is left keeps everything, and what was derived from nothing but such records is left with them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
+
+from memory_core.capture.message_to_draft import Message, message_drafts
+from memory_core.capture.remember import reachable
+from memory_core.errors import RecordNotFoundError
+from memory_core.handle import BoundMemory, known
+from memory_core.models import Known, Link, MemoryRecord, Patch
+from memory_core.values.limits import MAX_LISTED
+from memory_core.where.where import ANY_STATE
+
+_AT_ONCE: Final = 50
+"""Records that are changed at the same time; the store writes them together."""
+
+
+async def stored(handle: BoundMemory, session: str, keys: Sequence[str]) -> list[Known]:
+    """What is stored of the messages of a session with these keys, any number of them."""
+    conversation = handle.bind(session=session)
+    parts = [keys[start : start + MAX_LISTED] for start in range(0, len(keys), MAX_LISTED)]
+    return [one for part in parts for one in await known(conversation, part)]
+
+
+async def leave(handle: BoundMemory, session: str, keys: Sequence[str]) -> None:
+    """Leave the messages with these keys, and what was derived from nothing but them."""
+    shown = {one.id for one in await stored(handle, session, keys) if not one.left}
+    await _set_left(handle, [*shown, *await _derived(handle, shown)], left=True)
+
+
+async def resume(handle: BoundMemory, session: str, keys: Sequence[str]) -> None:
+    """Take back that the messages with these keys were left."""
+    left = await handle.list(where=replace(ANY_STATE, session=session, left=True), limit=MAX_LISTED)
+    resumed = frozenset(keys)
+    hidden = {record.id for record in left.records if record.source_key in resumed}
+    await _set_left(handle, [*hidden, *await _derived(handle, hidden)], left=False)
+
+
+async def follow_branch(handle: BoundMemory, session: str, visible: Sequence[Message], left: Sequence[Message]) -> None:
+    """Leave the messages of branches that a conversation has left, and resume those that it shows again.
+
+    Args:
+        handle: The memory that they were remembered in, by `BoundMemory.remember`.
+        session: The conversation.
+        visible: The messages with ids on the branch that is visible.
+        left: The messages with ids on other branches.
+    """
+    await leave(handle.own, session, _keys(handle, session, left))
+    await resume(handle.own, session, _keys(handle, session, visible))
+
+
+async def edit(handle: BoundMemory, session: str, key: str, text: str) -> None:
+    """Give a message another text. What was derived from the earlier one alone is left."""
+    for one in await stored(handle, session, [key]):
+        record = await handle.get(one.id)
+        if record is not None and record.text != text:
+            await handle.update(one.id, Patch(text=text))
+            await _set_left(handle, await _derived(handle, {one.id}), left=True)
+
+
+def _keys(handle: BoundMemory, session: str, messages: Sequence[Message]) -> list[str]:
+    drafts = reachable(handle.scope, message_drafts(messages, session=session, data={}))
+    return [draft.source_key for draft in drafts if draft.source_key is not None]
+
+
+async def _set_left(handle: BoundMemory, ids: Sequence[str], *, left: bool) -> None:
+    async def set_one(id: str) -> None:  # noqa: A002  (the record's own word)
+        with suppress(RecordNotFoundError):  # deleted meanwhile, which says more
+            await handle.update(id, Patch(left=left))
+
+    for start in range(0, len(ids), _AT_ONCE):
+        await asyncio.gather(*map(set_one, ids[start : start + _AT_ONCE]))
+
+
+async def _derived(handle: BoundMemory, sources: AbstractSet[str]) -> list[str]:
+    """The ids of what was derived from nothing but the records with these ids, such as facts extracted from them."""
+    found: dict[str, None] = {}
+    for source in sources:
+        of_source = replace(ANY_STATE, links=(Link("derived_from", source),))
+        page = await handle.list(where=of_source, limit=MAX_LISTED)
+        found |= {record.id: None for record in page.records if _sources(record) <= sources}
+    return list(found)
+
+
+def _sources(record: MemoryRecord) -> set[str]:
+    return {link.id for link in record.links if link.relation == "derived_from"}

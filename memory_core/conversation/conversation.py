@@ -1,0 +1,343 @@
+"""A conversation, as its adapter tells it in facts, and what is recalled for its next turn.
+
+Every framework keeps a record of its conversations, and its adapter asks that record; the memory infers nothing from
+what is absent, from names or from texts. What holds for every adapter:
+
+- What was said is kept under a key, made of the framework's id of the message in its session. Saying it again changes
+  nothing.
+- Only `leave` hides a message, and `resume` shows it again; only `delete` takes it out.
+- Messages without an id, of a client that resends a plain list, are aligned with what is stored
+  (`docs/decisions/0005-messages-without-ids.md`). None of them is ever left.
+- Writes of one conversation happen in order. What a store could not do is done with the next write of this owner; only
+  the end of the process loses it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, Literal, NoReturn, Self
+from weakref import WeakKeyDictionary, ref
+
+from memory_core.capture.known_messages import message_key
+from memory_core.capture.remember import remember_drafts
+from memory_core.concurrency.loop import off_loop, on_core
+from memory_core.conversation import branches, limits
+from memory_core.conversation.access import Access
+from memory_core.conversation.deadline import Deadline
+from memory_core.conversation.recalling import TURN, block_of_turn, ids_of_shown, those
+from memory_core.conversation.writes import Writes
+from memory_core.errors import (
+    ClosedError,
+    EmbeddingError,
+    FingerprintError,
+    InvalidInputError,
+    MemoryCoreError,
+    QuotaExceededError,
+    StorageError,
+    StoreUnavailableError,
+    reason_for_log,
+)
+from memory_core.handle import BoundMemory, known
+from memory_core.models import Draft, Known, MemoryRecord
+from memory_core.open_store import OpenStore
+from memory_core.recall.asked import Asked
+from memory_core.recall.values import RecallOptions
+from memory_core.records.draft_to_record import complete_all, is_long_batch
+from memory_core.values.limits import MAX_LISTED
+from memory_core.values.printable import one_line
+from memory_core.values.shortening import shortened_data, shortened_text
+from memory_core.where.where import ANY_STATE, Where
+
+logger = logging.getLogger(__name__)
+
+OF_THE_APPLICATION: Final = (ClosedError, FingerprintError, InvalidInputError)
+"""Errors that are raised to whoever runs a turn, such as an owner that is not named: the next turn would have them too.
+Every other error costs a turn its memory, and is logged."""
+_NOBODY: Final = Where(data={"memory_core": "test"})
+"""Conditions that no record satisfies."""
+_LONG_CHARS: Final = 20_000
+"""Vectors of longer messages are computed in the background, so that no turn waits seconds for them. Until then, only
+their words find these messages."""
+_MOST_STEPS: Final = 10_000
+"""Most writes that are kept for a conversation whose store does not answer; then the oldest are given up."""
+
+Step = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """Steps of one conversation, in order. Each may be done any number of times."""
+
+    conversation: Hashable
+    name: str
+    steps: tuple[Step, ...]
+
+    def after(self, earlier: _Write) -> _Write:
+        """The earlier steps and then these."""
+        steps = earlier.steps + self.steps
+        if len(steps) > _MOST_STEPS:
+            logger.error("the oldest messages of session %s are not stored", one_line(self.name))
+        return replace(self, steps=steps[-_MOST_STEPS:])
+
+    async def run(self) -> None:
+        full: QuotaExceededError | None = None
+        for step in self.steps:
+            try:
+                await step()
+            except QuotaExceededError as error:  # a later step may make room
+                full = error
+        if full is not None:
+            raise full
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """What a prompt shows of its conversation."""
+
+    keys: Sequence[str] = ()
+    """Of the messages with an id, in order; see `Conversation.key`."""
+    texts: Sequence[str] = ()
+    """Of the messages without an id."""
+    before: Sequence[str] = ()
+    """What the person said before the question, oldest first; the question may be among it."""
+
+
+class Conversations:
+    """The conversations of one adapter: what they wait for, and what waits to be stored of them.
+
+    Args:
+        framework: Its name, of which the keys of messages are made.
+        who: Whose memory it is, for the log.
+        seconds: How long a turn waits for its memory at most, opening it and loading its model not counted.
+        options: How a turn recalls.
+        most: Most memories of a turn, if the options do not say it; 0 recalls nothing.
+
+    Raises:
+        InvalidInputError: `seconds` is not above 0 (also a `ValueError`).
+    """
+
+    def __init__(
+        self,
+        framework: str,
+        who: str,
+        *,
+        seconds: float = limits.CALL_SECONDS,
+        options: RecallOptions = TURN,
+        most: int | None = None,
+    ) -> None:
+        self.framework = framework
+        self.options = options
+        self.most = most
+        self.deadline = Deadline(seconds, who)
+        self.writes: Writes[_Write] = Writes()
+        self._accesses: WeakKeyDictionary[OpenStore, Access] = WeakKeyDictionary()
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """The same: copies of an adapter share the memory, and what waits for it."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("what uses an open memory cannot be pickled; open it again where it is needed: Memory(path)")
+
+    def of(self, memory: BoundMemory, session: str) -> Conversation:
+        """The conversation of one owner in one session; two of these are the same.
+
+        Args:
+            memory: Bound to the owner. Its spaces are recalled too; what is said goes into the owner's own memory.
+            session: The framework's name of the conversation.
+        """
+        return Conversation(self, memory, session)
+
+    def access(self, memory: BoundMemory) -> Access:
+        """Access to the store of a memory, which is left alone while it does not answer."""
+        home, scope = ref(memory.memory), memory.scope
+
+        async def answers() -> None:
+            if (store := home()) is not None:
+                await BoundMemory(store, scope).search("Is anybody there?", where=_NOBODY, limit=1)
+
+        return self._accesses.setdefault(memory.memory, Access(answers, self.deadline.seconds))
+
+    async def close(self, seconds: float = limits.CLOSE_SECONDS) -> None:
+        """Wait for all writes, but not longer than this; they go on after that. What failed is tried once more."""
+        if not await self.writes.close(seconds):
+            logger.warning("conversations are still being stored after %g seconds", seconds)
+
+
+class Conversation:
+    """What one owner says and hears in one session; see the module."""
+
+    def __init__(self, shared: Conversations, memory: BoundMemory, session: str) -> None:
+        self._shared = shared
+        self._memory = memory
+        self._own = memory.own
+        self._session = session
+        scope = replace(self._own.scope, session=None)
+        self._name = (id(memory.memory), scope, session)
+
+    def key(self, *identity: str) -> str:
+        """The key of a message: what its framework tells it apart by from all others of the session, such as its id."""
+        return message_key(self._own.scope, self._shared.framework, self._session, *identity)
+
+    async def recall(self, question: str, visible: Visible = Visible()) -> str:
+        """The block that is shown to a model before its turn: the profile, and what is relevant to the question.
+
+        A memory that fails or is late costs the turn its block, which is logged once.
+
+        Args:
+            question: What the person says, or the words of a tool; blank for nothing to recall.
+            visible: What the prompt shows of this conversation: it is not recalled, and says what a short question is
+                about.
+
+        Raises:
+            ClosedError, FingerprintError, InvalidInputError: The application has to act.
+        """
+        if self._shared.most == 0 or not question.strip():
+            return ""
+        access, seconds = self._shared.access(self._memory), self._shared.deadline.seconds
+        try:
+            return await on_core(access.run, lambda: self._block(question, visible), seconds=seconds)
+        except OF_THE_APPLICATION:
+            raise
+        except (StorageError, EmbeddingError):  # `Access` has logged it
+            return ""
+        except Exception as error:  # noqa: BLE001  (a store or a function of the options may raise anything)
+            logger.error("a turn goes on without its memory: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
+            return ""
+
+    async def remember(
+        self, messages: Iterable[Draft], *, context: Sequence[Draft] = (), ids_may_differ: bool = False
+    ) -> None:
+        """Keep what was said, in order.
+
+        A message whose key is known stays as it is. Text and data that are too large for a record are shortened.
+
+        Args:
+            messages: Those with an id have the key of it (`key`) as their source key.
+            context: The messages before them, of a client that resends its conversation. They are not stored, and tell
+                which of the others are known.
+            ids_may_differ: Whether a known message may come under another id, as from a client that makes its ids anew.
+
+        Raises:
+            InvalidInputError: A message cannot be stored; nothing of the call is.
+        """
+        given = [*context, *messages]
+        drafts = await off_loop(is_long_batch(given), self._storable, given)
+        if len(drafts) > len(context):
+            store = partial(self._store, drafts, context=len(context), ids_may_differ=ids_may_differ)
+            await self._put(store)
+
+    async def edit(self, key: str, text: str) -> None:
+        """The record says that a person has given a message another text. What was derived of the old one is left."""
+        await self._put(partial(branches.edit, self._own, self._session, key, shortened_text(text)))
+
+    async def leave(self, keys: Iterable[str]) -> None:
+        """The record says that a person has left these messages, with another branch or by removing them.
+
+        Every read skips them, and `resume` brings them back.
+        """
+        await self._put_keys(branches.leave, keys)
+
+    async def resume(self, keys: Iterable[str]) -> None:
+        """The record says that these messages are shown again; those that were not left stay as they are."""
+        await self._put_keys(branches.resume, keys)
+
+    async def delete(self, keys: Iterable[str]) -> None:
+        """The framework's own call deletes these messages for good. They may be said again."""
+        await self._put_keys(_delete, keys)
+
+    async def known(self, keys: Sequence[str] | None = None) -> list[Known]:
+        """What is stored of the conversation under keys, in order and in every state.
+
+        Args:
+            keys: Only these, at most 10,000.
+        """
+        return await known(self._own.bind(session=self._session), keys)
+
+    async def settled(self, seconds: float | None = None) -> None:
+        """Return when everything that was said of this conversation is durable.
+
+        Args:
+            seconds: How long to wait; by default as long as for any call.
+
+        Raises:
+            StoreUnavailableError: It is not yet. It is stored as soon as the memory answers.
+            MemoryCoreError: The store has failed in this way. It is tried again with the next turn of this owner.
+        """
+        writes = self._shared.writes
+        try:
+            async with asyncio.timeout(seconds or self._shared.deadline.seconds):
+                await writes.caught_up(self._name)
+        except TimeoutError as error:
+            writes.give_up(self._name)
+            raise StoreUnavailableError("the memory did not answer in time; what was said is stored later") from error
+        if (problem := writes.problem(self._name)) is not None:
+            raise problem
+
+    async def _block(self, question: str, visible: Visible) -> str:
+        await self._shared.writes.retry(self._is_of_owner, self._shared.deadline.seconds / 2)
+        keys, texts = frozenset(visible.keys), frozenset(visible.texts)
+
+        def shows(record: MemoryRecord) -> bool:
+            is_here = record.session == self._session and self._memory.label_of(record) is None
+            return is_here and (record.source_key in keys or record.text in texts)
+
+        shown = those("source_key", visible.keys)
+        if texts:  # they have no key that a search could leave out
+            many = len(visible.keys) + len(visible.texts)
+            shown = those("id", await ids_of_shown(self._own, self._session, many, shows))
+        asked = Asked(question, visible.before, shows, shown)
+        found = await block_of_turn(self._memory, asked, self._shared.options, most=self._shared.most)
+        return found.text
+
+    async def _store(self, drafts: Sequence[Draft], *, context: int, ids_may_differ: bool) -> None:
+        now, embed = self._own.memory.clock(), when_embedded(drafts)
+        await remember_drafts(
+            self._own, drafts, now=now, embed=embed, edits=False, ids_may_differ=ids_may_differ, context=context
+        )
+
+    async def _put(self, step: Step) -> None:
+        async def done() -> None:
+            try:
+                await step()
+            except (StorageError, EmbeddingError, QuotaExceededError):
+                raise
+            except MemoryCoreError as error:  # it would fail again
+                reason = reason_for_log(error)
+                logger.error("a message of session %s is not stored: %s", one_line(self._session), reason)  # noqa: TRY400
+            self._shared.access(self._memory).hear()
+
+        self._memory.memory.finish_first(self._shared.writes)
+        await self._shared.writes.put(_Write(self._name, self._session, (done,)))
+
+    async def _put_keys(
+        self, change: Callable[[BoundMemory, str, Sequence[str]], Awaitable[None]], keys: Iterable[str]
+    ) -> None:
+        if some := list(dict.fromkeys(keys)):
+            await self._put(partial(change, self._own, self._session, some))
+
+    def _storable(self, drafts: Sequence[Draft]) -> list[Draft]:
+        made = [
+            replace(draft, text=shortened_text(draft.text), data=shortened_data(draft.data), session=self._session)
+            for draft in drafts
+        ]
+        complete_all(made, self._own.scope, self._own.memory.clock())  # raises now, not in the background
+        return made
+
+    def _is_of_owner(self, conversation: Hashable) -> bool:
+        return isinstance(conversation, tuple) and conversation[:2] == self._name[:2]
+
+
+def when_embedded(drafts: Sequence[Draft]) -> Literal["now", "later"]:
+    """Whether the vectors of messages are computed at once or in the background."""
+    return "later" if sum(len(draft.text) for draft in drafts) > _LONG_CHARS else "now"
+
+
+async def _delete(handle: BoundMemory, session: str, keys: Sequence[str]) -> None:
+    for start in range(0, len(keys), MAX_LISTED):
+        some = replace(ANY_STATE, session=session, source_keys=keys[start : start + MAX_LISTED])
+        await handle.delete_where(some, forget=False)
