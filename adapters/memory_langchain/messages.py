@@ -213,10 +213,12 @@ def _is_placeholder(block: str | dict[str, Any]) -> bool:
 
 
 def _texts(value: object) -> Iterator[str]:
+    """The texts in a value that is JSON."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):
-        for part in value.values() if isinstance(value, Mapping) else value:
+        inside = cast("Mapping[str, object] | list[object]", value)
+        for part in inside.values() if isinstance(inside, Mapping) else inside:
             yield from _texts(part)
 
 

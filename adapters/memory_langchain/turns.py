@@ -77,7 +77,7 @@ class Plan:
         """Return the answer in a chain's output; what a chain passes on of its input is none."""
         if self.output_key is None and len(output) == 1:
             return next(iter(output.values()))
-        passed_on = given if isinstance(given, Mapping) else {}
+        passed_on = _named(given) or {}
         for key in (self.output_key,) if self.output_key else (_DEFAULT_OUTPUT, self.input_key):
             if key is not None and key in output and (self.output_key or output[key] is not passed_on.get(key)):
                 return output[key]
