@@ -114,11 +114,13 @@ class Following:
         if self._policy is None:
             return
         session, turn = context.session, context.invocation_id
-        events = [event for event in session.events if event.invocation_id != turn] if undecided else session.events
+        events: Sequence[Event] = session.events
+        if undecided:
+            events = [event for event in events if event.invocation_id != turn]
         name = (id(service), (session.app_name, session.user_id, session.id))
         place = self._place(name)
         start = _start(service, events, place)
-        new = events[start:]
+        new: Sequence[Event] = events[start:]
         if start and any(event.actions.rewind_before_invocation_id for event in new):
             start, new = 0, events
         if not new:
@@ -127,7 +129,9 @@ class Following:
             new = await _whole(session, context.session_service)
         if start == 0 or service.whole_turns or new[0].invocation_id != events[start - 1].invocation_id:
             place.counts.clear()
-        change = change_of(new, session.id, service.blocked | _blocked(new, context), place.counts)
+        for blocked in _blocked(new, context):
+            service.block(blocked)
+        change = change_of(new, session.id, service.blocked, place.counts)
         place.at, place.event = len(events) - 1, events[-1].id
         if start == 0:
             place.counts = _of_last_turn(new, session.id)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,13 @@ from tests.adapters.adk.agents import ANN, APP, Guard, said_event, session_with
 SERVICES = ("in memory", "sqlite", "database")
 
 
-def sessions_of(kind: str, folder: Path, name: str = "sessions") -> BaseSessionService:
-    if kind == "sqlite":
-        return SqliteSessionService(str(folder / f"{name}.db"))
+@asynccontextmanager
+async def sessions_of(kind: str, folder: Path) -> AsyncIterator[BaseSessionService]:
     if kind == "database":
-        return DatabaseSessionService(f"sqlite+aiosqlite:///{folder / name}.db")
-    return InMemorySessionService()
+        async with DatabaseSessionService(f"sqlite+aiosqlite:///{folder}/sessions.db") as database:
+            yield database
+    else:
+        yield SqliteSessionService(f"{folder}/sessions.db") if kind == "sqlite" else InMemorySessionService()
 
 
 async def stored(memory: Memory) -> list[str]:
@@ -135,8 +137,8 @@ async def test_chunks_that_share_an_event_id_are_all_kept_once(service: MemorySe
 async def test_events_that_the_application_appends_are_found_at_the_next_turn_wherever_they_are_sorted(
     tmp_path: Path, kind: str
 ) -> None:
-    sessions, plugin = sessions_of(kind, tmp_path), MemoryPlugin(recall=False)
-    async with Memory(tmp_path / "m.db", embedder=None) as memory:
+    plugin = MemoryPlugin(recall=False)
+    async with Memory(tmp_path / "m.db", embedder=None) as memory, sessions_of(kind, tmp_path) as sessions:
         agent = LlmAgent(name="helper", model=ScriptedLlm(script=["Noted.", "Fine."]))
         async with running(MemoryService(memory), agent, sessions, plugin) as runner:
             await ask(runner, "I drink tea", user_id=ANN, session_id="s1")
@@ -208,15 +210,15 @@ class History:
 
 
 @pytest.mark.parametrize("kind", SERVICES)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_after_the_next_turn_the_memory_has_the_live_texts_of_the_session(
     tmp_path_factory: pytest.TempPathFactory, kind: str, steps: list[tuple[str, int]]
 ) -> None:
     async def happens() -> None:
         folder = tmp_path_factory.mktemp("history")
-        async with Memory(":memory:", embedder=None) as memory:
-            history = History(memory, sessions_of(kind, folder))
+        async with Memory(":memory:", embedder=None) as memory, sessions_of(kind, folder) as sessions:
+            history = History(memory, sessions)
             for what, place in steps:
                 await history.do(what, place)
             await history.turn("the last turn", "the last answer")
