@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ SERVICES = ("in memory", "sqlite", "database")
 
 
 @asynccontextmanager
-async def sessions_of(kind: str, folder: Path) -> AsyncIterator[BaseSessionService]:
+async def sessions_of(kind: str, folder: Path) -> AsyncGenerator[BaseSessionService]:
     if kind == "database":
         async with DatabaseSessionService(f"sqlite+aiosqlite:///{folder}/sessions.db") as database:
             yield database
