@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_core.capture.alignment import known_messages, said
-from memory_core.capture.known_messages import message_key
+from memory_core.capture.known_messages import message_key, within
 from memory_core.capture.message_to_draft import read_messages
 from memory_core.capture.remember import reachable, remember_drafts
 from memory_core.capture.sent_files import SentFile, name_in_uri, with_files, without_files
@@ -22,7 +22,7 @@ from memory_core.concurrency.threads import call_in_thread
 from memory_core.conversation import limits
 from memory_core.conversation.access import Access
 from memory_core.conversation.before_prompt import before_prompt
-from memory_core.conversation.branches import follow_branch
+from memory_core.conversation.branches import follow_branch, leave, resume, stored
 from memory_core.conversation.conversation import (
     OF_THE_APPLICATION,
     Conversation,
@@ -190,6 +190,7 @@ __all__ = [
     "json_of",
     "known",
     "known_messages",
+    "leave",
     "limits",
     "lines_of",
     "message_key",
@@ -210,6 +211,7 @@ __all__ = [
     "reason_for_log",
     "remember_drafts",
     "remembered_block",
+    "resume",
     "retired",
     "rules",
     "said",
@@ -218,6 +220,7 @@ __all__ = [
     "settled",
     "shortened_data",
     "storable",
+    "stored",
     "tags_of_pin",
     "take_back",
     "take_back_where",
@@ -230,6 +233,7 @@ __all__ = [
     "with_context",
     "with_files",
     "with_profile",
+    "within",
     "without_context",
     "without_files",
     "without_key",

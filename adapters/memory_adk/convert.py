@@ -19,6 +19,7 @@ import contextlib
 import hashlib
 import json
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -26,7 +27,7 @@ from typing import Any, Final
 
 from memory_adk.uploads import artifact_in, files_in
 from memory_core import Draft, Hit, InvalidInputError, MemoryRecord, Role
-from memory_core.adapting import MAX_TEXT_CHARS, TAKEN_BACK, named, with_files
+from memory_core.adapting import MAX_TEXT_CHARS, named, with_files
 
 MAX_LABEL_CHARS: Final = 500
 """Longest metadata value (as JSON) that is returned with a memory, because memories go into prompts."""
@@ -68,39 +69,65 @@ _NOT_METADATA: Final = frozenset(
 )
 """Keys of ADK's `custom_metadata` that are instructions to the service and do not describe a memory."""
 
-_MARKS: Final = frozenset({EVENT_ID, INVOCATION_ID, TAKEN_BACK})
-"""Keys of a record's data that only this adapter and the core set: rewinds find the records of their events by them."""
+_MARKS: Final = frozenset({EVENT_ID, INVOCATION_ID})
+"""Keys of a record's data that only this adapter sets."""
 _MOST_KEYS: Final = 10_000
 """Most keys of events that are remembered: a turn needs those of its whole session."""
 _ROLE_OF_CONTENT: Final[Mapping[str, Role]] = {"user": "user", "model": "assistant"}
 
 
+def keyed(events: Iterable[Event], session: str | None, before: Counter[str] | None = None) -> dict[str, Event]:
+    """The events that say something, in order, each under its idempotency key.
+
+    Chunks of an answer that a plugin makes final share one event id; the second of them is told apart from the first by
+    its ordinal, and so on.
+
+    Args:
+        events: In order, of one session.
+        session: The session.
+        before: How many events before these had which key; it is brought up to date.
+    """
+    counts = Counter[str]() if before is None else before
+    found: dict[str, Event] = {}
+    for event in events:
+        if said(event):
+            key = event_key(event, session)
+            if event.id:
+                counts[key] += 1
+                key = key if counts[key] == 1 else f"{key}:{counts[key]}"
+            found.setdefault(key, event)
+    return found
+
+
 def event_drafts(
-    events: Iterable[Event], session: str | None, metadata: Mapping[str, object], now: datetime
+    events: Mapping[str, Event], session: str | None, metadata: Mapping[str, object], now: datetime
 ) -> list[Draft]:
-    """Return a draft for each event with spoken text, in order; `metadata` applies to all of them."""
+    """Return a draft for each event, in order; `metadata` applies to all of them.
+
+    Args:
+        events: By key; see `keyed`.
+        session: Their session.
+        metadata: ADK's `custom_metadata`.
+        now: The time from which a `ttl` counts.
+    """
     expires, shared = expiry_of_events(metadata, now), description(metadata)
     place = session if session and session.strip() else None
     drafts: list[Draft] = []
-    for event in events:
-        text = said(event)
-        if not text:
-            continue
+    for key, event in events.items():
         author = event.author.strip() or None
-        agent = None if author == "user" else author
         own = labels(event.custom_metadata) if event.custom_metadata else {}
         data = {**shared, **own, EVENT_ID: event.id}
         drafts.append(
             Draft(
-                text,
+                said(event),
                 role=role_of(event),
                 kind=MESSAGE,
                 author=author,
-                agent=agent,
+                agent=None if author == "user" else author,
                 session=place,
                 occurred_at=moment(event.timestamp),
                 expires_at=expires,
-                source_key=event_key(event, session),
+                source_key=key,
                 data={**data, INVOCATION_ID: event.invocation_id} if event.invocation_id else data,
             )
         )
@@ -109,8 +136,8 @@ def event_drafts(
 
 def said(event: Event) -> str:
     """What an event says: its text parts without thoughts, or its finished transcription; and the names of the files
-    that a person attached to it."""
-    if event.partial or event.actions.compaction or event.actions.rewind_before_invocation_id:
+    that a person attached to it. What one node of a workflow hands to the next one was said before, by a node."""
+    if event.partial or event.actions.compaction or event.actions.rewind_before_invocation_id or _is_handed(event):
         return ""
     parts = (event.content.parts or []) if event.content else []
     if role_of(event) != "user" or not (files := list(files_in(parts))):
@@ -118,6 +145,11 @@ def said(event: Event) -> str:
     without = types.Content(parts=[part for part in parts if artifact_in(part) is None])
     words = spoken(event.model_copy(update={"content": without}))
     return with_files(words, files, MAX_TEXT_CHARS)
+
+
+def _is_handed(event: Event) -> bool:
+    """Whether an event is the input of a node of a workflow. Only there, ADK gives the author `user` a path."""
+    return event.author == "user" and bool(event.node_info.path) and not event.invocation_id
 
 
 def spoken(event: Event) -> str:
@@ -147,16 +179,14 @@ def content_text(content: types.Content | None) -> str:
 
 
 def event_key(event: Event, session: str | None) -> str:
-    """The idempotency key of an event: its session and author, and its id or, without an id, its time and text, as it
-    was before files were named.
+    """The idempotency key of an event: its session and author, and its id or, without an id, its time and text.
 
     ADK's own ids are random UUIDs, so an event with one is the same event with and without its session. Ids chosen by
     callers, such as `"1"`, are unique for one author within a session at best.
     """
     if event.id:
         return _key_of_id(session or "", event.author, event.id)
-    text = spoken(event)[:MAX_TEXT_CHARS] or said(event)
-    return _hashed(session or "", event.author, repr(event.timestamp), text)
+    return _hashed(session or "", event.author, repr(event.timestamp), said(event))
 
 
 @lru_cache(_MOST_KEYS)

@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import cast
 
 from memory_adk.convert import content_text, description, expiry, parse_time
-from memory_adk.rewind import ANY_STATE
 from memory_core import BoundMemory, Draft, InvalidInputError, Patch, Where
+from memory_core.adapting import STATES
 
 
 def entry_draft(entry: MemoryEntry, metadata: Mapping[str, object], now: datetime) -> Draft:
@@ -87,7 +87,7 @@ async def _known_ids(handle: BoundMemory, ids: Sequence[str]) -> frozenset[str]:
         raise InvalidInputError(f"memories of one call must have different ids, not {ids!r}")
     if not ids:
         return frozenset()
-    page = await handle.list(where=Where(ids=ids, states=ANY_STATE), limit=len(ids))
+    page = await handle.list(where=Where(ids=ids, states=STATES, left=None), limit=len(ids))
     return frozenset(record.id for record in page.records)
 
 

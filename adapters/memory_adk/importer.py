@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from itertools import groupby
 from typing import Final
 
-from memory_adk.convert import event_drafts
+from memory_adk.convert import event_drafts, keyed
 from memory_adk.rewind import resolve_rewinds
 from memory_core import InvalidInputError, utc_now
 from memory_core.adapting import Found, Refused, database, file_at
@@ -64,7 +64,8 @@ def _session(
             reason = " ".join(str(error).split())[:200]
             yield Refused(f"event {row['name']!r}", f"it cannot be read as an event of ADK: {reason}")
     live, _ = resolve_rewinds(events)
-    for draft in event_drafts(live, None if session == NO_SESSION else session, {}, utc_now()):
+    name = None if session == NO_SESSION else session
+    for draft in event_drafts(keyed(live, name), name, {}, utc_now()):
         yield Found(f"session {session}, event {draft.data.get('event_id')}", draft, user=user, app=app)
 
 

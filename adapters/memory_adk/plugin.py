@@ -9,6 +9,7 @@ runner = Runner(app=app, session_service=InMemorySessionService(), memory_servic
 from __future__ import annotations
 
 try:
+    from google.adk.agents.base_agent import BaseAgent
     from google.adk.agents.callback_context import CallbackContext
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
@@ -26,8 +27,8 @@ import logging
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
-from memory_adk.capture import Capture, Progress
 from memory_adk.convert import content_text
+from memory_adk.following import Following, is_of_plugin
 from memory_adk.policy import CapturePolicy
 from memory_adk.recall import in_context, show
 from memory_adk.service import MemoryService, check_service
@@ -60,8 +61,10 @@ _SERVES_NOBODY: Final = (
 class _Turn:
     """State of one invocation."""
 
-    captured: Progress = field(default_factory=Progress)
-    """How much of it has been handed over to be stored."""
+    has_begun: bool = False
+    """Whether an agent has begun to answer, and not a guardrail."""
+    is_answered: bool = False
+    """Whether anybody has answered."""
     shown: dict[str, Shown] = field(default_factory=dict[str, Shown])
     """By agent, what the latest request shows; plugins after this one may still change it."""
     recall: asyncio.Future[str] | None = None
@@ -107,14 +110,14 @@ class MemoryPlugin(BasePlugin):
         given = limits.RECALL_SECONDS if recall_seconds is None else recall_seconds
         self._seconds = check_seconds("recall_seconds", given)
         self._deadline = Deadline(self._seconds, "an agent")
-        self._capture = Capture(CapturePolicy() if capture is True else capture or None)
+        self._following = Following(CapturePolicy() if capture is True else capture or None)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         """The same plugin: it knows what each runner has handed over."""
         return self
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        """Store the user's message before anything can fail."""
+        """Store what the session says that no turn here has told: a guardrail may still answer this one."""
         service = self._serving(invocation_context)
         if service is None and not self._has_been_asked:  # later, it may be the runner of an `AgentTool`
             logger.warning(_SERVES_NOBODY, type(invocation_context.memory_service).__name__)
@@ -122,22 +125,27 @@ class MemoryPlugin(BasePlugin):
         if service is not None:
             if self._recalls:
                 service.access.load()
-            await self._remember(service, invocation_context, first=True)
+            await self._follow(service, invocation_context, undecided=True)
 
-    async def on_event_callback(
+    async def before_agent_callback(
         self,
         *,
-        invocation_context: InvocationContext,
-        event: Event,  # noqa: ARG002  (ADK's signature)
+        agent: BaseAgent,  # noqa: ARG002  (ADK's signature)
+        callback_context: CallbackContext,
     ) -> None:
+        """Store the user's message before anything can fail: an agent begins to answer it."""
+        await self._begin(callback_context.get_invocation_context())
+
+    async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> None:
         """Store the turn up to this event, which the session does not contain yet."""
-        if service := self._serving(invocation_context):
-            await self._remember(service, invocation_context)
+        if self._serving(invocation_context):
+            self._turn(invocation_context).is_answered = True
+            if self._turn(invocation_context).has_begun or not is_of_plugin(event):  # nodes of workflows are no agents
+                await self._begin(invocation_context)
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        """Store the rest of the turn, or delete the turn if a guardrail answered instead of the agent."""
-        if service := self._serving(invocation_context):
-            await self._remember(service, invocation_context, last=True)
+        """Store the rest of the turn, unless a guardrail answered instead of the agent."""
+        await self._end(invocation_context)
 
     async def on_run_error_callback(
         self,
@@ -146,8 +154,7 @@ class MemoryPlugin(BasePlugin):
         error: Exception,  # noqa: ARG002  (ADK's signature)
     ) -> None:
         """Store the turn up to the error."""
-        if service := self._serving(invocation_context):
-            await self._remember(service, invocation_context, last=True)
+        await self._end(invocation_context)
 
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
         """Add relevant memories to the prompt; one search serves all requests of a turn."""
@@ -203,7 +210,7 @@ class MemoryPlugin(BasePlugin):
         Args:
             vectors: Also wait until everything is found by meaning (`MemoryService.settled`).
         """
-        await self._capture.flush(vectors=vectors)
+        await self._following.flush(vectors=vectors)
 
     async def close(self) -> None:
         """Store pending turns and retry failed ones once; ADK calls this when the runner closes.
@@ -212,7 +219,7 @@ class MemoryPlugin(BasePlugin):
         turns are stored as soon as the store answers, unless the process ends before that; closing the memory waits for
         them.
         """
-        await self._capture.close(limits.CLOSE_SECONDS)
+        await self._following.close(limits.CLOSE_SECONDS)
 
     def _serving(self, invocation_context: InvocationContext) -> MemoryService | None:
         service = invocation_context.memory_service
@@ -226,18 +233,27 @@ class MemoryPlugin(BasePlugin):
             del self._turns[next(iter(self._turns))]
         return turn
 
-    async def _remember(
-        self, service: MemoryService, invocation_context: InvocationContext, *, first: bool = False, last: bool = False
+    async def _begin(self, invocation_context: InvocationContext) -> None:
+        """Store what the session says, with this turn."""
+        if service := self._serving(invocation_context):
+            self._turn(invocation_context).has_begun = True
+            await self._follow(service, invocation_context)
+
+    async def _end(self, invocation_context: InvocationContext) -> None:
+        """Store the rest of a turn, unless a guardrail answered instead of the agent."""
+        if service := self._serving(invocation_context):
+            turn = self._turns.pop(invocation_context.invocation_id, None)
+            if turn is not None and turn.is_answered and not turn.has_begun:
+                service.block(invocation_context.invocation_id)
+            await self._follow(service, invocation_context)
+
+    async def _follow(
+        self, service: MemoryService, invocation_context: InvocationContext, *, undecided: bool = False
     ) -> None:
-        turn, session = self._turn(invocation_context), invocation_context.session
-        if last:
-            self._turns.pop(invocation_context.invocation_id, None)
         try:
-            if first:
-                await self._capture.catch_up(service, invocation_context)
-            await self._capture.turn(service, invocation_context, turn.captured)
+            await self._following.follow(service, invocation_context, undecided=undecided)
         except Exception as error:  # noqa: BLE001  (ADK would end the run)
-            session_id = one_line(session.id)
+            session_id = one_line(invocation_context.session.id)
             logger.error("a turn of session %s is not stored: %s", session_id, reason_for_log(error))  # noqa: TRY400
 
     async def _recall(self, service: MemoryService, session: Session, asked: Asked) -> str:

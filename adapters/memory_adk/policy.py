@@ -9,11 +9,11 @@ except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
-from memory_adk.convert import said, spoken
+from memory_adk.convert import spoken
 from memory_adk.uploads import renamed
 from memory_core import InvalidInputError
 from memory_core.adapting import reason_for_log
@@ -53,12 +53,8 @@ class CapturePolicy:
         """The `custom_metadata` for ADK's methods."""
         return {} if self.ttl is None else {"ttl": self.ttl}
 
-    def apply(self, events: Sequence[Event]) -> list[Event]:
-        """The events as they are stored; those that say nothing, such as rewinds, are not changed."""
-        kept = (self._applied(event) if said(event) else event for event in events)
-        return [event for event in kept if event is not None]
-
-    def _applied(self, event: Event) -> Event | None:
+    def apply(self, event: Event) -> Event | None:
+        """An event that says something as it is stored; `None` if it is not stored."""
         if self.authors is not None and event.author not in self.authors:
             return None
         try:

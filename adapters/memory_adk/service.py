@@ -18,14 +18,16 @@ except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from memory_adk.convert import event_drafts, in_space, memory_entry
 from memory_adk.entries import checked_entries, entry_draft, put
 from memory_adk.recall import MOST_HITS, as_results, find, for_search
-from memory_adk.rewind import ANY_STATE, follow_rewinds
+from memory_adk.rewind import Change, change_of
 from memory_adk.shown import in_conversation
 from memory_core import (
     BoundMemory,
@@ -40,11 +42,27 @@ from memory_core import (
     ScopeError,
     Where,
 )
-from memory_core.adapting import Access, Deadline, Writes, limits, owned_by, reachable, remember_drafts, settled
+from memory_core.adapting import (
+    STATES,
+    Access,
+    Deadline,
+    Writes,
+    leave,
+    limits,
+    owned_by,
+    reachable,
+    remember_drafts,
+    resume,
+    settled,
+    stored,
+    within,
+)
 
 MAX_RESULTS: Final = 10
 MAX_UNSETTLED: Final = 10_000
 """Most users that `settled` waits for; those who wrote least recently are dropped first."""
+MAX_BLOCKED: Final = 10_000
+"""Most turns that a guardrail answered and that are known to a process."""
 MAX_CHARS: Final = 8_000
 """Most characters that one search returns: they go into a prompt, and into the session, which is resent each turn."""
 
@@ -53,7 +71,7 @@ class MemoryService(BaseMemoryService):
     """Stores ADK sessions and searches them by words and by meaning.
 
     The owner of a memory is `(app_name, user_id)`, as everywhere in ADK. Adding is idempotent: the same session or
-    events may be added any number of times, by any process.
+    events may be added any number of times, by any process, and a known event stays as it is.
 
     Args:
         memory: A file (opened on first use), a `Memory`, or a bound handle that other frameworks use as well.
@@ -75,6 +93,9 @@ class MemoryService(BaseMemoryService):
             be written, and events can be added again.
         owns_memory: Whether `close` also closes a given `Memory`; a file that the service opened is always closed.
     """
+
+    whole_turns: ClassVar[bool] = False
+    """Whether a record is of several events of one turn, and grows with it."""
 
     def __init__(  # noqa: PLR0913  (one optional keyword per setting)
         self,
@@ -106,6 +127,7 @@ class MemoryService(BaseMemoryService):
         self._memory_of = memory_of
         self._unsettled: dict[Scope, BoundMemory] = {}
         """Owners whose records may be waiting for vectors."""
+        self._blocked: OrderedDict[str, None] = OrderedDict()
         self.access = Access(self._answers, timeout)
         """Searches through this leave a store alone that does not answer."""
         self.deadline = Deadline(timeout, "an agent")
@@ -146,10 +168,21 @@ class MemoryService(BaseMemoryService):
         choosing = deadline or self.deadline
         return await choosing.ask("choosing a memory", lambda: self.memory_of(app_name, user_id))
 
-    async def add_session_to_memory(self, session: Session) -> None:
-        """Remember the messages of a session; turns that a rewind has undone are taken back.
+    @property
+    def blocked(self) -> AbstractSet[str]:
+        """The ids of invocations that a guardrail answered in this process: they are never stored."""
+        return self._blocked.keys()
 
-        It may be called repeatedly: only new events are added, and events missing from the session are not deleted.
+    def block(self, invocation_id: str) -> None:
+        """Never store what is said in an invocation."""
+        self._blocked[invocation_id] = None
+        while len(self._blocked) > MAX_BLOCKED:
+            self._blocked.popitem(last=False)
+
+    async def add_session_to_memory(self, session: Session) -> None:
+        """Follow a session: what is live in it is remembered, and what a rewind has undone is left.
+
+        It may be called repeatedly: only new events are added, and events missing from the session stay as they are.
         """
         await self.add_events_to_memory(
             app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id
@@ -164,7 +197,7 @@ class MemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Remember the messages of some events. A known event gets the text and the metadata of the latest call.
+        """Remember the messages of some events. A known event stays as it is.
 
         Args:
             app_name: Owner.
@@ -177,20 +210,36 @@ class MemoryService(BaseMemoryService):
         Raises:
             MemoryCoreError: The owner or the metadata is invalid, or the store failed; nothing was added.
         """
-        handle = self.handle(app_name, user_id).own
-        metadata = custom_metadata or {}
-        await self.deadline.write("adding events", lambda: self._add(handle, events, session_id, metadata))
+        change = change_of(events, session_id, self.blocked)
+        handle, metadata = self.handle(app_name, user_id).own, custom_metadata or {}
+        await self.deadline.write("adding events", lambda: self._follow(handle, session_id, change, metadata))
 
-    async def _add(
-        self, handle: BoundMemory, events: Sequence[Event], session_id: str | None, metadata: Mapping[str, object]
+    async def follow_change(
+        self, app_name: str, user_id: str, session_id: str, change: Change, metadata: Mapping[str, object]
     ) -> None:
-        live = await follow_rewinds(handle, events, session_id)
-        await self.store(handle, await self.drafts(handle, live, session_id, metadata))
+        """Store what the record of a session says, without a deadline."""
+        await self._follow(self.handle(app_name, user_id).own, session_id, change, metadata)
+
+    async def _follow(
+        self, handle: BoundMemory, session_id: str | None, change: Change, metadata: Mapping[str, object]
+    ) -> None:
+        if not session_id or not session_id.strip():
+            await self.store(handle, await self.drafts(handle, change.live, session_id, metadata))
+            return
+        live = [within(handle.scope, key) for key in self.keys(change.live, session_id)]
+        undone = [within(handle.scope, key) for key in self.keys(change.undone, session_id)]
+        known = {one.key: one.left for one in await stored(handle, session_id, [*live, *undone])}
+        new = change.live
+        if not self.whole_turns:
+            new = {key: event for key, event in new.items() if within(handle.scope, key) not in known}
+        await self.store(handle, await self.drafts(handle, new, session_id, metadata))
+        await leave(handle, session_id, [key for key in undone if known.get(key) is False])
+        await resume(handle, session_id, [key for key in live if known.get(key) is True])
 
     async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
         """Store drafts, each once, and return the records of those not forgotten; subclasses may override it."""
         keyed, now = reachable(handle.scope, drafts), handle.memory.clock()
-        records = await remember_drafts(handle, keyed, now=now, embed="later", edits=False)
+        records = await remember_drafts(handle, keyed, now=now, embed="later", edits=self.whole_turns)
         if records:
             self._unsettled[handle.scope] = handle
             while len(self._unsettled) > MAX_UNSETTLED:
@@ -199,20 +248,14 @@ class MemoryService(BaseMemoryService):
         return records
 
     async def drafts(
-        self, handle: BoundMemory, events: Sequence[Event], session_id: str | None, metadata: Mapping[str, object]
+        self, handle: BoundMemory, events: Mapping[str, Event], session_id: str | None, metadata: Mapping[str, object]
     ) -> list[Draft]:
-        """Return the drafts to store for some events, none of them undone; subclasses may override it."""
+        """Return the drafts to store for some events, by key; subclasses may override it."""
         return event_drafts(events, session_id, metadata, handle.memory.clock())
 
-    def unfinished(self, events: Sequence[Event]) -> Sequence[Event]:  # noqa: ARG002  (of the signature)
-        """Return the last events of a turn that are stored again with what follows them; subclasses may override it.
-
-        It has no unfinished exchanges, because every message is a record of its own.
-
-        Args:
-            events: Events of one turn that say something, in order.
-        """
-        return ()
+    def keys(self, events: Mapping[str, Event], session_id: str) -> Sequence[str]:  # noqa: ARG002  (of the signature)
+        """Return the source keys of the records of some events, by key; subclasses may override it."""
+        return list(events)
 
     async def add_memory(
         self,
@@ -298,11 +341,11 @@ class MemoryService(BaseMemoryService):
             raise InvalidInputError(
                 f"session_id must not be empty (got {session_id!r}); clear_user forgets all sessions"
             )
-        return await self._delete(self.handle(app_name, user_id), Where(session=session_id, states=ANY_STATE))
+        return await self._delete(self.handle(app_name, user_id), Where(session=session_id, states=STATES, left=None))
 
     async def clear_user(self, *, app_name: str, user_id: str) -> int:
         """Delete all memories of a user permanently. Returns the number of deleted memories."""
-        return await self._delete(self.handle(app_name, user_id), Where(states=ANY_STATE))
+        return await self._delete(self.handle(app_name, user_id), Where(states=STATES, left=None))
 
     async def _delete(self, handle: BoundMemory, where: Where) -> int:
         return await self.deadline.write("deleting memories", lambda: handle.delete_where(where))

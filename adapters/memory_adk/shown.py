@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
+from weakref import ref
 
 from memory_adk.convert import EVENT_ID, event_key
 from memory_adk.uploads import contents_of
@@ -52,10 +53,17 @@ in_conversation: Final[ContextVar[Shown]] = ContextVar("memory_adk_in_conversati
 
 
 def shown_in(request: LlmRequest, context: InvocationContext) -> Shown:
-    """What a request shows: other plugins, and agents without history, leave out a part of the session."""
+    """What a request shows: other plugins, and agents without history, leave out a part of the session.
+
+    It holds neither the request nor the session: nothing tells of the end of a turn that was cancelled.
+    """
+    asked, talk = ref(request), ref(context.session)
 
     def find() -> Iterable[Event]:
-        shown = [part for content in request.contents for part in content.parts or []]
+        shows, session = asked(), talk()
+        if shows is None or session is None:
+            return ()
+        shown = [part for content in shows.contents for part in content.parts or []]
         texts = {part.text.strip() for part in shown if part.text}
         together = "\n".join(texts)
         files = list(contents_of(shown))
@@ -68,7 +76,7 @@ def shown_in(request: LlmRequest, context: InvocationContext) -> Shown:
                 return bool(sent) and all(file in files for file in sent)
             return texts.issuperset(said) or all(text in together for text in said)  # ADK quotes other agents
 
-        return filter(is_shown, context.session.events)
+        return list(filter(is_shown, session.events))
 
     return Shown(context.invocation_id, context.session.id, find)
 

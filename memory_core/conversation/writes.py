@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from contextlib import suppress
+from contextvars import Context
 from functools import cache
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -181,7 +182,9 @@ class Writes(Generic[W]):
                 self._rounds[conversation] = Future()
                 worker = object()
                 self._doing[conversation] = worker, None
-                self._running[conversation] = written = core_loop().submit(self._work(conversation, worker))
+                # Without the context of the caller: timers would hold it, and all that it refers to, for minutes.
+                written = Context().run(core_loop().submit, self._work(conversation, worker))
+                self._running[conversation] = written
                 written.add_done_callback(lambda done: self._ended(conversation, done))
 
     async def _work(self, conversation: Hashable, worker: object) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from types import CoroutineType
-from typing import Any, Final, Self, overload
+from typing import Any, ClassVar, Final, Self, overload
 
 from memory_adk.convert import description
 from memory_adk.entries import tags_of
@@ -25,7 +25,7 @@ from memory_adk.radbot.turns import (
     REMEMBERED,
     bring_up_to_date,
     drafts_of,
-    last_exchange,
+    keys_of_turns,
     of_type,
     text_as,
 )
@@ -87,6 +87,8 @@ class QdrantMemoryService(MemoryService):
         detector: If given, also store what the user asks to be remembered ("important: …").
     """
 
+    whole_turns: ClassVar[bool] = True
+
     def __init__(  # noqa: PLR0913  (documented so)
         self,
         collection_name: str = "agent_memory",
@@ -131,14 +133,14 @@ class QdrantMemoryService(MemoryService):
         return None if self.embedding_model is None else self.embedding_model.vector_size
 
     async def drafts(
-        self, handle: BoundMemory, events: Sequence[Event], session_id: str | None, metadata: Mapping[str, object]
+        self, handle: BoundMemory, events: Mapping[str, Event], session_id: str | None, metadata: Mapping[str, object]
     ) -> list[Draft]:
         """Drafts for turns, with the findings of the detector."""
         return await drafts_of(handle, events, session_id, metadata, self._detector)
 
-    def unfinished(self, events: Sequence[Event]) -> Sequence[Event]:
-        """The last exchange: a further answer belongs to its record."""
-        return last_exchange(events)
+    def keys(self, events: Mapping[str, Event], session_id: str) -> Sequence[str]:
+        """The keys of turns."""
+        return keys_of_turns(events, session_id)
 
     async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
         """Store turns; one that has been answered, or is to be remembered, gets that type."""

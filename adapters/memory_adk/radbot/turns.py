@@ -20,7 +20,6 @@ from memory_adk.convert import (
     EVENT_ID,
     INVOCATION_ID,
     description,
-    event_key,
     expiry_of_events,
     labels,
     moment,
@@ -58,7 +57,7 @@ _LOOK_BACK: Final = 5
 
 async def drafts_of(
     handle: BoundMemory,
-    events: Sequence[Event],
+    events: Mapping[str, Event],
     session: str | None,
     metadata: Mapping[str, object],
     detector: TriggerDetector | None,
@@ -67,9 +66,9 @@ async def drafts_of(
     expires, shared = expiry_of_events(metadata, handle.memory.clock()), description(metadata)
     session = session if session and session.strip() else None
     drafts: list[Draft] = []
-    for turn in _turns(event for event in events if said(event)):
-        messages = [_message(event, session) for event in turn]
-        drafts += turn_drafts(messages, session=session, data=_data(turn[0], shared))
+    for turn in _turns(events):
+        messages = [_message(event, key) for key, event in turn]
+        drafts += turn_drafts(messages, session=session, data=_data(turn[0][1], shared))
     drafts = [replace(_typed(draft), expires_at=expires) for draft in drafts]
     if detector is None:
         return [
@@ -78,15 +77,11 @@ async def drafts_of(
     return await _detected(handle, drafts, detector)
 
 
-def last_exchange(events: Sequence[Event]) -> Sequence[Event]:
-    """The events from the last question on, as `turn_drafts` divides a turn; none without a question."""
-    start, is_answered = None, True
-    for at, event in enumerate(events):
-        role = role_of(event) or "assistant"
-        if role == "user" and is_answered:
-            start, is_answered = at, False
-        is_answered |= role == "assistant"
-    return () if start is None else events[start:]
+def keys_of_turns(events: Mapping[str, Event], session: str) -> list[str]:
+    """The source keys of the turns of some events, by key."""
+    messages = ([_message(event, key) for key, event in turn] for turn in _turns(events))
+    drafts = (draft for turn in messages for draft in turn_drafts(turn, session=session))
+    return [draft.source_key for draft in drafts if draft.source_key is not None]
 
 
 async def bring_up_to_date(handle: BoundMemory, records: Iterable[MemoryRecord]) -> None:
@@ -113,21 +108,21 @@ def text_as(record: MemoryRecord, memory_type: str) -> str:
     return str(as_type.get(memory_type, record.data.get(REMEMBERED, record.text)))
 
 
-def _turns(events: Iterable[Event]) -> Iterable[list[Event]]:
-    """Group events by invocation, in order; turns of one session may be interleaved."""
-    turns: dict[str, list[Event]] = {}
-    for event in events:
-        turns.setdefault(event.invocation_id, []).append(event)
+def _turns(events: Mapping[str, Event]) -> Iterable[list[tuple[str, Event]]]:
+    """Group events, by key, by invocation, in order; turns of one session may be interleaved."""
+    turns: dict[str, list[tuple[str, Event]]] = {}
+    for key, event in events.items():
+        turns.setdefault(event.invocation_id, []).append((key, event))
     return turns.values()
 
 
-def _message(event: Event, session: str | None) -> Message:
+def _message(event: Event, key: str) -> Message:
     return Message(
         said(event),
         role=role_of(event) or "assistant",
         author=event.author.strip() or None,
         occurred_at=moment(event.timestamp),
-        id=event_key(event, session),
+        id=key,
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,9 @@ from google.adk.tools.base_toolset import BaseToolset
 from google.genai import types
 
 from memory_adk import MemoryService
+from memory_adk.convert import event_drafts, keyed
 from memory_adk.testing import ScriptedLlm
-from memory_core import StoreUnavailableError
+from memory_core import Draft, StoreUnavailableError
 
 APP, ANN = "demo", "ann"
 START = 1_700_000_000.0
@@ -62,6 +65,10 @@ def said_event(text: str, *, at: float = 0, author: str = "user", **fields: Any)
 
 def session_with(*events: Event, session_id: str = "s1", app: str = APP, user: str = ANN) -> Session:
     return Session(id=session_id, app_name=app, user_id=user, events=list(events))
+
+
+def drafts_of(event: Event, session: str | None, metadata: Mapping[str, object], now: datetime) -> list[Draft]:
+    return event_drafts(keyed([event], session), session, metadata, now)
 
 
 def entry_of(text: str, **fields: Any) -> MemoryEntry:

@@ -25,7 +25,7 @@ from tests.adapters.adk.published import PUBLISHED
 KINDS: Final = ("words", "meaning", "neighbors")
 
 BY_DESIGN: Final = {
-    "of_an_event_id_the_first_text_counts": "the last text counts, as in ADK's SQLite service",
+    "of_an_event_id_the_last_text_counts": "a known event stays as it is, as in ADK's in-memory service",
     "a_shorter_session_replaces_the_longer_one": "nothing is deleted by leaving it out",
     "one_event_in_two_sessions_is_found_twice": "a text is returned once",
     "parts_without_text_are_returned": "only text is stored",

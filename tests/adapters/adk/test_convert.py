@@ -12,10 +12,10 @@ from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_adk.convert import content_text, event_drafts, labels, moment, said, shortened
+from memory_adk.convert import content_text, labels, moment, said, shortened
 from memory_adk.recall import end_of_history
 from memory_adk.shown import uncompacted
-from tests.adapters.adk.agents import said_event
+from tests.adapters.adk.agents import drafts_of, said_event
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RETURNED = types.Part(function_response=types.FunctionResponse(name="f", response={}))
@@ -56,7 +56,7 @@ def test_content_wins_over_a_transcription_of_it() -> None:
 @given(st.text(min_size=1, max_size=20), st.text(min_size=1, max_size=20), st.text(), st.text())
 def test_keys_of_different_sessions_and_events_differ(one: str, two: str, first: str, second: str) -> None:
     def key(session: str, event_id: str) -> str | None:
-        return event_drafts([said_event("x", id=event_id)], session, {}, NOW)[0].source_key
+        return drafts_of(said_event("x", id=event_id), session, {}, NOW)[0].source_key
 
     same = (one, first or "?") == (two, second or "?")
     assert (key(one, first or "?") == key(two, second or "?")) == same
@@ -67,21 +67,16 @@ def test_only_small_public_labels_of_an_event_are_kept() -> None:
     assert labels(metadata) == {"mood": "calm", "odd": [1, 2]}
 
 
-def test_no_metadata_of_an_event_poses_as_what_a_framework_or_the_core_says_of_it() -> None:
+def test_no_metadata_of_an_event_poses_as_what_adk_says_of_it() -> None:
     given: dict[str, Any] = {
         "event_id": "other",
         "invocation_id": "i9",
-        "said_digest": "0",
-        "taken_back": "active",
-        "thread": {"id": "1", "shown": "0"},
     }
     event = said_event("Hello", id="e1", invocation_id="", custom_metadata=given)
     for metadata in (given, {"metadata": given}):
-        (draft,) = event_drafts([event], "s1", metadata, datetime.now(UTC))
-        assert draft.data.keys() == {"event_id", "said_digest"}
-        assert draft.data["event_id"] == "e1"
-        assert draft.data["said_digest"] != "0"
-    (draft,) = event_drafts([event], "s1", {"thread": "support"}, datetime.now(UTC))
+        (draft,) = drafts_of(event, "s1", metadata, datetime.now(UTC))
+        assert draft.data == {"event_id": "e1"}
+    (draft,) = drafts_of(event, "s1", {"thread": "support"}, datetime.now(UTC))
     assert draft.data["thread"] == "support"
 
 
@@ -146,17 +141,17 @@ def test_memories_go_before_the_latest_user_messages_and_after_a_tools_answer() 
     ],
 )
 def test_the_author_of_an_event_says_who_spoke(author: str, content: types.Content, role: str | None) -> None:
-    (draft,) = event_drafts([Event(author=author, content=content)], "s", {}, NOW)
+    (draft,) = drafts_of(Event(author=author, content=content), "s", {}, NOW)
     assert (draft.role, draft.text) == (role, "tea")
 
 
 @pytest.mark.parametrize(("author", "role"), [("user", "user"), ("helper", "assistant")])
 def test_a_finished_transcription_has_a_role_too(author: str, role: str) -> None:
     heard = types.Transcription(text="tea", finished=True)
-    (draft,) = event_drafts([Event(author=author, output_transcription=heard)], "s", {}, NOW)
+    (draft,) = drafts_of(Event(author=author, output_transcription=heard), "s", {}, NOW)
     assert draft.role == role
 
 
 def test_an_event_without_a_possible_time_is_stored_as_said_now() -> None:
     event = Event(author="user", timestamp=math.inf, content=types.Content(parts=[types.Part(text="hi")]))
-    assert event_drafts([event], "s", {}, NOW)[0].occurred_at is None
+    assert drafts_of(event, "s", {}, NOW)[0].occurred_at is None

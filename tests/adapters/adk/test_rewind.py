@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from google.adk.agents import RunConfig
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.runners import Runner
+from google.adk.sessions.base_session_service import GetSessionConfig
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.rewind import resolve_rewinds
-from memory_adk.testing import ScriptedLlm, ask, prompt
+from memory_adk.testing import ScriptedLlm, ask, prompt, user_says
 from tests.adapters.adk.agents import ANN, APP, remember, runner_of, said_event, session_of, session_with, texts
 
 
@@ -54,13 +56,27 @@ async def test_a_turn_remembered_before_it_was_rewound_is_forgotten(service: Mem
     assert (await texts(service, "jasmine tea"))[0] == "I drink jasmine tea"
 
 
-async def test_a_truncated_session_with_only_the_rewind_still_forgets_the_turn(service: MemoryService) -> None:
-    kept = said_event("I drink tea", at=0, invocation_id="i0")
-    undone = [said_event("xyzzy", at=1, invocation_id="i1"), said_event("xyzzy again", at=2, invocation_id="i2")]
-    await service.add_session_to_memory(session_with(kept, *undone))
-    await service.add_session_to_memory(session_with(rewind("i1", at=3)))
-    assert await texts(service, "xyzzy") == []
-    assert await texts(service, "tea") == ["I drink tea"]
+async def test_a_rewind_of_what_a_cut_list_lacks_undoes_it_in_the_whole_session(service: MemoryService) -> None:
+    model, plugin = ScriptedLlm(script=["Noted.", "Noted, xyzzy.", "Fine."]), MemoryPlugin(recall=False)
+    async with runner_of(service, model, plugins=[plugin]) as runner:
+        await ask(runner, "I drink jasmine tea", user_id=ANN, session_id="s1")
+        await ask(runner, "my passphrase is xyzzy", user_id=ANN, session_id="s1")
+        await plugin.flush()
+        await rewound(runner)
+        cut = RunConfig(get_session_config=GetSessionConfig(num_recent_events=1))
+        said = user_says("the weather is fine")
+        events = runner.run_async(user_id=ANN, session_id="s1", new_message=said, run_config=cut)
+        assert [event.author async for event in events] == ["helper"]
+        await plugin.flush()
+    active = (await service.handle(APP, ANN).list(order="oldest")).records
+    assert [record.text for record in active] == ["I drink jasmine tea", "Noted.", "the weather is fine", "Fine."]
+
+
+async def test_a_cut_list_leaves_nothing(service: MemoryService) -> None:
+    events = [said_event(f"This is message {n}", at=n, invocation_id=f"i{n}") for n in range(5)]
+    await service.add_session_to_memory(session_with(*events))
+    await service.add_session_to_memory(session_with(*events[-2:]))
+    assert (await service.handle(APP, ANN).stats()).records == len(events)
 
 
 @pytest.mark.parametrize("rewound_at", [20, 110])
@@ -76,7 +92,7 @@ async def test_a_clock_that_is_set_back_changes_nothing_about_a_rewind(
 
 
 async def test_no_metadata_of_an_event_keeps_it_from_being_undone(service: MemoryService) -> None:
-    metadata = {"taken_back": "active", "thread": {"id": "1"}, "invocation_id": "i9", "event_id": "other"}
+    metadata = {"invocation_id": "i9", "event_id": "other"}
     undone = said_event("xyzzy", at=1, author="remote", invocation_id="i1", custom_metadata=metadata)
     await service.add_session_to_memory(session_with(undone))
     await service.add_session_to_memory(session_with(undone, rewind("i1", at=3)))

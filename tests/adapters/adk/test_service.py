@@ -93,10 +93,10 @@ async def test_events_without_an_id_are_told_apart_by_author_time_and_text(
     assert await rows(memory) == 3
 
 
-async def test_the_last_version_of_an_event_wins(service: MemoryService, memory: Memory) -> None:
+async def test_a_known_event_stays_as_it_is(service: MemoryService, memory: Memory) -> None:
     await service.add_session_to_memory(session_with(said_event("I drink coffee", id="e1")))
     await service.add_session_to_memory(session_with(said_event("I drink tea", id="e1")))
-    assert await texts(service, "drink") == ["I drink tea"]
+    assert await texts(service, "drink") == ["I drink coffee"]
 
 
 async def test_an_id_used_in_two_sessions_is_two_memories(service: MemoryService, memory: Memory) -> None:
@@ -522,9 +522,6 @@ async def test_a_correction_is_not_undone_when_the_session_is_added_again(servic
     await handle.update(record.id, Patch(text="Ann lives in Oslo"))
     await service.add_session_to_memory(session_with(event, said_event("I see", at=1, author="helper")))
     assert await texts(service, "Where does Ann live?") == ["Ann lives in Oslo"]
-    said = said_event("Ann lives in Tromsø", id=event.id)
-    await service.add_session_to_memory(session_with(said))
-    assert await texts(service, "Where does Ann live?") == ["Ann lives in Tromsø"]
 
 
 async def test_what_another_framework_keeps_with_its_messages_is_not_for_prompts(service: MemoryService) -> None:
@@ -532,12 +529,3 @@ async def test_what_another_framework_keeps_with_its_messages_is_not_for_prompts
     await service.handle(APP, ANN).add(Draft("Ann sails", kind="message", role="user", session="t", data=data))
     (entry,) = await found(service, "Who sails?")
     assert entry.custom_metadata == {"room": "harbour", "session_id": "t"}
-
-
-async def test_an_old_event_with_another_id_is_known_by_its_moment(service: MemoryService) -> None:
-    """An event that was stored without an id gets another one whenever ADK reads it."""
-    events = [said_event(f"This is message {number}", at=number) for number in range(250)]
-    await service.add_session_to_memory(session_with(*events))
-    again = events[0].model_copy(update={"id": str(uuid.uuid4())})
-    await service.add_events_to_memory(app_name=APP, user_id=ANN, events=[again], session_id="s1")
-    assert (await service.handle(APP, ANN).stats()).records == len(events)

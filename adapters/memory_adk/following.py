@@ -1,0 +1,207 @@
+"""Follow a session: what is live in its record is kept, what a rewind has undone is left, and nothing else is known.
+
+The record is the session of the session service. Callbacks are only a reason to read it: a run that is cancelled, a
+process that is killed and an application that appends events tell nobody, and their events are found at the next turn.
+
+- The keys of what is kept are the watermark. A list of events may be any part of a session, and in any order: what is
+  absent from it is neither left nor deleted.
+- A process remembers at which place of the list it has stopped. If the same event is there again, only what follows it
+  is compared; otherwise the whole list is.
+- A turn is stored from the moment that an agent begins to answer it. What a guardrail answered is not stored, so that
+  nothing has to be deleted.
+"""
+
+from __future__ import annotations
+
+try:
+    from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.agents.llm_agent import LlmAgent
+    from google.adk.events.event import Event
+    from google.adk.sessions.base_session_service import BaseSessionService
+    from google.adk.sessions.session import Session
+except ImportError as error:
+    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
+
+import logging
+import weakref
+from collections import Counter, OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from memory_adk.convert import keyed
+from memory_adk.policy import CapturePolicy
+from memory_adk.rewind import Change, change_of, names_what_is_absent
+from memory_adk.service import MemoryService
+from memory_core.adapting import Writes
+
+logger = logging.getLogger(__name__)
+
+MAX_SESSIONS: Final = 10_000
+"""Most sessions whose place is remembered; a session that is dropped is compared as a whole."""
+_BY_RUNNER: Final = "e-"
+"""How the ids of invocations begin that ADK's runner makes."""
+
+SessionKey = tuple[str, str, str]
+"""App, user and session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What the record of a session says, and is to be stored."""
+
+    service: MemoryService
+    session: SessionKey
+    change: Change
+    metadata: Mapping[str, object]
+
+    @property
+    def conversation(self) -> tuple[int, SessionKey]:
+        """The session, in the service that stores it."""
+        return id(self.service), self.session
+
+    @property
+    def name(self) -> str:
+        """The id of the session."""
+        return self.session[-1]
+
+    def after(self, earlier: Write) -> Write:
+        """Both writes in one: of an event that both have, the later one counts."""
+        return Write(self.service, self.session, self.change.after(earlier.change), self.metadata)
+
+    async def run(self) -> None:
+        """Store it."""
+        await self.service.follow_change(*self.session, self.change, self.metadata)
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where a process has stopped in the list of a session's events."""
+
+    at: int = -1
+    event: str = ""
+    """The id of the event there."""
+    counts: Counter[str] = field(default_factory=Counter[str])
+    """How many events of the turn there had which key."""
+
+    def start_in(self, events: Sequence[Event]) -> int:
+        """Where the events begin that follow this place; 0 if the list is another one."""
+        is_same = 0 <= self.at < len(events) and events[self.at].id == self.event
+        return self.at + 1 if is_same else 0
+
+
+class Following:
+    """The sessions that one plugin follows; they are written in the background, each in its order.
+
+    Args:
+        policy: What to store; `None` stores nothing.
+    """
+
+    def __init__(self, policy: CapturePolicy | None) -> None:
+        self._policy = policy
+        self._services: weakref.WeakSet[MemoryService] = weakref.WeakSet()
+        self._writes: Writes[Write] = Writes()
+        self._places: OrderedDict[tuple[int, SessionKey], _Place] = OrderedDict()
+
+    async def follow(self, service: MemoryService, context: InvocationContext, *, undecided: bool = False) -> None:
+        """Store what the session of a run says and was not followed before.
+
+        Args:
+            service: Where.
+            context: The run.
+            undecided: Whether a guardrail may still answer its turn, which is not stored until then.
+        """
+        if self._policy is None:
+            return
+        session, turn = context.session, context.invocation_id
+        events: Sequence[Event] = session.events
+        if undecided:
+            events = [event for event in events if event.invocation_id != turn]
+        name = (id(service), (session.app_name, session.user_id, session.id))
+        place = self._place(name)
+        start = _start(service, events, place)
+        new: Sequence[Event] = events[start:]
+        if start and any(event.actions.rewind_before_invocation_id for event in new):
+            start, new = 0, events
+        if not new:
+            return
+        if names_what_is_absent(new):
+            new = await _whole(session, context.session_service)
+        if start == 0 or service.whole_turns or new[0].invocation_id != events[start - 1].invocation_id:
+            place.counts.clear()
+        for blocked in _blocked(new, context):
+            service.block(blocked)
+        change = change_of(new, session.id, service.blocked, place.counts)
+        place.at, place.event = len(events) - 1, events[-1].id
+        if start == 0:
+            place.counts = _of_last_turn(new, session.id)
+        await self._put(Write(service, name[1], self._kept(change), self._policy.metadata))
+
+    async def flush(self, *, vectors: bool = False) -> None:
+        """Return when everything followed so far is stored or has failed; with `vectors`, when it has vectors, too."""
+        await self._writes.settle()
+        for service in list(self._services) if vectors else ():
+            await service.settled()
+
+    async def close(self, seconds: float) -> None:
+        """Retry failed writes once, and wait for all writes, but not longer than this; they go on after that."""
+        if not await self._writes.close(seconds):
+            logger.warning("turns are still being stored %g seconds after the end of their runner", seconds)
+
+    def _place(self, name: tuple[int, SessionKey]) -> _Place:
+        place = self._places.setdefault(name, _Place())
+        self._places.move_to_end(name)
+        while len(self._places) > MAX_SESSIONS:
+            self._places.popitem(last=False)
+        return place
+
+    def _kept(self, change: Change) -> Change:
+        """A change with the live events as the policy stores them."""
+        policy = self._policy or CapturePolicy()
+        applied = {key: policy.apply(event) for key, event in change.live.items()}
+        return Change({key: event for key, event in applied.items() if event is not None}, change.undone)
+
+    async def _put(self, write: Write) -> None:
+        if write.change.live or write.change.undone:
+            self._services.add(write.service)
+            write.service.finish_first(self._writes)
+            await self._writes.put(write)
+
+
+def _start(service: MemoryService, events: Sequence[Event], place: _Place) -> int:
+    """Where the events begin that are to be compared: after the place or, where a record is of a whole turn, at the
+    beginning of the turn that goes on there."""
+    start = place.start_in(events)
+    if service.whole_turns and start < len(events):
+        turn = events[start].invocation_id
+        while start and events[start - 1].invocation_id == turn:
+            start -= 1
+    return start
+
+
+async def _whole(session: Session, sessions: BaseSessionService) -> Sequence[Event]:
+    """All events of a session whose list has been cut."""
+    found = await sessions.get_session(app_name=session.app_name, user_id=session.user_id, session_id=session.id)
+    return session.events if found is None else found.events
+
+
+def _of_last_turn(events: Sequence[Event], session: str) -> Counter[str]:
+    """How many events of the last turn have which key."""
+    counts = Counter[str]()
+    keyed([event for event in events if event.invocation_id == events[-1].invocation_id], session, counts)
+    return counts
+
+
+def _blocked(events: Sequence[Event], context: InvocationContext) -> frozenset[str]:
+    """The turns that a guardrail answered, as far as the record tells: each event of an `LlmAgent` has a path, and what
+    a plugin answers in its place has the author `model` and none. Of other agents nobody knows."""
+    if not isinstance(context.agent, LlmAgent):
+        return frozenset()
+    by_agent = {event.invocation_id for event in events if not (event.author == "user" or is_of_plugin(event))}
+    by_plugin = {event.invocation_id for event in events if is_of_plugin(event)}
+    return frozenset(turn for turn in by_plugin - by_agent if turn.startswith(_BY_RUNNER))
+
+
+def is_of_plugin(event: Event) -> bool:
+    """Whether an event may be what a plugin answers in the place of the agent."""
+    return event.author == "model" and not event.node_info.path
