@@ -92,7 +92,7 @@ class MemoryMixin(_AgentBehind):
         memory_timeout: float = limits.CALL_SECONDS,
         **kwargs: Any,
     ) -> None:
-        if not issubclass(type(self), Agent):
+        if Agent not in type(self).__mro__:
             name = type(self).__name__
             raise TypeError(f"{name} has no agent class behind MemoryMixin; write class {name}(MemoryMixin, Agent)")
         check_arguments(type(self), MemoryMixin, args, kwargs)
