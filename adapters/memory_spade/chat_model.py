@@ -8,7 +8,10 @@ try:
     from spade_llm.context import ContextManager
     from spade_llm.providers.base_provider import BaseLLMProvider
 except ImportError as error:
-    raise ImportError("`ProviderModel` needs spade_llm: pip install 'memory-core[spade]'") from error
+    raise ImportError(
+        "`ProviderModel` needs spade_llm 0.3, which runs on Python 3.11 and 3.12; there: "
+        "pip install 'memory-core[spade-llm]'"
+    ) from error
 
 from memory_core import ChatMessage
 

@@ -30,12 +30,18 @@ if TYPE_CHECKING:
 
     from memory_spade.llm import Model
 
+    _AgentBehind = Agent
+else:
+    # A mixin like SPADE's own: were it an `Agent`, a base of another mixin would come behind `Agent`, which calls none.
+    _AgentBehind = object
 
-class MemoryMixin(Agent):
+
+class MemoryMixin(_AgentBehind):
     """Adds memory to the agent class behind it: `class MyAgent(MemoryMixin, LLMAgent)`.
 
-    All keywords not listed here are passed to the classes behind it. The two flags of spade_llm are handled here, so
-    its own memory is never created.
+    Other mixins, as those of SPADE's plugins, may stand on either side of it, before the agent class. All keywords not
+    listed here are passed to the classes behind it. The two flags of spade_llm are handled here, so its own memory is
+    never created.
 
     Args:
         interaction_memory: Whether to keep notes about each conversation: `True`, `False` or `(True, directory)`.
@@ -56,8 +62,8 @@ class MemoryMixin(Agent):
             Then it goes on without. A write is completed when the memory answers again, while the agent runs.
 
     Raises:
-        TypeError: A flag has an invalid value or is passed by position, a keyword is unknown, or the bases of the
-            class are in the wrong order.
+        TypeError: A flag has an invalid value or is passed by position, a keyword is unknown, the bases of the class
+            are in the wrong order, or no agent class is among them.
         InvalidInputError: `memory_timeout` is not a number above 0.
     """
 
@@ -86,6 +92,9 @@ class MemoryMixin(Agent):
         memory_timeout: float = limits.CALL_SECONDS,
         **kwargs: Any,
     ) -> None:
+        if Agent not in type(self).__mro__:
+            name = type(self).__name__
+            raise TypeError(f"{name} has no agent class behind MemoryMixin; write class {name}(MemoryMixin, Agent)")
         check_arguments(type(self), MemoryMixin, args, kwargs)
         if type(inject_memories) is not int or inject_memories < 0:
             raise TypeError(f"inject_memories must be a whole number from 0, not {inject_memories!r}")

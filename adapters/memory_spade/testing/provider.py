@@ -7,7 +7,10 @@ try:
     from spade_llm.providers.base_provider import BaseLLMProvider
     from spade_llm.tools import LLMTool
 except ImportError as error:
-    raise ImportError("`ScriptedProvider` needs spade_llm: pip install 'memory-core[spade-llm]'") from error
+    raise ImportError(
+        "`ScriptedProvider` needs spade_llm 0.3, which runs on Python 3.11 and 3.12; there: "
+        "pip install 'memory-core[spade-llm]'"
+    ) from error
 
 import itertools
 import threading

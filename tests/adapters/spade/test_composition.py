@@ -173,6 +173,14 @@ def test_the_mixin_after_the_agent_class_is_refused_when_the_class_is_made(agent
         type("Wrong", (Agent, MemoryMixin), {})
 
 
+def test_the_mixin_without_an_agent_class_is_refused_when_an_agent_is_made() -> None:
+    class Team(MemoryMixin): ...  # a mixin of the application, which may be made
+
+    made: Any = Team
+    with pytest.raises(TypeError, match=r"write class Team\(MemoryMixin, Agent\)"):
+        made("team@localhost", "pw")
+
+
 async def test_it_fits_every_agent_class(memory: Memory, provider: BaseLLMProvider) -> None:
     constructions: list[tuple[type[Agent], dict[str, Any]]] = [
         (LLMAgent, {"provider": provider}),

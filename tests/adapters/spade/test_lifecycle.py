@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import runpy
 import signal
@@ -205,6 +206,34 @@ async def test_spade_pubsub_works_on_either_side_of_the_mixin(
     assert (await agent.memory.stats()).records == 1
 
 
+class ArtifactsLike(PubSubMixin):
+    """A mixin of the shape of SPADE's for artifacts: it takes a keyword, and its hook needs that of its base."""
+
+    def __init__(self, *args: Any, pubsub_server: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.pubsub_server = pubsub_server
+
+    async def _hook_plugin_after_connection(self, *args: Any, **kwargs: Any) -> None:
+        hook: Any = super()._hook_plugin_after_connection  # it has no annotations
+        await hook(*args, **kwargs)
+        self.observed = self.pubsub
+
+
+@pytest.mark.parametrize("mixins", list(itertools.permutations([MemoryMixin, ArtifactsLike])))
+@pytest.mark.parametrize("server", ["pyjabber"], indirect=True)  # which one makes no difference
+async def test_mixins_with_a_base_of_their_own_work_on_either_side_of_the_mixin(
+    mixins: tuple[type, ...], start: Start, jid: Jid, memory: Memory
+) -> None:
+    """A mixin that is an `Agent` puts the base of the other one behind `Agent`, which calls no further."""
+    made: Any = type("Plugged", (*mixins, Agent), {})
+    agent = made(jid("plugged"), "pw", memory=memory, pubsub_server="pubsub.localhost")
+    await start(agent)
+    assert isinstance(agent.observed, PubSubMixin.PubSubComponent)
+    assert agent.pubsub_server == "pubsub.localhost"
+    await agent.memory.add("kept")
+    assert (await agent.memory.stats()).records == 1
+
+
 async def test_no_thread_that_could_hold_up_the_interpreter_is_left(
     start: Start, server: XmppServer, jid: Jid, tmp_path: Path, provider: BaseLLMProvider
 ) -> None:
@@ -220,6 +249,7 @@ async def test_no_thread_that_could_hold_up_the_interpreter_is_left(
 
 SCRIPT = """
 import asyncio
+import itertools
 import signal
 import spade
 from memory_spade import MemoryMixin
