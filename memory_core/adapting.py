@@ -14,7 +14,6 @@ from memory_core.capture.known_messages import message_key, within
 from memory_core.capture.message_to_draft import read_messages
 from memory_core.capture.remember import reachable, remember_drafts
 from memory_core.capture.sent_files import SentFile, name_in_uri, with_files, without_files
-from memory_core.capture.taking_back import TAKEN_BACK, bring_back, take_back, take_back_where
 from memory_core.capture.triggers import Detection, LastMessages
 from memory_core.capture.turns import turn_drafts
 from memory_core.concurrency.loop import core_loop, on_core
@@ -129,7 +128,6 @@ __all__ = [
     "SEARCH_MEMORIES",
     "STATES",
     "STORE_MEMORY",
-    "TAKEN_BACK",
     "TURN",
     "UPDATE_MEMORY",
     "USER_QUERY",
@@ -162,7 +160,6 @@ __all__ = [
     "before_prompt",
     "block_for",
     "block_of_turn",
-    "bring_back",
     "call_in_thread",
     "check_count",
     "check_key",
@@ -222,8 +219,6 @@ __all__ = [
     "storable",
     "stored",
     "tags_of_pin",
-    "take_back",
-    "take_back_where",
     "those",
     "time_of",
     "tokens_in_file",

@@ -10,7 +10,6 @@ from itertools import chain, zip_longest
 from typing import Final, cast
 
 from memory_core.capture.equal_statements import is_statement, is_turn, linked
-from memory_core.capture.taking_back import is_taken_back
 from memory_core.handle import BoundMemory
 from memory_core.lifecycle.answers import Answer, Said
 from memory_core.lifecycle.derived_records import CONFIDENCE, INSIGHT, SUMMARY, derived_id, identity, linked_to, noted
@@ -122,7 +121,7 @@ def _readings(note: MemoryRecord) -> Iterator[tuple[str, ...]]:
 def unread(records: Iterable[MemoryRecord], read: Collection[tuple[str, ...]]) -> Iterator[Part]:
     """The parts of conversations that have not been read, each small enough for one call.
 
-    What only the model itself said waits until a person speaks. What was taken back is not shown.
+    What only the model itself said waits until a person speaks. What was left is not shown.
 
     Args:
         records: Oldest first.
@@ -131,7 +130,7 @@ def unread(records: Iterable[MemoryRecord], read: Collection[tuple[str, ...]]) -
     sessions: dict[str | None, list[MemoryRecord]] = defaultdict(list)
     for record in records:
         is_said = (is_turn(record) or record.kind == CONVERSATION_TURN) and record.role in _SPEAKERS
-        if is_said and record.text.strip() and not is_taken_back(record):
+        if is_said and record.text.strip() and not record.left:
             sessions[record.session].append(record)
     for turns in sessions.values():
         before: list[MemoryRecord] = []

@@ -18,7 +18,6 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from memory_core import BoundMemory, Draft, InvalidInputError, Link, Memory, MemoryRecord, Patch, Where
-from memory_core.capture.taking_back import take_back
 from memory_core.errors import ModelError, ModelTimeoutError, UnreadableAnswerError
 from memory_core.lifecycle import (
     PROMPT,
@@ -158,11 +157,10 @@ async def test_new_turns_of_a_conversation_are_shown_with_those_before_them(ann:
     assert shown(model.asked[0])[1] == [("user", "It was the left one")]
 
 
-async def test_an_edited_turn_is_read_again_and_one_that_was_taken_back_is_not(ann: BoundMemory) -> None:
+async def test_an_edited_turn_is_read_again_and_one_that_was_left_is_not(ann: BoundMemory) -> None:
     await say(ann, 0, "I broke my hand")
     await say(ann, 1, "I broke my leg")
-    (taken,) = (await ann.list(where=Where(ids=["day 1"]))).records
-    await take_back(ann, [taken])
+    await ann.update("day 1", Patch(left=True))
     model = Answers(HAND)
     await maintain(ann, model=model)
     assert [text for messages in model.asked for _, text in shown(messages)[1]] == ["I broke my hand"]
