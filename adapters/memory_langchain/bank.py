@@ -11,6 +11,7 @@ try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
     from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
     from langchain_core.runnables import ensure_config
+    from langgraph.errors import GraphBubbleUp
     from langgraph.types import Command
     from typing_extensions import override
 except ImportError as error:
@@ -85,6 +86,8 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Add the result of the tool call, or its error."""
         try:
             result = handler(request)
+        except GraphBubbleUp:  # an interrupt is no result: the tool is called again
+            raise
         except Exception as error:  # whatever a tool raises is its result, and is raised again
             run_sync(self._add, request, f"{type(error).__name__}: {error}", failed=True)
             raise
@@ -98,6 +101,8 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """As `wrap_tool_call`."""
         try:
             result = await handler(request)
+        except GraphBubbleUp:  # an interrupt is no result: the tool is called again
+            raise
         except Exception as error:  # whatever a tool raises is its result, and is raised again
             await self._add(request, f"{type(error).__name__}: {error}", failed=True)
             raise

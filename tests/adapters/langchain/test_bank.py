@@ -13,6 +13,8 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
 
 from memory_core import BoundMemory, Memory, MemoryBank, run_sync
 from memory_langchain import BankMiddleware
@@ -66,6 +68,26 @@ async def test_a_tool_that_fails_is_remembered_as_such(ann: BoundMemory, *, is_a
         await agent.ainvoke(ASKED, MONDAY) if is_async else agent.invoke(ASKED, MONDAY)
     (entry,) = MemoryBank(memory=ann, task="monday").get_all_memories()
     assert (entry.tags, entry.result) == (["error"], "RuntimeError: no such tank")
+
+
+@tool
+def ask_person(question: str) -> str:
+    """Ask the person."""
+    return str(interrupt(question))
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_tool_that_waits_for_a_person_is_one_step_when_it_is_answered(
+    ann: BoundMemory, *, is_async: bool
+) -> None:
+    asking = AIMessage("", tool_calls=[{"name": "ask_person", "args": {"question": "ok?"}, "id": "1"}])
+    model = ScriptedChatModel(script=[asking, "Done."])
+    agent: Any = create_agent(model, [ask_person], middleware=[BankMiddleware(ann)], checkpointer=InMemorySaver())
+    inputs: list[Any] = [ASKED, Command(resume="yes")]
+    for given in inputs:
+        await agent.ainvoke(given, MONDAY) if is_async else agent.invoke(given, MONDAY)
+    (entry,) = MemoryBank(memory=ann, task="monday").get_all_memories()
+    assert (entry.result, entry.tags) == ("yes", [])
 
 
 def test_a_thread_is_a_task_and_needs_no_memory_of_its_own() -> None:
