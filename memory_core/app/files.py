@@ -205,7 +205,7 @@ async def reembed(
 
 
 async def check(invocation: Invocation) -> Answer:
-    """Read everything and list what is wrong, and whether it is damage. Exit code 1: something is wrong."""
+    """Read everything and list what is wrong, or damaged. Exit code 1: something is wrong."""
     found = await (await invocation.memory(words_only=True)).operator().check()
     rows = [("damaged" if each.is_damage else "wrong", each.problem) for each in found]
     view = showing.table(("", "problem"), rows, most=showing.MAX_SENTENCE_CHARS) if found else Text("nothing is wrong")
