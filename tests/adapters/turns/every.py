@@ -105,6 +105,10 @@ async def _adk_turn(handle: BoundMemory, agent: BaseAgent, before: int, measure:
             said = Event(author="user", content=content, invocation_id=f"turn {number}", timestamp=1e9 + number)
             await sessions.append_event(session, said)
         await service.add_session_to_memory(session)
+        greeted = App(name="demo", root_agent=Talker(name="greeter", said=["Hello"]), plugins=[plugin])
+        greeter = Runner(app=greeted, session_service=sessions, memory_service=service)
+        await ask(greeter, "Hello", user_id="ann", session_id="monday")  # the first turn of a process compares all
+        await plugin.flush()
 
         async def turn() -> None:
             await ask(runner, QUESTION, user_id="ann", session_id="monday")
