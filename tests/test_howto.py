@@ -103,6 +103,7 @@ def wait_for(client: httpx.Client, url: str) -> None:
     raise AssertionError("gunicorn does not answer")
 
 
+@pytest.mark.timeout(300)  # a server of Streamlit starts
 @pytest.mark.slow
 @pytest.mark.parametrize("reruns", [20, pytest.param(200, marks=pytest.mark.torture)])
 def test_streamlit_reruns_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reruns: int) -> None:

@@ -185,6 +185,7 @@ def written(calls: list[str], *folders: Path) -> Iterator[str]:
         yield call
 
 
+@pytest.mark.timeout(300)  # a program that imports frameworks, under strace
 @pytest.mark.parametrize("extra", QUICK_STARTS)
 def test_nothing_of_a_quick_start_leaves_the_machine_or_its_folder(extra: str, strace: str, tmp_path: Path) -> None:
     name, says = QUICK_STARTS[extra]

@@ -33,7 +33,7 @@ HAND_OVER_THE_TURN: Final = ("adk", "chain", "history", "mcp", "mcp store", "spa
 """What is handed only the messages of the turn; the others are handed the conversation each time, and must read it."""
 
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # each call of Python is counted, which takes long
 
 
 async def measured(name: str, before: int, during: int) -> Gauge:

@@ -101,6 +101,7 @@ def texts(db: Path) -> list[str]:
     return [record.text for record in stored(db)]
 
 
+@pytest.mark.timeout(300)  # several programs, one after the other
 @pytest.mark.process
 @pytest.mark.parametrize("options", [(), ("--write",)], ids=["read-only", "writable"])
 def test_a_prompt_is_answered_as_from_the_file_and_nothing_is_imported_for_it(db: Path, options: Sequence[str]) -> None:

@@ -224,6 +224,7 @@ MATCHING: tuple[object, ...] = (
 """Conditions inside `matching`, most of which are wrong."""
 
 
+@pytest.mark.timeout(300)  # hundreds of requests
 @pytest.mark.slow
 def test_no_error_names_python(ann: TestClient) -> None:
     record = f"/v1/records/{added(ann, 'tea')['id']}"
