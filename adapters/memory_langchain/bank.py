@@ -18,8 +18,8 @@ except ImportError as error:
     raise ImportError("`BankMiddleware` needs langchain: pip install 'memory-core[langgraph]'") from error
 
 from memory_core import AsyncMemoryBank, BoundMemory, Memory, run_sync
-from memory_core.adapting import Deadline, limits
-from memory_langchain.agents import OF_THE_APPLICATION, filled
+from memory_core.adapting import OF_THE_APPLICATION, Deadline, limits
+from memory_langchain.agents import filled
 from memory_langchain.scope import ScopeResolver
 
 if TYPE_CHECKING:

@@ -199,7 +199,7 @@ def _stored(record: MemoryRecord) -> BaseMessage | None:
 
 
 def _readable(block: str | dict[str, Any]) -> str | dict[str, Any]:
-    """A block that models accept: a part of an image or of a file is none."""
+    """The block, or a text in its place if it was cut: models refuse a part of an image or of a file."""
     if isinstance(block, str) or block.get("type") == "text" or not any(map(is_shortened, _texts(block))):
         return block
     kind = next((one for key in ("mime_type", "type") if isinstance(one := block.get(key), str)), "content")

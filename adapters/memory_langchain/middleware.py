@@ -25,6 +25,7 @@ from memory_core.adapting import (
 from memory_langchain.agents import filled
 from memory_langchain.history import FRAMEWORK, key_of, unused_key
 from memory_langchain.messages import searchable_text, to_draft, to_messages
+from memory_langchain.record_reader import MOST_SECONDS
 from memory_langchain.run_start import astart_of, start_of
 from memory_langchain.scope import CallScope, Given, ScopeResolver
 from memory_langchain.thread_changes import Changes, Start, answered, changes, is_spoken
@@ -46,6 +47,7 @@ logger = logging.getLogger(__name__)
 
 _TOOL_NODE: Final = "tools"
 """Name of the node that calls tools, in agents of `create_agent` and by default in graphs (`ToolNode`)."""
+_NO_RECORD: Final = "a run goes on without the record of its thread"
 _MOST_BEFORE: Final = 4
 """Messages of the person that may say what a question is about."""
 _MOST_TURNS: Final = 1_000
@@ -127,7 +129,8 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self._captures = capture
         self._turns: OrderedDict[object, _Turn] = OrderedDict()
         self._node = name
-        self._seconds = timeout
+        self._seconds = min(timeout, MOST_SECONDS)
+        """How long a run waits for its record."""
         self._tools = tools
         self.tools = memory_tools(memory, tools=tools, user_id=user_id, agent_id=agent_id, timeout=timeout)
 
@@ -142,14 +145,14 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Ask LangGraph's record what the person of this run has said and changed."""
         config = ensure_config()
         if self._asks(config) and (scope := run_sync(self._named, config, runtime)) is not None:
-            self._begin(scope, config, start_of(config, seconds=self._seconds), state)
+            self._begin(scope, config, self._start(config), state)
 
     @override
     async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         """As `before_agent`."""
         config = ensure_config()
         if self._asks(config) and (scope := await self._named(config, runtime)) is not None:
-            self._begin(scope, config, await astart_of(config, seconds=self._seconds), state)
+            self._begin(scope, config, await self._astart(config), state)
 
     @override
     def wrap_model_call(
@@ -160,7 +163,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if (scope := run_sync(self._named, config, request.runtime)) is None:
             return handler(request)
         if self._asks(config) and self._is_new(scope, config):
-            self._begin(scope, config, start_of(config, seconds=self._seconds), request.state)
+            self._begin(scope, config, self._start(config), request.state)
         block = run_sync(self._enter, scope, config, request)
         response = handler(filled(self._offered(request, scope), block))
         self._turn(scope, config).returned.extend(response.result)
@@ -175,7 +178,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if (scope := await self._named(config, request.runtime)) is None:
             return await handler(request)
         if self._asks(config) and self._is_new(scope, config):
-            self._begin(scope, config, await astart_of(config, seconds=self._seconds), request.state)
+            self._begin(scope, config, await self._astart(config), request.state)
         block = await on_core(self._enter, scope, config, request)
         response = await handler(filled(self._offered(request, scope), block))
         self._turn(scope, config).returned.extend(response.result)
@@ -211,6 +214,18 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Whether this run is a person's, and is stored; a tool starts a sub-agent with its own configuration."""
         return self._captures and _TOOL_NODE not in _nodes_around(config)
 
+    def _start(self, config: RunnableConfig) -> Start | None:
+        """Where a run began; a checkpointer that fails costs it its record."""
+        with self._conversations.deadline.spared(_NO_RECORD, Exception):
+            return start_of(config, seconds=self._seconds)
+        return None
+
+    async def _astart(self, config: RunnableConfig) -> Start | None:
+        """As `_start`."""
+        with self._conversations.deadline.spared(_NO_RECORD, Exception):
+            return await astart_of(config, seconds=self._seconds)
+        return None
+
     def _begin(self, scope: CallScope, config: RunnableConfig, start: Start | None, state: AgentState[Any]) -> None:
         turn = _Turn(start, changes(start, state["messages"]))
         self._turns[_name(scope, config)] = turn
@@ -222,7 +237,8 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return _name(scope, config) not in self._turns
 
     def _turn(self, scope: CallScope, config: RunnableConfig) -> _Turn:
-        return self._turns.setdefault(_name(scope, config), _Turn())
+        """The turn of this invocation; one that is not stored has no end, and is not kept."""
+        return self._turns.setdefault(_name(scope, config), _Turn()) if self._asks(config) else _Turn()
 
     async def _enter(self, scope: CallScope, config: RunnableConfig, request: ModelRequest[Any]) -> str:
         thread = request.state["messages"]
@@ -235,7 +251,9 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         await self._follow(scope, turn, thread)
         with self._conversations.deadline.spared(_lack(scope), Exception, but=OF_THE_APPLICATION):
             said = answered(thread, turn.returned)
-            keys = [await unused_key(scope, message.id or "") for message in said]
+            keys = [key_of(scope, message.id or "") for message in said]
+            with self._conversations.deadline.spared("an answer may be taken for an earlier one", Exception):
+                keys = await self._conversations.deadline.read("looking for answers", lambda: _unused_keys(scope, said))
             drafts = [to_draft(message, scope, source_key=key) for message, key in zip(said, keys, strict=True)]
             await self._remember(scope, turn, drafts, _before(said, thread))
 
@@ -247,7 +265,8 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         conversation, now = self._conversation(scope), {message.id: message for message in thread}
         with self._conversations.deadline.spared(_lack(scope), Exception, but=OF_THE_APPLICATION):
             await conversation.leave(key_of(scope, identity) for identity in found.left)
-            await conversation.resume(key_of(scope, identity) for identity in found.resumed)
+            shown = {*found.resumed, *(message.id for message in found.asked if message.id is not None)}
+            await conversation.resume(key_of(scope, identity) for identity in shown)
             for identity, message in found.edited.items():
                 await conversation.edit(key_of(scope, identity), searchable_text(now.get(identity, message)))
             said = [now.get(message.id, message) for message in found.asked]
@@ -298,6 +317,10 @@ def _question(shown: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> st
     asked = next((message for message in reversed(thread) if isinstance(message, HumanMessage)), None)
     same = [one for one in questions if asked and (one is asked or (asked.id is not None and one.id == asked.id))]
     return str((same or questions)[-1].text) if questions else ""
+
+
+async def _unused_keys(scope: CallScope, said: Sequence[BaseMessage]) -> list[str]:
+    return [await unused_key(scope, message.id or "") for message in said]
 
 
 def _before(said: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> list[BaseMessage]:

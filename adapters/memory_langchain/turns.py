@@ -74,7 +74,7 @@ class Plan:
         return key
 
     def answer_of(self, output: Mapping[str, object], given: object) -> object:
-        """Return the answer in a chain's output; what a chain passes on of its input is none."""
+        """Return the answer in a chain's output, which is nothing that the chain only passes on."""
         if self.output_key is None and len(output) == 1:
             return next(iter(output.values()))
         passed_on = _named(given) or {}

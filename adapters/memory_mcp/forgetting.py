@@ -40,8 +40,8 @@ Answered = AcceptedElicitation[Agreement] | DeclinedElicitation | CancelledElici
 
 
 def asking(tool: Tool, selected: Selected) -> Tool:
-    """A tool that asks the user before it deletes. Its arguments `agreed`, the answer, and `shown`, what the question
-    was about, are none that a client can pass."""
+    """Asks the user before it deletes. No client can pass its arguments `agreed`, the answer, and `shown`,
+    what the question was about."""
 
     async def select(
         filter: Filter,  # noqa: A002  (the tool's)

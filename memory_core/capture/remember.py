@@ -61,7 +61,7 @@ async def remember_drafts(
         now: The time of messages without one.
         embed: See `BoundMemory.add`.
         edits: Whether a known id with another text is an edit; if not, what is stored stays as it is.
-        ids_may_differ: Whether a known message may come under another id, as from a client that makes its ids anew.
+        ids_may_differ: Whether a known message may come under another id, if a client makes new ids each time.
         context: How many of the first drafts only tell where the others belong, and are not stored.
     """
     if not drafts:

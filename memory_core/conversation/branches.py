@@ -15,6 +15,7 @@ from typing import Final
 from memory_core.capture.message_to_draft import Message, message_drafts
 from memory_core.capture.remember import reachable
 from memory_core.errors import RecordNotFoundError
+from memory_core.every_record import every_record
 from memory_core.handle import BoundMemory, known
 from memory_core.models import Known, Link, MemoryRecord, Patch
 from memory_core.values.limits import MAX_LISTED
@@ -39,9 +40,9 @@ async def leave(handle: BoundMemory, session: str, keys: Sequence[str]) -> None:
 
 async def resume(handle: BoundMemory, session: str, keys: Sequence[str]) -> None:
     """Take back that the messages with these keys were left."""
-    left = await handle.list(where=replace(ANY_STATE, session=session, left=True), limit=MAX_LISTED)
+    left = await every_record(handle, replace(ANY_STATE, session=session, left=True))
     resumed = frozenset(keys)
-    hidden = {record.id for record in left.records if record.source_key in resumed}
+    hidden = {record.id for record in left if record.source_key in resumed}
     await _set_left(handle, [*hidden, *await _derived(handle, hidden)], left=False)
 
 

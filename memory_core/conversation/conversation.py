@@ -24,6 +24,7 @@ from weakref import WeakKeyDictionary, ref
 
 from memory_core.capture.known_messages import message_key
 from memory_core.capture.remember import remember_drafts
+from memory_core.concurrency.foreign import NoAnswerError
 from memory_core.concurrency.loop import off_loop, on_core
 from memory_core.conversation import branches, limits
 from memory_core.conversation.access import Access
@@ -35,7 +36,6 @@ from memory_core.errors import (
     EmbeddingError,
     FingerprintError,
     InvalidInputError,
-    MemoryCoreError,
     QuotaExceededError,
     StorageError,
     StoreUnavailableError,
@@ -55,7 +55,7 @@ from memory_core.where.where import ANY_STATE, Where
 logger = logging.getLogger(__name__)
 
 OF_THE_APPLICATION: Final = (ClosedError, FingerprintError, InvalidInputError)
-"""Errors that are raised to whoever runs a turn, such as an owner that is not named: the next turn would have them too.
+"""Errors that are raised to the caller of a turn, such as an owner that is not named: the next turn would fail as well.
 Every other error costs a turn its memory, and is logged."""
 _NOBODY: Final = Where(data={"memory_core": "test"})
 """Conditions that no record satisfies."""
@@ -154,6 +154,8 @@ class Conversations:
 
     def access(self, memory: BoundMemory) -> Access:
         """Access to the store of a memory, which is left alone while it does not answer."""
+        if (known_access := self._accesses.get(memory.memory)) is not None:
+            return known_access
         home, scope = ref(memory.memory), memory.scope
 
         async def answers() -> None:
@@ -178,6 +180,8 @@ class Conversation:
         self._session = session
         scope = replace(self._own.scope, session=None)
         self._name = (id(memory.memory), scope, session)
+        self._lost: list[Exception] = []
+        """Errors of what could not be stored and would fail again."""
 
     def key(self, *identity: str) -> str:
         """The key of a message: what its framework tells it apart by from all others of the session, such as its id."""
@@ -220,7 +224,7 @@ class Conversation:
             messages: Those with an id have the key of it (`key`) as their source key.
             context: The messages before them, of a client that resends its conversation. They are not stored, and tell
                 which of the others are known.
-            ids_may_differ: Whether a known message may come under another id, as from a client that makes its ids anew.
+            ids_may_differ: Whether a known message may come under another id, if a client makes new ids each time.
 
         Raises:
             InvalidInputError: A message cannot be stored; nothing of the call is.
@@ -266,15 +270,18 @@ class Conversation:
 
         Raises:
             StoreUnavailableError: It is not yet. It is stored as soon as the memory answers.
-            MemoryCoreError: The store has failed in this way. It is tried again with the next turn of this owner.
+            MemoryCoreError: The store has failed in this way. Unless it would fail again, it is tried again with the next
+                turn of this owner.
         """
         writes = self._shared.writes
         try:
             async with asyncio.timeout(seconds or self._shared.deadline.seconds):
                 await writes.caught_up(self._name)
         except TimeoutError as error:
-            writes.give_up(self._name)
+            writes.start_again(self._name)
             raise StoreUnavailableError("the memory did not answer in time; what was said is stored later") from error
+        if self._lost:
+            raise self._lost.pop(0)
         if (problem := writes.problem(self._name)) is not None:
             raise problem
 
@@ -304,9 +311,10 @@ class Conversation:
         async def done() -> None:
             try:
                 await step()
-            except (StorageError, EmbeddingError, QuotaExceededError):
+            except (NoAnswerError, StorageError, EmbeddingError, QuotaExceededError):
                 raise
-            except MemoryCoreError as error:  # it would fail again
+            except Exception as error:  # noqa: BLE001  (a defect of one message must not lose the others that wait)
+                self._lost.append(error)
                 reason = reason_for_log(error)
                 logger.error("a message of session %s is not stored: %s", one_line(self._session), reason)  # noqa: TRY400
             self._shared.access(self._memory).hear()

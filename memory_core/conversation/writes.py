@@ -19,7 +19,7 @@ from memory_core.concurrency.at_exit import before_threads_end
 from memory_core.concurrency.foreign import answer_within
 from memory_core.concurrency.loop import core_loop
 from memory_core.conversation import limits
-from memory_core.errors import MemoryCoreError, StoreUnavailableError, reason_for_log
+from memory_core.errors import MemoryCoreError, reason_for_log
 from memory_core.values.printable import one_line
 
 logger = logging.getLogger(__name__)
@@ -119,17 +119,19 @@ class Writes(Generic[W]):
             async with asyncio.timeout(seconds):
                 await asyncio.gather(*map(self.caught_up, failed))
 
-    def give_up(self, conversation: Hashable) -> None:
-        """Wait no longer for the write that runs; it is done again with the next one, although it may still happen."""
+    def start_again(self, conversation: Hashable) -> None:
+        """Wait no longer for the write that runs, and do it again at once; the first one may still happen."""
         with self._lock:
             (_, write), running = self._doing.pop(conversation, (None, None)), self._running.pop(conversation, None)
-            if write is None or running is None:
+            if running is None:
                 return
-            if (waiting := self._waiting.pop(conversation, None)) is not None:
-                write = waiting.after(write)
-            self._fail(write, StoreUnavailableError("the memory did not answer in time"))
-            running.cancel()
             self._end_round(conversation)
+            waiting = self._waiting.pop(conversation, None)
+            if write is not None and waiting is not None:
+                waiting = waiting.after(write)
+            if (due := waiting or write) is not None:
+                self._start(due)
+        running.cancel()
 
     def problem(self, conversation: Hashable) -> MemoryCoreError | None:
         """The error of the last write of a conversation, if it failed."""
@@ -202,6 +204,7 @@ class Writes(Generic[W]):
 
     def _close_write(self, write: W, problem: Exception | None) -> None:
         if problem is None:
+            self._behind.discard(write.conversation)
             self.try_again()
         elif isinstance(problem, MemoryCoreError):
             self._fail(write, problem)

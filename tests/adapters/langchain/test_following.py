@@ -225,6 +225,26 @@ def test_a_client_without_a_record_that_resends_only_its_persons_messages_stores
     assert active(ann) == ["one", "answer 0", "two", "answer 1", "three", "answer 2", "two", "answer 3"]
 
 
+def test_a_message_that_was_removed_and_is_sent_again_under_its_id_is_there_again(ann: BoundMemory) -> None:
+    agent = agent_with(ann)
+    say(agent, "one", "1")
+    say(agent, "two", "2")
+    agent.update_state(THREAD, {"messages": [RemoveMessage(id="2")]})
+    say(agent, "three", "3")
+    assert "two" not in active(ann)
+    say(agent, "two", "2")
+    assert "two" in active(ann)
+
+
+def test_a_run_that_stores_nothing_leaves_nothing_behind(ann: BoundMemory) -> None:
+    middleware = MemoryMiddleware(ann, capture=False, tools=())
+    agent: Any = create_agent(ScriptedChatModel(script=lambda _: "Noted."), middleware=[middleware])
+    for thread in "abc":
+        agent.invoke({"messages": [("user", "Hello")]}, {"configurable": {"thread_id": thread}})
+    assert not active(ann)
+    assert not vars(middleware)["_turns"]
+
+
 def test_an_interrupted_run_that_is_resumed_is_said_once(ann: BoundMemory) -> None:
     call = AIMessage("", tool_calls=[{"name": "clock", "args": {}, "id": "call"}])
     model = ScriptedChatModel(script=["one", call, "noon"])
