@@ -270,7 +270,7 @@ class Conversation:
 
         Raises:
             StoreUnavailableError: It is not yet. It is stored as soon as the memory answers.
-            MemoryCoreError: The store has failed in this way. Unless it would fail again, it is tried again with the next
+            MemoryCoreError: The store has failed in this way. What would not fail again is tried again with the next
                 turn of this owner.
         """
         writes = self._shared.writes
