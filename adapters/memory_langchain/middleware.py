@@ -48,6 +48,7 @@ logger = logging.getLogger(__name__)
 _TOOL_NODE: Final = "tools"
 """Name of the node that calls tools, in agents of `create_agent` and by default in graphs (`ToolNode`)."""
 _NO_RECORD: Final = "a run goes on without the record of its thread"
+_TAKEN: Final = "an answer may be taken for an earlier one"
 _MOST_BEFORE: Final = 4
 """Messages of the person that may say what a question is about."""
 _MOST_TURNS: Final = 1_000
@@ -252,7 +253,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         with self._conversations.deadline.spared(_lack(scope), Exception, but=OF_THE_APPLICATION):
             said = answered(thread, turn.returned)
             keys = [key_of(scope, message.id or "") for message in said]
-            with self._conversations.deadline.spared("an answer may be taken for an earlier one", Exception):
+            with self._conversations.deadline.spared(_TAKEN, Exception, but=OF_THE_APPLICATION):
                 keys = await self._conversations.deadline.read("looking for answers", lambda: _unused_keys(scope, said))
             drafts = [to_draft(message, scope, source_key=key) for message, key in zip(said, keys, strict=True)]
             await self._remember(scope, turn, drafts, _before(said, thread))

@@ -28,7 +28,7 @@ from memory_core.concurrency.foreign import NoAnswerError
 from memory_core.concurrency.loop import off_loop, on_core
 from memory_core.conversation import branches, limits
 from memory_core.conversation.access import Access
-from memory_core.conversation.deadline import Deadline
+from memory_core.conversation.deadline import Deadline, NotStoredError
 from memory_core.conversation.recalling import TURN, block_of_turn, ids_of_shown, those
 from memory_core.conversation.writes import Writes
 from memory_core.errors import (
@@ -181,7 +181,7 @@ class Conversation:
         scope = replace(self._own.scope, session=None)
         self._name = (id(memory.memory), scope, session)
         self._lost: list[Exception] = []
-        """Errors of what could not be stored and would fail again."""
+        """Errors of what could not be stored and would fail again; they are logged."""
 
     def key(self, *identity: str) -> str:
         """The key of a message: what its framework tells it apart by from all others of the session, such as its id."""
@@ -270,8 +270,8 @@ class Conversation:
 
         Raises:
             StoreUnavailableError: It is not yet. It is stored as soon as the memory answers.
-            MemoryCoreError: The store has failed in this way. What would not fail again is tried again with the next
-                turn of this owner.
+            NotStoredError: Something would fail again, so that it is not tried again. Its error is the cause.
+            MemoryCoreError: The store has failed in this way. It is tried again with the next turn of this owner.
         """
         writes = self._shared.writes
         try:
@@ -281,7 +281,7 @@ class Conversation:
             writes.start_again(self._name)
             raise StoreUnavailableError("the memory did not answer in time; what was said is stored later") from error
         if self._lost:
-            raise self._lost.pop(0)
+            raise NotStoredError(f"a message of session {one_line(self._session)} is not stored") from self._lost.pop(0)
         if (problem := writes.problem(self._name)) is not None:
             raise problem
 

@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 
 from memory_core.concurrency.threads import call_in_thread
 from memory_core.conversation import limits
-from memory_core.errors import MemoryCoreError, StoreUnavailableError, reason_for_log
+from memory_core.errors import MemoryCoreError, StorageError, StoreUnavailableError, reason_for_log
 from memory_core.values.checks import check_seconds
 from memory_core.values.printable import one_line
 
@@ -20,6 +20,10 @@ T = TypeVar("T")
 
 class LateError(StoreUnavailableError, TimeoutError):
     """A call of the memory did not end in time, which is logged. If it writes, it may still do so; repeat it freely."""
+
+
+class NotStoredError(StorageError):
+    """Something that was said could not be stored and would fail again, which is logged."""
 
 
 class Deadline:
@@ -81,7 +85,7 @@ class Deadline:
         """
         try:
             yield
-        except LateError:  # logged
+        except (LateError, NotStoredError):  # logged
             return
         except but:
             raise

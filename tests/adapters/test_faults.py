@@ -39,6 +39,8 @@ TEA: Final = "Tom drinks jasmine tea in the garden"
 ABOUT_TEA: Final = "What does Tom drink in the garden?"
 NEXT: Final = "Ann keeps hens"
 BRIEF: Final = 0.3
+LONG: Final = 2.0
+"""Longer than an embedder may take for one text, as in production: a write outlasts what another one waits for."""
 PATIENT: Final = 100.0
 """The deadline of those who meet no fault."""
 
@@ -149,7 +151,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slow_store, "WRITE_SECONDS", 0.0)
     monkeypatch.setattr(embedding_batches, "LONGEST_CALL_SECONDS", 0.1)
     monkeypatch.setattr(reranking, "DEADLINE_SECONDS", 0.1)
-    monkeypatch.setattr("memory_core.conversation.limits.BACKGROUND_SECONDS", BRIEF)
+    monkeypatch.setattr("memory_core.conversation.limits.BACKGROUND_SECONDS", LONG)
     monkeypatch.setattr("memory_core.conversation.limits.RETRY_SECONDS", 0.0)
     monkeypatch.setattr("memory_core.conversation.limits.RECALL_SECONDS", BRIEF)
 
