@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from memory_core import RecallOptions, run_sync
 from memory_core.adapting import TURN, Deadline, limits, on_core
 from memory_langchain.scope import Given, ScopeResolver
-from memory_langchain.turns import Plan, Turn, joined
+from memory_langchain.turns import Plan, Turn, joined, to_the_end
 
 try:
     from langchain_core.runnables import ConfigurableFieldSpec, Runnable, RunnableConfig
@@ -206,7 +206,7 @@ class MemoryRunnable(Runnable[Any, Any]):
             async for chunk in self._chain.astream(turn.chain_input(), config, **kwargs):
                 turn.chunks.append(chunk)
                 yield chunk
-            await asyncio.shield(on_core(turn.save, turn.answer(joined(turn.chunks))))
+            await to_the_end(on_core(turn.save, turn.answer(joined(turn.chunks))))
 
         try:
             traced = self._atransform_stream_with_config(input, run, config)
@@ -217,7 +217,7 @@ class MemoryRunnable(Runnable[Any, Any]):
                     yield chunk
         except BaseException as failure:  # closing and cancellation included: the question was asked all the same
             for turn in turns:
-                await asyncio.shield(on_core(turn.keep, failure))
+                await to_the_end(on_core(turn.keep, failure))
             raise
 
     def _invoke(self, given: Any, config: RunnableConfig, kwargs: dict[str, Any]) -> Any:
@@ -239,9 +239,9 @@ class MemoryRunnable(Runnable[Any, Any]):
             output = await self._chain.ainvoke(turn.chain_input(), config, **kwargs)
             answer = turn.answer(output)
         except BaseException as failure:  # cancellation included: whatever ended the chain, the question is kept
-            await asyncio.shield(on_core(turn.keep, failure))
+            await to_the_end(on_core(turn.keep, failure))
             raise
-        await asyncio.shield(on_core(turn.save, answer))
+        await to_the_end(on_core(turn.save, answer))
         return output
 
     def _run_of(self, config: RunnableConfig) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
@@ -187,8 +188,27 @@ class Turn:
             await self.save(())
         except MemoryCoreError as lost:
             failure.add_note(f"its question was not saved: {lost}")
-            level = logging.WARNING if isinstance(lost, ClosedError) else logging.ERROR  # it was closed on purpose
-            logger.log(level, "the question of a turn that failed was not saved: %s", reason_for_log(lost))
+            logger.log(_level_of(lost), "the question of a turn that failed was not saved: %s", reason_for_log(lost))
+
+
+async def to_the_end(saving: Coroutine[object, object, None]) -> None:
+    """Wait until a turn is saved. It is saved even if the caller is cancelled; a failure is logged then."""
+    going_on = asyncio.create_task(saving)
+    try:
+        await asyncio.shield(going_on)
+    except asyncio.CancelledError:
+        going_on.add_done_callback(_log_failure)
+        raise
+
+
+def _log_failure(saving: asyncio.Task[None]) -> None:
+    error = None if saving.cancelled() else saving.exception()
+    if error is not None:
+        logger.log(_level_of(error), "a turn that was cancelled was not saved: %s", reason_for_log(error))
+
+
+def _level_of(error: BaseException) -> int:
+    return logging.WARNING if isinstance(error, ClosedError) else logging.ERROR  # it was closed on purpose
 
 
 def in_order(question: Sequence[BaseMessage], history: Sequence[BaseMessage], memories: str) -> list[BaseMessage]:

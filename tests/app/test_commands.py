@@ -264,6 +264,12 @@ def in_terminal(calls: list[list[str]], folder: Path, answer: str = "") -> tuple
     return on_screen([sys.executable, "-c", IN_A_ROW, json.dumps(calls)], folder, ("", answer))
 
 
+def _wait_until_it_reads(process: int) -> None:
+    """Return when a process sleeps: Python drops an interrupt that arrives on its last steps to reading a line."""
+    while Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "R":
+        time.sleep(0.01)
+
+
 def on_screen(command: list[str], folder: Path, *answers: tuple[str, str | Callable[[], str]]) -> tuple[int, str]:
     """Run a program in a terminal of its own; once the first text of an answer is printed, its second one is typed, or
     what a function returns that does something else before."""
@@ -276,6 +282,7 @@ def on_screen(command: list[str], folder: Path, *answers: tuple[str, str | Calla
     screen = b""
     while True:
         if left and left[0][0].encode() in screen:
+            _wait_until_it_reads(child)
             typed = left.pop(0)[1]
             os.write(terminal, (typed if isinstance(typed, str) else typed()).encode())
         try:
