@@ -34,7 +34,7 @@ from memory_core.conversation.recalling import NOTHING, TURN, block_for, block_o
 from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
 from memory_core.every_record import every_record
-from memory_core.handle import known, owned_by, scrubbed, settled
+from memory_core.handle import correcting, known, owned_by, scrubbed, settled
 from memory_core.models import STATES, Mode, Order
 from memory_core.profile import PINNED, PINNED_BY_MODEL, tags_of_pin, with_profile
 from memory_core.protocols import AgentMemory, ListRequest, SearchRequest
@@ -43,7 +43,7 @@ from memory_core.recall.block import remembered_block
 from memory_core.recall.quoting import named, quoted
 from memory_core.records.draft_to_record import complete, patched
 from memory_core.records.kinds import USER_QUERY
-from memory_core.records.superseding import retired
+from memory_core.records.superseding import FRAMEWORK_MESSAGE, retired
 from memory_core.retrieval.hits import covered
 from memory_core.spaces import PRIVATE
 from memory_core.tools.arguments import Arguments
@@ -116,6 +116,7 @@ def __getattr__(name: str) -> Any:  # typed by the imports above
 __all__ = [
     "ANY_STATE",
     "FORGET_MEMORY",
+    "FRAMEWORK_MESSAGE",
     "LIST_MEMORIES",
     "MAX_TEXT_CHARS",
     "MEMORY_PIN",
@@ -170,6 +171,7 @@ __all__ = [
     "complaints",
     "complete",
     "core_loop",
+    "correcting",
     "covered",
     "cut_query",
     "database",

@@ -52,7 +52,7 @@ from memory_core.records.draft_to_record import (
     new_record,
 )
 from memory_core.records.fields import check_data
-from memory_core.records.superseding import insist_on_heir, retired_within, superseding
+from memory_core.records.superseding import correction, insist_on_heir, retired_within, superseding
 from memory_core.records.undone import UNDONE, undone_by
 from memory_core.retrieval.hits import Hits, best_hits
 from memory_core.spaces import NO_SPACES, PRIVATE, Spaces, granted, insist_on_other_owners, merged_page, with_user
@@ -523,7 +523,8 @@ class BoundMemory:
 
         Args:
             id: Id of the old record.
-            entry: A `Draft`; a bare text takes kind, author, tags, importance and collection from the old record.
+            entry: A `Draft`, which says all of the new record; a bare text takes all other fields from the old one. Its
+                author is who corrects, if the old record had one.
             expected_version: The old record's `version` when it was read: nothing is written if it has changed since.
 
         Raises:
@@ -538,7 +539,7 @@ class BoundMemory:
         expected, old = check_version(expected_version), await self.get(id)
         if old is None:
             raise RecordNotFoundError(f"there is no memory {id!r}")
-        draft = superseding(old, entry, self._memory.clock())
+        draft = superseding(old, entry, self._scope, self._memory.clock())
         if draft.source_key is not None:
             insist_on_heir(old, await self._found(replace(ANY_STATE, source_keys=(draft.source_key,))))
         if expected is None:
@@ -875,6 +876,11 @@ async def known(handle: BoundMemory, keys: Sequence[str] | None = None) -> list[
         return await optional.known(await handle.memory.ready(), scope, some)
 
     return await on_core(on_store)
+
+
+def correcting(handle: BoundMemory, old: MemoryRecord, text: str) -> Draft:
+    """The draft of a text that corrects a record; change it by `dataclasses.replace`, and pass it to `supersede`."""
+    return correction(old, text, handle.scope, handle.memory.clock())
 
 
 async def settled(handle: BoundMemory, *, timeout: float | None = None) -> None:  # noqa: ASYNC109  (the error says how many are left)

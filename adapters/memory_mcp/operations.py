@@ -19,7 +19,7 @@ from memory_core import (
     ScopeError,
     Where,
 )
-from memory_core.adapting import PINNED, PINNED_BY_MODEL, tags_of_pin
+from memory_core.adapting import PINNED, PINNED_BY_MODEL, correcting, tags_of_pin
 from memory_mcp.showing import milliseconds
 from memory_mcp.values import EVERY_COLLECTION, Changes, Entry, Filter
 
@@ -133,20 +133,10 @@ async def supersede(handle: BoundMemory, memory_id: str, content: str, changes: 
     given = _given(changes)
     old = await _known(handle, memory_id)
     fresh_id = _new_id(handle)
-    draft = Draft(
-        content,
-        id=fresh_id,
-        source_key=_KEY + fresh_id,
-        kind=old.kind,
-        author=old.author,
-        data=_about(old.data, given.pop(_USER, old.data.get(_USER))),
-        tags=old.tags,
-        importance=old.importance,
-        confidence=old.confidence,
-        emotion=old.emotion,
-        collection=old.collection,
-    )
-    return await handle.supersede(memory_id, replace(draft, **given))
+    draft = correcting(handle, old, content)
+    data = _about(draft.data, given.pop(_USER, draft.data.get(_USER)))
+    named = {"id": fresh_id, "source_key": _KEY + fresh_id, "data": data, **given}
+    return await handle.supersede(memory_id, replace(draft, **named))
 
 
 def _draft(handle: BoundMemory, entry: Entry) -> Draft:

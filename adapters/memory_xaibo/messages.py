@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from memory_core import Draft, MemoryRecord, Role
-from memory_core.adapting import storable
+from memory_core.adapting import FRAMEWORK_MESSAGE, storable
 from memory_xaibo.protocols import LLMMessage, LLMRole
 
 MESSAGE_KIND: Final = "message"
 """Kind of the records that are messages."""
-_MESSAGE: Final = "xaibo"
-"""Key in a record's data: the message, if its role and text are not all of it."""
+_XAIBO: Final = "xaibo"
+"""Key of the message in a record's `FRAMEWORK_MESSAGE`, if its role and text are not all of it."""
 _ROLES: Final[Mapping[LLMRole, Role]] = {
     LLMRole.USER: "user",
     LLMRole.ASSISTANT: "assistant",
@@ -44,12 +44,13 @@ def to_draft(message: LLMMessage, session: str) -> Draft:
     if text.strip() and message == _said(role, text):
         return plain
     fields = message.model_dump(mode="json", exclude_defaults=True)
-    return Draft(text, role=role, kind=MESSAGE_KIND, session=session, data={_MESSAGE: fields})
+    return Draft(text, role=role, kind=MESSAGE_KIND, session=session, data={FRAMEWORK_MESSAGE: {_XAIBO: fields}})
 
 
 def to_message(record: MemoryRecord) -> LLMMessage:
     """The message of a record; if any framework changed its text, with that text."""
-    given = record.data.get(_MESSAGE)
+    copy = record.data.get(FRAMEWORK_MESSAGE)
+    given = copy.get(_XAIBO) if isinstance(copy, Mapping) else None
     if isinstance(given, Mapping):
         message = LLMMessage.model_validate(given)
         if record.text in ("", text_of(message)):

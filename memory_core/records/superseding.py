@@ -3,31 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
+from typing import Final
 
 from memory_core.errors import ConflictError, DuplicateIdError, InvalidInputError, SupersededError
-from memory_core.models import Draft, Link, MemoryRecord
+from memory_core.models import Draft, Link, MemoryRecord, Scope
 from memory_core.records.draft_to_record import as_draft, insist_on_version
 from memory_core.records.fields import check_links
 
+NOT_INHERITED: Final = frozenset({"text", "passages", "id", "source_key", "links", "valid_from", "author", "data"})
+"""The fields of `Draft` that a correction does not take from the record that it corrects as they are."""
+FRAMEWORK_MESSAGE: Final = "framework_message"
+"""In `data`: the message as its framework has it. It repeats the text, so a correction does not have it."""
 
-def superseding(old: MemoryRecord, entry: Draft | str, now: datetime) -> Draft:
-    """The draft that supersedes `old`; a bare text takes kind, author, tags and the like from the old record."""
-    if isinstance(entry, str):
-        entry = Draft(
-            entry,
-            role=old.role,
-            kind=old.kind,
-            tier=old.tier,
-            author=old.author,
-            tags=old.tags,
-            importance=old.importance,
-            collection=old.collection,
-        )
-    entry = as_draft(entry)
-    links = (*check_links(entry.links), Link("supersedes", old.id))
-    return replace(entry, links=links, valid_from=now if entry.valid_from is None else entry.valid_from)
+
+def correction(old: MemoryRecord, text: str, scope: Scope, now: datetime) -> Draft:
+    """The draft of a text that corrects a record now; every surface starts from it.
+
+    It inherits the fields of `Draft` that `NOT_INHERITED` does not name, and `data` without the framework's message.
+    A `valid_to` that has passed is of what was true, and is not inherited. Words that somebody has said become those of
+    the one who corrects them. What was derived is no longer derived.
+
+    Args:
+        scope: Of the handle that corrects.
+    """
+    inherited = {field.name: getattr(old, field.name) for field in fields(Draft) if field.name not in NOT_INHERITED}
+    if old.valid_to is not None and old.valid_to <= now:
+        inherited["valid_to"] = None
+    return Draft(
+        text,
+        author=None if old.author is None else scope.agent or scope.user,
+        data={name: value for name, value in old.data.items() if name != FRAMEWORK_MESSAGE},
+        **inherited,
+    )
+
+
+def superseding(old: MemoryRecord, entry: Draft | str, scope: Scope, now: datetime) -> Draft:
+    """The draft that supersedes `old`; a bare text is a `correction`."""
+    draft = correction(old, entry, scope, now) if isinstance(entry, str) else as_draft(entry)
+    links = (*check_links(draft.links), Link("supersedes", old.id))
+    return replace(draft, links=links, valid_from=now if draft.valid_from is None else draft.valid_from)
 
 
 def insist_on_heir(old: MemoryRecord, known: Sequence[MemoryRecord]) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core import Draft, MemoryRecord, Patch, Scope, Where
+from memory_core import Draft, Link, MemoryRecord, Patch, Scope, Where
 from memory_core.records.draft_to_record import complete, patched
-from memory_core.records.superseding import retired, superseded_by, superseding
+from memory_core.records.superseding import FRAMEWORK_MESSAGE, NOT_INHERITED, retired, superseded_by, superseding
 from memory_core.testing import Ticks
 from memory_core.where.checks import check_where
 from memory_core.where.meaning import satisfies
@@ -45,7 +46,7 @@ def is_true(record: MemoryRecord, day: int) -> bool:
 def test_a_record_and_the_one_that_takes_its_place_are_never_true_at_once(
     old: MemoryRecord, entry: Draft | str
 ) -> None:
-    new = complete(superseding(old, entry, NOW), SCOPE, NOW)
+    new = complete(superseding(old, entry, SCOPE, NOW), SCOPE, NOW)
     assert superseded_by(new) == [old.id]
     after = retired(old, new)
     for day in range(-6, 7):
@@ -65,3 +66,43 @@ def test_a_patch_changes_what_it_names_once(record: MemoryRecord, patch: Patch, 
     assert (changed.updated_at == later) == (changed is not record)
     assert (changed.id, changed.created_at, changed.source_key) == (record.id, record.created_at, record.source_key)
     assert patched(patched(record, other, later), Patch(), later).rev in (1, 2)
+
+
+OTHER: dict[str, Any] = {
+    "role": "user",
+    "kind": "fact",
+    "tier": "high",
+    "tags": ("house",),
+    "importance": 0.9,
+    "confidence": 0.7,
+    "emotion": "joy",
+    "occurred_at": NOW - timedelta(days=9),
+    "expires_at": NOW + timedelta(days=30),
+    "valid_to": NOW + timedelta(days=20),
+    "agent": "bot",
+    "session": "monday",
+    "collection": "keys",
+}
+"""A value of each field that a correction inherits as it is; none is the field's default."""
+
+
+def test_a_correction_inherits_every_field_but_those_that_are_of_the_words() -> None:
+    copy: dict[str, Any] = {"project": "heron", FRAMEWORK_MESSAGE: {"any": "The door code is 2231"}}
+    links = [Link("derived_from", "turn")]
+    draft = Draft("The door code is 2231", author="Bo", id="old", source_key="1", links=links, data=copy, **OTHER)
+    old = complete(draft, SCOPE, NOW)
+    new = superseding(old, "The door code is 8874", SCOPE, NOW)
+    assert {field.name for field in fields(Draft)} == OTHER.keys() | NOT_INHERITED
+    assert {name: getattr(new, name) for name in OTHER} == OTHER
+    own = (new.text, new.author, new.data, new.id, new.source_key, new.valid_from, new.passages)
+    assert own == ("The door code is 8874", "ann", {"project": "heron"}, None, None, NOW, ())
+    assert list(new.links) == [Link("supersedes", "old")]
+
+
+def test_a_correction_of_what_was_true_until_a_moment_is_true() -> None:
+    old = complete(Draft("old", occurred_at=NOW - timedelta(days=9), valid_to=NOW), SCOPE, NOW)
+    assert superseding(old, "new", SCOPE, NOW).valid_to is None
+
+
+def test_a_correction_of_what_nobody_has_said_has_no_author() -> None:
+    assert superseding(complete("old", SCOPE, NOW), "new", SCOPE, NOW).author is None

@@ -28,7 +28,7 @@ from memory_core.app.serve.problems import Problem
 from memory_core.app.serve.served import Grant, TokenFirst, bearer, path_name, served_by
 from memory_core.conversation.recalling import block_in_session
 from memory_core.errors import InvalidInputError, RecordNotFoundError
-from memory_core.handle import BoundMemory
+from memory_core.handle import BoundMemory, correcting
 from memory_core.models import Draft, ErasureReceipt, MemoryRecord, Order, Page, Patch, Stats, Version
 from memory_core.profile import with_profile
 from memory_core.recall.values import PULLED, PUSHED, Considered
@@ -254,11 +254,17 @@ async def supersede_record(
     id: Id,  # noqa: A002
     given: NewRecord,
     owner: Writable,
+    request: Request,
     response: Response,
     if_match: IfMatch = None,
 ) -> MemoryRecord:
-    """Replace a record that is no longer true; the old one is archived and stays in the history."""
-    return _tagged(await owner.supersede(id, given, expected_version=_version(if_match)), response)
+    """Replace a record that is no longer true; the old one is archived and stays in the history.
+
+    Fields that are not given keep their values.
+    """
+    named = {name: getattr(given, name) for name in await request.json()}
+    draft = correcting(owner, await known(owner, id), given.text)
+    return _tagged(await owner.supersede(id, replace(draft, **named), expected_version=_version(if_match)), response)
 
 
 @records.get("/records/{id}/history")
