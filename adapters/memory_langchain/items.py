@@ -41,7 +41,7 @@ from memory_core import (
 )
 from memory_core.adapting import MAX_TEXT_CHARS, cut_query
 from memory_langchain.namespaces import from_path, matches, to_path
-from memory_langchain.recall import SearchMode
+from memory_langchain.search_mode import SearchMode
 
 ITEM_KIND: Final = "langgraph_item"
 """Kind of the records that are items of a store."""

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 MESSAGE_KIND: Final = "message"
 """Kind of the records that are turns of a conversation."""
 
-
 _DATA_KEY: Final = "langchain"
 """Key in `data` for the message itself; turns that another framework captured do not have it."""
 
@@ -43,9 +42,6 @@ MAX_SEARCHABLE_CHARS: Final = 100_000
 the length of a message, and embedding this much text already takes seconds."""
 MAX_AUTHOR_CHARS: Final = 512
 """Longest key in the core."""
-
-_WRITTEN_BY: Final = "lc_source"
-"""Key with which LangChain marks messages of its own middleware (langchain 1.4, `summarization.py`)."""
 
 _PLACEHOLDER: Final = re.compile(r"\[[\w .,+/…-]{1,60}: too large to be remembered\]")
 """The text of a block of content that was too large, or of the rest of too many."""
@@ -114,14 +110,6 @@ def to_message(record: MemoryRecord) -> BaseMessage:
     if record.rev > 1 and record.text not in (searchable_text(message), spoken_text(message)):
         return message.model_copy(update={"content": _with_text(message, record.text)})
     return message
-
-
-def message_id(record: MemoryRecord) -> str | None:
-    """The id of the message that a record contains, if it has one."""
-    given = record.data.get(_DATA_KEY)
-    inner = given.get("data") if isinstance(given, Mapping) else None
-    found = inner.get("id") if isinstance(inner, Mapping) else None
-    return found if isinstance(found, str) else None
 
 
 def searchable_text(message: BaseMessage) -> str:
@@ -242,25 +230,3 @@ def _with_text(message: BaseMessage, text: str) -> str | list[str | dict[str, ob
         if isinstance(block, dict) and (block.get("type") != "text" or _is_placeholder(block))
     ]
     return [{"type": "text", "text": without_files(text)}, *others]
-
-
-def spoken(messages: Sequence[BaseMessage], *, is_whole: bool = False) -> list[BaseMessage]:
-    """The spoken messages of a thread's last turn: the latest questions and the answers to them, without tool calls.
-
-    Summaries, which LangChain's own middleware adds to a thread as human messages, are left out.
-
-    Args:
-        messages: The thread.
-        is_whole: Return those of all turns.
-    """
-    start = 0 if is_whole else len(messages)
-    while start > 0 and not isinstance(messages[start - 1], HumanMessage):
-        start -= 1
-    while start > 0 and isinstance(messages[start - 1], HumanMessage):
-        start -= 1
-    return [
-        message
-        for message in messages[start:]
-        if (isinstance(message, HumanMessage) and _WRITTEN_BY not in message.additional_kwargs)
-        or (isinstance(message, AIMessage) and not message.tool_calls)
-    ]

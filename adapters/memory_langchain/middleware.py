@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
-from memory_core import BoundMemory, Draft, RecallOptions, StorageError, run_sync
+from memory_core import PUSHED, Draft, RecallOptions, StorageError, run_sync
 from memory_core.adapting import (
     OF_THE_APPLICATION,
-    TURN,
     Conversation,
     Conversations,
     LateError,
@@ -22,7 +21,6 @@ from memory_core.adapting import (
     on_core,
     reason_for_log,
 )
-from memory_langchain.agents import filled
 from memory_langchain.history import FRAMEWORK, key_of, unused_key
 from memory_langchain.messages import searchable_text, to_draft, to_messages
 from memory_langchain.record_reader import MOST_SECONDS
@@ -30,12 +28,12 @@ from memory_langchain.run_start import astart_of, start_of
 from memory_langchain.scope import CallScope, Given, ScopeResolver
 from memory_langchain.thread_changes import Changes, Start, answered, changes, is_spoken
 from memory_langchain.tools import DEFAULT_TOOLS, memory_tools
+from memory_langchain.turns import with_memories
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
     from langchain_core.messages import BaseMessage, HumanMessage
     from langchain_core.runnables import RunnableConfig, ensure_config
-    from langchain_core.tools import BaseTool
     from typing_extensions import override
 except ImportError as error:
     raise ImportError("`MemoryMiddleware` needs langchain: pip install 'memory-core[langgraph]'") from error
@@ -90,14 +88,11 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     calling agent. `docs/conversations.md` has what is followed, and what is not.
 
     Args:
-        memory: A handle or a memory; a run may name the user. Or a function from user and context to a handle; see
+        memory: A handle or a memory (a run names the user), or a function from user and context to a handle; see
             `memory_langchain.scope`.
-        k: Most memories to recall; 0 recalls none.
+        recall: Number, budget, conditions and so on of the memories; a limit of 0 recalls nothing.
         capture: Whether to store the conversation. Runs then need a conversation (`thread_id`).
         tools: The agent's memory tools; empty for none.
-        recall: Recall options: budget, conditions, mode and so on.
-        user_id: Default user for runs that name none; see `memory_langchain.scope`.
-        agent_id: Default agent for runs that name none.
         timeout: How many seconds a run waits for one call of its memory, opening the memory and loading its model not
             counted. A memory, or a function that makes it, that hangs or fails costs the run its memory, which is
             logged, and nothing else; what was to be stored is stored when the memory answers again, or with the next
@@ -105,35 +100,30 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         name: Its name in the graph; give a second one in the same agent another.
 
     Raises:
-        ScopeError: A default is empty or contradicts the handle; during a run, if user or conversation is missing.
+        ScopeError: During a run, if user or conversation is missing or contradicts the handle.
         ClosedError: During a run, if the application has closed the memory.
     """
 
-    def __init__(  # noqa: PLR0913  (one optional keyword per setting)
+    def __init__(
         self,
         memory: Given,
         *,
-        k: int = 4,
+        recall: RecallOptions = PUSHED,
         capture: bool = True,
         tools: Sequence[Tool] = DEFAULT_TOOLS,
-        recall: RecallOptions = TURN,
-        user_id: str | None = None,
-        agent_id: str | None = None,
         timeout: float = limits.CALL_SECONDS,
         name: str = "memory_core",
     ) -> None:
         super().__init__()
-        if k < 0:
-            raise ValueError(f"k is a number of memories and must be 0 or more, not {k}")
-        self._scopes = ScopeResolver(memory, user_id=user_id, agent_id=agent_id)
-        self._conversations = Conversations(FRAMEWORK, "an agent", seconds=timeout, options=recall, most=k)
+        self._scopes = ScopeResolver(memory)
+        self._conversations = Conversations(FRAMEWORK, "an agent", seconds=timeout, options=recall, most=recall.limit)
         self._captures = capture
         self._turns: OrderedDict[object, _Turn] = OrderedDict()
         self._node = name
         self._seconds = min(timeout, MOST_SECONDS)
         """How long a run waits for its record."""
         self._tools = tools
-        self.tools = memory_tools(memory, tools=tools, user_id=user_id, agent_id=agent_id, timeout=timeout)
+        self.tools = memory_tools(memory, tools=tools, timeout=timeout)
 
     @property
     @override
@@ -166,7 +156,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if self._asks(config) and self._is_new(scope, config):
             self._begin(scope, config, self._start(config), request.state)
         block = run_sync(self._enter, scope, config, request)
-        response = handler(filled(self._offered(request, scope), block))
+        response = handler(self._filled(request, scope, block))
         self._turn(scope, config).returned.extend(response.result)
         return response
 
@@ -181,7 +171,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if self._asks(config) and self._is_new(scope, config):
             self._begin(scope, config, await self._astart(config), request.state)
         block = await on_core(self._enter, scope, config, request)
-        response = await handler(filled(self._offered(request, scope), block))
+        response = await handler(self._filled(request, scope, block))
         self._turn(scope, config).returned.extend(response.result)
         return response
 
@@ -297,15 +287,14 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def _conversation(self, scope: CallScope) -> Conversation:
         return self._conversations.of(scope.reach, scope.session or "")
 
-    def _offered(self, request: ModelRequest[Any], scope: CallScope) -> ModelRequest[Any]:
-        """The request with tools that offer the spaces of this call, if each call has its own."""
+    def _filled(self, request: ModelRequest[Any], scope: CallScope, block: str) -> ModelRequest[Any]:
+        """The request with the block and, if each call has its own spaces, with tools that offer those of this one."""
+        request = request.override(system_message=with_memories(request.system_message, block))
         if self._scopes.handle is not None or not scope.reach.spaces:
             return request
-        offered = {id(mine): tool for mine, tool in zip(self.tools, self._tools_of(scope.reach), strict=True)}
+        own = memory_tools(scope.reach, tools=self._tools, timeout=self._conversations.deadline.seconds)
+        offered = {id(mine): tool for mine, tool in zip(self.tools, own, strict=True)}
         return request.override(tools=[offered.get(id(tool), tool) for tool in request.tools])
-
-    def _tools_of(self, reach: BoundMemory) -> Sequence[BaseTool]:
-        return memory_tools(reach, tools=self._tools, timeout=self._conversations.deadline.seconds)
 
 
 def _question(shown: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> str:

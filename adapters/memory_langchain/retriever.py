@@ -49,8 +49,6 @@ class MemoryRetriever(BaseRetriever):
     recall: InstanceOf[RecallOptions] = Field(default=FOR_DOCUMENTS, exclude=True, repr=False)
     """Search options, such as `RecallOptions(where=Where(kinds=("preference",)), floor=False)`. Each text is returned
     once, and bare questions similar to the query are left out. The budget does not count, and `k` is the limit."""
-    user_id: str | None = None
-    """Default user for calls that name none."""
     timeout: float = Field(default=limits.EXPLICIT_SECONDS, gt=0)
     """How many seconds a call may take before it is an error."""
 
@@ -63,7 +61,7 @@ class MemoryRetriever(BaseRetriever):
 
     @override
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """Search the memories of the user named by the context, by `config` or by the constructor.
+        """Search the memories of the user named by the context or by `config`.
 
         Raises:
             ScopeError: The user is missing or empty, or is not the user of the handle.
@@ -100,7 +98,7 @@ class MemoryRetriever(BaseRetriever):
     async def _retrieved(self, query: str, config: RunnableConfig | None, k: int | None) -> list[Document]:
         most = self.k if k is None else k
         deadline = Deadline(self.timeout, "a retriever")
-        memory = (await ScopeResolver(self.memory, self.user_id).resolved(deadline, config)).reach
+        memory = (await ScopeResolver(self.memory).resolved(deadline, config)).reach
         if most == 0:
             return []
         options = replace(

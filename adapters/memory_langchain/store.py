@@ -19,8 +19,8 @@ from memory_core import BoundMemory, InvalidInputError, Memory, ScopeError, run_
 from memory_core.adapting import on_core, settled
 from memory_langchain.indexing import MODEL_OF_THE_PACKAGE, WHOLE_VALUE, embedder_of, index_of, score_of
 from memory_langchain.items import Reading, address_of, draft_of, paths_of
-from memory_langchain.recall import SearchMode
 from memory_langchain.scope import of_one_owner
+from memory_langchain.search_mode import SearchMode
 from memory_langchain.sweeping import DEFAULT_MINUTES, Sweeper
 
 LONG_CHARS: Final = 20_000

@@ -21,8 +21,8 @@ from memory_core import (
 )
 from memory_core.adapting import check_unit, covered, cut_query
 from memory_langchain.embedding import LangChainEmbedder
-from memory_langchain.recall import SearchMode
 from memory_langchain.scope import of_one_owner
+from memory_langchain.search_mode import SearchMode
 
 try:
     from langchain_core.documents import Document

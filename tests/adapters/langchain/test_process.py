@@ -25,7 +25,8 @@ from memory_langchain import MemoryChatMessageHistory, MemoryRetriever, memory_t
 from memory_langchain.testing import ScriptedChatModel
 
 ann = Memory(sys.argv[1], embedder=None).bind(app="demo", user="ann")
-chain = with_memory(ScriptedChatModel(script=lambda prompt: "green"), ann, session_id="monday")
+chain = with_memory(ScriptedChatModel(script=lambda prompt: "green"), ann)
+chain = chain.with_config(configurable={"session_id": "monday"})
 chain.invoke("Which tea?")
 "".join(chunk.text for chunk in chain.stream("Which tea?"))
 assert MemoryRetriever(memory=ann).invoke("tea")
@@ -146,7 +147,8 @@ from memory_langchain import with_memory
 from memory_langchain.testing import ScriptedChatModel
 
 ann = Memory(sys.argv[1], embedder=None).bind(app="demo", user="ann")
-chain = with_memory(ScriptedChatModel(script=lambda prompt: "one two three"), ann, session_id="monday")
+chain = with_memory(ScriptedChatModel(script=lambda prompt: "one two three"), ann)
+chain = chain.with_config(configurable={"session_id": "monday"})
 
 async def main():
     async for _ in chain.astream("go"):

@@ -57,7 +57,7 @@ async def test_an_abandoned_async_stream_does_the_same(ann: BoundMemory) -> None
 
     stream = with_memory(RunnableGenerator(speak), ann).astream("go", MONDAY)
     await anext(stream)
-    await stream.aclose()  # type: ignore[attr-defined]
+    await stream.aclose()
     assert saved(ann) == ["go"]
 
 

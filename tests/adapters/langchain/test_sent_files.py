@@ -99,6 +99,6 @@ async def test_a_thread_stored_before_files_were_named_is_not_stored_again(
 def test_the_names_of_files_are_no_part_of_the_question(ann: BoundMemory) -> None:
     run_sync(ann.add, Draft("Attached: contract.pdf", kind="message", role="user", session="sunday"))
     model = ScriptedChatModel(script=["Noted."])
-    chain = with_memory(model, ann, session_id="monday")
+    chain = with_memory(model, ann).with_config(configurable={"session_id": "monday"})
     chain.invoke([HumanMessage([{"type": "text", "text": "Tea or coffee?"}, CONTRACT])])
     assert "contract.pdf" not in model.prompts[-1][0].text

@@ -19,7 +19,7 @@ from langchain_core.indexing import InMemoryRecordManager, index
 from memory_core import BoundMemory, Embedder, EmbeddingError, InvalidInputError, Memory, Scope, ScopeError, run_sync
 from memory_core.testing.embedder import EmbedderContract
 from memory_langchain import LangChainEmbedder, MemoryRetriever, MemoryVectorStore
-from memory_langchain.recall import SearchMode
+from memory_langchain.search_mode import SearchMode
 
 FAKE = DeterministicFakeEmbedding(size=6)
 
