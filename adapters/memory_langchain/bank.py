@@ -61,7 +61,7 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self._user = {} if memory else {"user_id": _NOBODY}
         self._scopes = ScopeResolver(memory or Memory(":memory:", embedder=None))
         self._limits = (max_entries, compression_threshold)
-        self._banks: OrderedDict[tuple[str, str], AsyncMemoryBank] = OrderedDict()
+        self._banks: OrderedDict[object, AsyncMemoryBank] = OrderedDict()
 
     def bank(self) -> AsyncMemoryBank:
         """Return the bank of the current run, for tools and other middleware.
@@ -71,7 +71,7 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """
         configurable = {**self._user, **ensure_config().get("configurable", {})}
         scope = self._scopes.resolve({"configurable": configurable}, needs_session=True)
-        key = (scope.user, scope.session or "")
+        key = (scope.memory.scope, scope.session)
         bank = self._banks.get(key)
         if bank is None:
             bank = self._banks[key] = AsyncMemoryBank(*self._limits, memory=scope.memory, task=scope.session)

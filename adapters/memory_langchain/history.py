@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Final
 
-from memory_core import BoundMemory, Memory, MemoryRecord, Where, run_sync
+from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Where, run_sync
 from memory_core.adapting import (
     ANY_STATE,
     Deadline,
@@ -202,6 +202,11 @@ def _keys(scope: CallScope, messages: Sequence[BaseMessage]) -> list[str]:
 def key_of(scope: CallScope, *identity: str) -> str:
     """The source key of a message by its id in the conversation."""
     return message_key(scope.memory.scope, FRAMEWORK, scope.session or "", *identity)
+
+
+def draft_of(message: BaseMessage, scope: CallScope) -> Draft:
+    """The draft of a message under the key of its id, or under none."""
+    return to_draft(message, scope, source_key=None if message.id is None else key_of(scope, message.id))
 
 
 def _nth_key(scope: CallScope, identity: str, nth: int) -> str:

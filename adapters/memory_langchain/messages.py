@@ -162,7 +162,7 @@ def _author(message: BaseMessage, scope: CallScope) -> str | None:
     if message.name is not None and message.name.strip():
         return _as_author(message.name)
     if isinstance(message, HumanMessage):
-        return scope.user
+        return scope.memory.scope.user
     if isinstance(message, AIMessage):
         return scope.agent or "assistant"
     return _as_author(message.role) if isinstance(message, ChatMessage) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,14 +13,12 @@ from memory_core.adapting import (
     OF_THE_APPLICATION,
     Conversation,
     Conversations,
-    LateError,
     Tool,
     Visible,
     limits,
     on_core,
-    reason_for_log,
 )
-from memory_langchain.history import FRAMEWORK, key_of, unused_key
+from memory_langchain.history import FRAMEWORK, draft_of, key_of, unused_key
 from memory_langchain.messages import searchable_text, to_draft, to_messages
 from memory_langchain.record_reader import MOST_SECONDS
 from memory_langchain.run_start import astart_of, start_of
@@ -40,8 +37,6 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime
-
-logger = logging.getLogger(__name__)
 
 _TOOL_NODE: Final = "tools"
 """Name of the node that calls tools, in agents of `create_agent` and by default in graphs (`ToolNode`)."""
@@ -191,15 +186,10 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     async def _named(self, config: RunnableConfig, runtime: Runtime[Any]) -> CallScope | None:
         """Whose memory a run has; `None` if a function makes it and does not do so, which costs the run its memory."""
-        try:
-            return await self._scopes.resolved(
-                self._conversations.deadline, config, context=runtime.context, needs_session=self._captures
-            )
-        except LateError:  # logged
-            return None
-        except StorageError as error:
-            logger.error("a run goes on without its memory: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
-            return None
+        deadline, needs_session = self._conversations.deadline, self._captures
+        with deadline.spared("a run goes on without its memory", StorageError):
+            return await self._scopes.resolved(deadline, config, context=runtime.context, needs_session=needs_session)
+        return None
 
     def _asks(self, config: RunnableConfig) -> bool:
         """Whether this run is a person's, and is stored; a tool starts a sub-agent with its own configuration."""
@@ -261,14 +251,14 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             for identity, message in found.edited.items():
                 await conversation.edit(key_of(scope, identity), searchable_text(now.get(identity, message)))
             said = [now.get(message.id, message) for message in found.asked]
-            await self._remember(scope, turn, [_draft(message, scope) for message in said], _before(said, thread))
+            await self._remember(scope, turn, [draft_of(message, scope) for message in said], _before(said, thread))
 
     async def _remember(
         self, scope: CallScope, turn: _Turn, drafts: Sequence[Draft], before: Sequence[BaseMessage]
     ) -> None:
         """Store messages of a turn. Without a record, the thread is what a client sends, perhaps again and under other
         ids; then only the order of the messages tells which are known. A first question has no order yet."""
-        context = [_draft(message, scope) for message in before] if turn.start is None else []
+        context = [draft_of(message, scope) for message in before] if turn.start is None else []
         if turn.start is None and sum(draft.role == "user" for draft in (*context, *drafts)) > 1:
             context, drafts = ([replace(draft, source_key=None) for draft in part] for part in (context, drafts))
         conversation = self._conversation(scope)
@@ -317,14 +307,6 @@ def _before(said: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> list[
     """What was said in a thread before some of its messages."""
     first = {message.id for message in said[:1]}
     return [message for message in takewhile(lambda message: message.id not in first, thread) if is_spoken(message)]
-
-
-def _draft(message: BaseMessage, scope: CallScope) -> Draft:
-    return to_draft(message, scope, source_key=_key(message, scope))
-
-
-def _key(message: BaseMessage, scope: CallScope) -> str | None:
-    return None if message.id is None else key_of(scope, message.id)
 
 
 def _name(scope: CallScope, config: RunnableConfig) -> object:

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from memory_core import PUSHED, MemoryRecord, RecallOptions, run_sync
 from memory_core.adapting import Asked, Conversations, Deadline, block_of_turn, limits, on_core, those
-from memory_langchain.history import FRAMEWORK, key_of
-from memory_langchain.messages import searchable_text, spoken_text, to_draft, to_messages
+from memory_langchain.history import FRAMEWORK, draft_of, key_of
+from memory_langchain.messages import searchable_text, spoken_text, to_messages
 from memory_langchain.run_start import astart_of, start_of
 from memory_langchain.scope import CallScope, Given, ScopeResolver
 from memory_langchain.thread_changes import MESSAGES, Start, said_in_run
@@ -89,9 +89,7 @@ def remember_node(
         scope = await scopes.resolved(conversations.deadline, config, needs_session=True)
         conversation = conversations.of(scope.memory, scope.session or "")
         said = said_in_run(start, _messages(state, messages_key))
-        keys = [None if message.id is None else key_of(scope, message.id) for message in said]
-        drafts = [to_draft(message, scope, source_key=key) for message, key in zip(said, keys, strict=True)]
-        await conversation.remember(drafts)
+        await conversation.remember(draft_of(message, scope) for message in said)
         await conversation.settled()
         return {}
 

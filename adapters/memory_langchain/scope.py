@@ -56,13 +56,15 @@ class NoMemoryError(StoreUnavailableError, InvalidInputError):
 class CallScope:
     """The resolved scope of one call."""
 
-    memory: BoundMemory
-    """The user's own memory, bound to app and user; it reads all conversations of that user."""
-    user: str
+    reach: BoundMemory
+    """What may be recalled: the user's own memory, with its spaces."""
     session: str | None
     agent: str | None
-    reach: BoundMemory
-    """What may be recalled: `memory`, with its spaces."""
+
+    @property
+    def memory(self) -> BoundMemory:
+        """The user's own memory, bound to app and user; it reads all conversations of that user."""
+        return self.reach.own
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +108,16 @@ class ScopeResolver:
         if context is None:
             context = getattr(configurable.get(_RUNTIME), "context", None)
         reach = self._memory_of(self._user(context, configurable), context)
-        own = reach.own
-        session = _named(_SESSION, context, configurable) or own.scope.session
+        bound = reach.own.scope
+        session = _named(_SESSION, context, configurable) or bound.session
         if session is None and needs_session:
             raise ScopeError(
                 "no conversation is named: pass config={'configurable': {'session_id': ...}} (or thread_id, or "
                 "conversation_id), or the same in the context"
             )
-        agent = _named(("agent_id",), context, configurable) or own.scope.agent
-        own.bind(session=session, agent=agent)  # raises if they contradict the handle
-        return CallScope(own, own.scope.user or "", session, agent, reach)
+        agent = _named(("agent_id",), context, configurable) or bound.agent
+        reach.own.bind(session=session, agent=agent)  # raises if they contradict the handle
+        return CallScope(reach, session, agent)
 
     async def resolved(
         self,

@@ -173,7 +173,10 @@ class MemoryVectorStore(VectorStore):
         Raises:
             InvalidInputError: The vector's dimensions differ from those of the memory, or it has no direction.
         """
-        return [_document(hit.record) for hit in self._found(embedding, k, filter, **kwargs)]
+        _no_options(**kwargs)
+        where = _where(filter)
+        hits = self._memory.sync.search_by_vector(embedding, limit=k, where=where, floor=False) if k else []
+        return [_document(hit.record) for hit in hits]
 
     @override
     def max_marginal_relevance_search(
@@ -195,19 +198,6 @@ class MemoryVectorStore(VectorStore):
             filter: See `similarity_search`.
         """
         return [_document(hit.record) for hit in self._found(query, k, filter, lambda_mult, fetch_k, **kwargs)]
-
-    @override
-    def max_marginal_relevance_search_by_vector(
-        self,
-        embedding: list[float],
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        filter: Mapping[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
-        """Like `max_marginal_relevance_search`, for a vector as in `similarity_search_by_vector`."""
-        return [_document(hit.record) for hit in self._found(embedding, k, filter, lambda_mult, fetch_k, **kwargs)]
 
     @override
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
@@ -236,21 +226,17 @@ class MemoryVectorStore(VectorStore):
 
     def _found(
         self,
-        query: str | Sequence[float],
+        query: str,
         k: int,
         wanted: Mapping[str, Any] | None,
         lambda_mult: float = 1.0,
         fetch_k: int | None = None,
         /,
     ) -> list[Hit]:
-        """The best documents for a text or a vector."""
+        """The best documents for a text."""
         if k == 0:
             return []
         where, diversity = _where(wanted), 1 - check_unit("lambda_mult", lambda_mult)
-        if not isinstance(query, str):
-            return self._memory.sync.search_by_vector(
-                query, limit=k, where=where, floor=False, diversity=diversity, candidates=fetch_k
-            )
         if not query.strip():
             return [Hit(record, 0.0, None) for record in self._memory.sync.list(where=where, limit=k).records]
         return self._memory.sync.search(

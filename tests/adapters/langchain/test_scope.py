@@ -30,22 +30,22 @@ def config(**configurable: object) -> RunnableConfig:
 
 @pytest.mark.parametrize("context", [Context("ann"), {"user_id": "ann"}, Model(user_id="ann")])
 def test_the_context_may_be_a_dataclass_a_mapping_or_a_model(open_handle: BoundMemory, context: object) -> None:
-    assert ScopeResolver(open_handle).resolve(config(), context=context).user == "ann"
+    assert ScopeResolver(open_handle).resolve(config(), context=context).memory.scope.user == "ann"
 
 
 def test_the_context_of_a_graph_run_is_found_in_its_config(open_handle: BoundMemory) -> None:
     running = config(__pregel_runtime=SimpleNamespace(context=Context("ann")))
     scope = ScopeResolver(open_handle).resolve(running)
-    assert (scope.user, scope.session) == ("ann", "from context")
+    assert (scope.memory.scope.user, scope.session) == ("ann", "from context")
 
 
 def test_context_goes_before_config(open_handle: BoundMemory) -> None:
     resolver = ScopeResolver(open_handle)
     asked = config(user_id="asked", thread_id="asked", agent_id="asked")
     scope = resolver.resolve(asked)
-    assert (scope.user, scope.session, scope.agent) == ("asked", "asked", "asked")
+    assert (scope.memory.scope.user, scope.session, scope.agent) == ("asked", "asked", "asked")
     given = resolver.resolve(asked, context=Context("given"))
-    assert (given.user, given.session, given.agent) == ("given", "from context", "asked")
+    assert (given.memory.scope.user, given.session, given.agent) == ("given", "from context", "asked")
 
 
 @pytest.mark.parametrize("name", ["session_id", "thread_id", "conversation_id"])
@@ -71,7 +71,7 @@ def test_none_in_a_context_names_nothing(open_handle: BoundMemory, ann: BoundMem
     for resolver in (ScopeResolver(open_handle), ScopeResolver(ann)):
         for context in (silent, {"user_id": None}):
             scope = resolver.resolve(asked, context=context, needs_session=True)
-            assert (scope.user, scope.session) == ("ann", "monday")
+            assert (scope.memory.scope.user, scope.session) == ("ann", "monday")
     with pytest.raises(ScopeError, match="no user is named"):
         ScopeResolver(open_handle).resolve(config(), context=silent)
     with pytest.raises(ScopeError, match="authenticated as 'ann'"):
@@ -96,12 +96,12 @@ def test_a_missing_user_or_conversation_is_an_error_that_names_the_way_out(open_
 def test_numbers_and_uuids_stand_for_their_text(open_handle: BoundMemory) -> None:
     thread = uuid.uuid4()
     scope = ScopeResolver(open_handle).resolve(config(user_id=7, thread_id=thread))
-    assert (scope.user, scope.session) == ("7", str(thread))
+    assert (scope.memory.scope.user, scope.session) == ("7", str(thread))
 
 
 def test_a_handle_that_fixes_the_user_accepts_no_other(ann: BoundMemory) -> None:
-    assert ScopeResolver(ann).resolve().user == "ann"
-    assert ScopeResolver(ann).resolve(config(user_id="ann")).user == "ann"
+    assert ScopeResolver(ann).resolve().memory.scope.user == "ann"
+    assert ScopeResolver(ann).resolve(config(user_id="ann")).memory.scope.user == "ann"
     with pytest.raises(ScopeError, match="bob"):
         ScopeResolver(ann).resolve(config(user_id="bob"))
 
@@ -115,7 +115,7 @@ def test_a_handle_that_fixes_the_conversation_accepts_no_other(memory: Memory) -
 
 def test_an_authenticated_user_is_the_owner_and_cannot_ask_for_another(open_handle: BoundMemory) -> None:
     signed_in = SimpleNamespace(identity="ann")
-    assert ScopeResolver(open_handle).resolve(config(langgraph_auth_user=signed_in)).user == "ann"
+    assert ScopeResolver(open_handle).resolve(config(langgraph_auth_user=signed_in)).memory.scope.user == "ann"
     with pytest.raises(ScopeError, match="authenticated as 'ann'"):
         ScopeResolver(open_handle).resolve(config(langgraph_auth_user=signed_in, user_id="bob"))
 
@@ -125,19 +125,21 @@ def test_an_authenticated_user_without_a_name_is_not_taken_for_whom_the_call_nam
         with pytest.raises(ScopeError, match="identity"):
             ScopeResolver(open_handle).resolve(config(langgraph_auth_user=unknown, user_id="bob"))
     numbered = SimpleNamespace(identity=7)
-    assert ScopeResolver(open_handle).resolve(config(langgraph_auth_user=numbered, user_id="7")).user == "7"
+    assert (
+        ScopeResolver(open_handle).resolve(config(langgraph_auth_user=numbered, user_id="7")).memory.scope.user == "7"
+    )
 
 
 def test_without_authentication_a_call_may_name_the_user(open_handle: BoundMemory) -> None:
     open_server = config(langgraph_auth_user=None, langgraph_auth_user_id="", user_id="bob")
-    assert ScopeResolver(open_handle).resolve(open_server).user == "bob"
+    assert ScopeResolver(open_handle).resolve(open_server).memory.scope.user == "bob"
 
 
 def test_without_authentication_the_empty_user_of_the_server_leaves_the_one_that_the_developer_named(
     open_handle: BoundMemory, ann: BoundMemory
 ) -> None:
     of_server = config(langgraph_auth_user=None, langgraph_auth_user_id="", user_id="", thread_id="t")
-    assert ScopeResolver(ann).resolve(of_server).user == "ann"
+    assert ScopeResolver(ann).resolve(of_server).memory.scope.user == "ann"
     with pytest.raises(ScopeError, match="no user is named"):
         ScopeResolver(open_handle).resolve(of_server)
 
@@ -171,10 +173,10 @@ def test_a_user_whose_name_is_all_that_the_server_passes_on_is_authenticated(
     open_handle: BoundMemory, memory: Memory
 ) -> None:
     scheduled = {"langgraph_auth_user": None, "langgraph_auth_user_id": "ann"}
-    assert ScopeResolver(open_handle).resolve(config(**scheduled)).user == "ann"
+    assert ScopeResolver(open_handle).resolve(config(**scheduled)).memory.scope.user == "ann"
     with pytest.raises(ScopeError, match="authenticated as 'ann'"):
         ScopeResolver(open_handle).resolve(config(**scheduled, user_id="bob"))
-    assert ScopeResolver(open_handle).resolve(config(**scheduled, user_id="")).user == "ann"
+    assert ScopeResolver(open_handle).resolve(config(**scheduled, user_id="")).memory.scope.user == "ann"
     with pytest.raises(ScopeError, match="'bob'"):
         ScopeResolver(memory.bind(app="demo", user="bob")).resolve(config(**scheduled, user_id=""))
 

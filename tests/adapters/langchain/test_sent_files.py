@@ -90,7 +90,7 @@ async def test_a_thread_stored_before_files_were_named_is_not_stored_again(
     def thread(*blocks: dict[str, Any]) -> list[BaseMessage]:
         return [HumanMessage([TEXT, *blocks], id=ids[0]), AIMessage("Noted.", id=ids[1])]
 
-    within = CallScope(ann, "ann", "monday", None, ann)
+    within = CallScope(ann, "monday", None)
     for messages in (thread(), thread(CONTRACT)):
         await write_turn(within, messages, [], is_resent=True)
     assert (await ann.stats()).records == 2
