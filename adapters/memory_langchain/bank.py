@@ -7,15 +7,12 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 
-try:
-    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-    from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-    from langchain_core.runnables import ensure_config
-    from langgraph.errors import GraphBubbleUp
-    from langgraph.types import Command
-    from typing_extensions import override
-except ImportError as error:
-    raise ImportError("`BankMiddleware` needs langchain: pip install 'memory-core[langgraph]'") from error
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.runnables import ensure_config
+from langgraph.errors import GraphBubbleUp
+from langgraph.types import Command
+from typing_extensions import override
 
 from memory_core import AsyncMemoryBank, BoundMemory, Memory, run_sync
 from memory_core.adapting import OF_THE_APPLICATION, Deadline, limits

@@ -8,6 +8,9 @@ from dataclasses import replace
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Final
 
+from langchain_core.chat_history import BaseChatMessageHistory
+from langchain_core.messages import RemoveMessage
+
 from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Where, run_sync
 from memory_core.adapting import (
     ANY_STATE,
@@ -25,12 +28,6 @@ from memory_core.adapting import (
 )
 from memory_langchain.messages import MESSAGE_KIND, role_of, searchable_text, to_draft, to_message
 from memory_langchain.scope import CallScope, ScopeResolver
-
-try:
-    from langchain_core.chat_history import BaseChatMessageHistory
-    from langchain_core.messages import RemoveMessage
-except ImportError as error:
-    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage

@@ -7,25 +7,22 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from langchain_core.messages import (
+    BaseMessage,
+    ChatMessage,
+    HumanMessage,
+    SystemMessage,
+    convert_to_messages,
+    message_chunk_to_message,
+    messages_from_dict,
+)
+from langchain_core.messages.ai import AIMessage
+from langchain_core.prompt_values import PromptValue
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
 from memory_core import Draft, InvalidInputError, MemoryRecord, Role
 from memory_core.adapting import is_shortened, shortened_data, storable, with_files, without_files
 from memory_langchain.sent_files import files_in
-
-try:
-    from langchain_core.messages import (
-        BaseMessage,
-        ChatMessage,
-        HumanMessage,
-        SystemMessage,
-        convert_to_messages,
-        message_chunk_to_message,
-        messages_from_dict,
-    )
-    from langchain_core.messages.ai import AIMessage
-    from langchain_core.prompt_values import PromptValue
-    from pydantic_core import PydanticSerializationError, to_jsonable_python
-except ImportError as error:
-    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
 
 if TYPE_CHECKING:
     from memory_core import Json

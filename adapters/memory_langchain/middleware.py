@@ -8,6 +8,11 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig, ensure_config
+from typing_extensions import override
+
 from memory_core import PUSHED, Draft, RecallOptions, StorageError, run_sync
 from memory_core.adapting import (
     OF_THE_APPLICATION,
@@ -26,14 +31,6 @@ from memory_langchain.scope import CallScope, Given, ScopeResolver
 from memory_langchain.thread_changes import Changes, Start, answered, changes, is_spoken
 from memory_langchain.tools import DEFAULT_TOOLS, memory_tools
 from memory_langchain.turns import with_memories
-
-try:
-    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-    from langchain_core.messages import BaseMessage, HumanMessage
-    from langchain_core.runnables import RunnableConfig, ensure_config
-    from typing_extensions import override
-except ImportError as error:
-    raise ImportError("`MemoryMiddleware` needs langchain: pip install 'memory-core[langgraph]'") from error
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime

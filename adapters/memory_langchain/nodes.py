@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+
 from memory_core import PUSHED, MemoryRecord, RecallOptions, run_sync
 from memory_core.adapting import Asked, Conversations, Deadline, block_of_turn, limits, on_core, those
 from memory_langchain.history import FRAMEWORK, draft_of, key_of
@@ -12,12 +15,6 @@ from memory_langchain.messages import searchable_text, spoken_text, to_messages
 from memory_langchain.run_start import astart_of, start_of
 from memory_langchain.scope import CallScope, Given, ScopeResolver
 from memory_langchain.thread_changes import MESSAGES, Start, said_in_run
-
-try:
-    from langchain_core.messages import BaseMessage, HumanMessage
-    from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
-except ImportError as error:
-    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
 
 
 def recall_node(

@@ -5,19 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableConfig, ensure_config
+from pydantic import Field, InstanceOf, field_validator
+from typing_extensions import override
+
 from memory_core import BoundMemory, Hit, Memory, RecallOptions, run_sync
 from memory_core.adapting import Asked, Deadline, block_for, limits
 from memory_langchain.messages import MESSAGE_KIND
 from memory_langchain.scope import MemoryOf, ScopeResolver
-
-try:
-    from langchain_core.documents import Document
-    from langchain_core.retrievers import BaseRetriever
-    from langchain_core.runnables import RunnableConfig, ensure_config
-    from pydantic import Field, InstanceOf, field_validator
-    from typing_extensions import override
-except ImportError as error:
-    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun

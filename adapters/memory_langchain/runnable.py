@@ -6,25 +6,22 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from contextlib import AsyncExitStack, ExitStack, aclosing
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from langchain_core.runnables import (
+    ConfigurableFieldSpec,
+    Runnable,
+    RunnableBinding,
+    RunnableConfig,
+    RunnableSequence,
+)
+from langchain_core.runnables.base import coerce_to_runnable
+from langchain_core.runnables.utils import get_unique_config_specs
+from pydantic import BaseModel, create_model
+from typing_extensions import override
+
 from memory_core import PUSHED, RecallOptions, run_sync
 from memory_core.adapting import Deadline, limits, on_core
 from memory_langchain.scope import Given, ScopeResolver
 from memory_langchain.turns import Plan, Turn, joined, to_the_end
-
-try:
-    from langchain_core.runnables import (
-        ConfigurableFieldSpec,
-        Runnable,
-        RunnableBinding,
-        RunnableConfig,
-        RunnableSequence,
-    )
-    from langchain_core.runnables.base import coerce_to_runnable
-    from langchain_core.runnables.utils import get_unique_config_specs
-    from pydantic import BaseModel, create_model
-    from typing_extensions import override
-except ImportError as error:
-    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun

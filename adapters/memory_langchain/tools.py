@@ -6,6 +6,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import StructuredTool, ToolException
+
 from memory_core import Json, MemoryCoreError, StorageError, run_sync
 from memory_core.adapting import (
     FORGET_MEMORY,
@@ -20,12 +23,6 @@ from memory_core.adapting import (
     reason_for_log,
 )
 from memory_langchain.scope import Given, ScopeResolver
-
-try:
-    from langchain_core.runnables import RunnableConfig
-    from langchain_core.tools import StructuredTool, ToolException
-except ImportError as error:
-    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
 
 logger = logging.getLogger(__name__)
 

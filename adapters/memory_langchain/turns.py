@@ -9,25 +9,21 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self, cast
 
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+)
+from langchain_core.prompt_values import PromptValue
+from pydantic import BaseModel
+
 from memory_core import ClosedError, MemoryCoreError, MemoryRecord, RecallOptions, run_sync
 from memory_core.adapting import Asked, Deadline, block_of_turn, on_core, reason_for_log, those
 from memory_langchain.history import first_sent_again, read, read_window, write_turn
 from memory_langchain.messages import spoken_text, to_message, to_messages
 from memory_langchain.scope import CallScope
-
-try:
-    from langchain_core.messages import (
-        AIMessage,
-        AIMessageChunk,
-        BaseMessage,
-        HumanMessage,
-        RemoveMessage,
-        SystemMessage,
-    )
-    from langchain_core.prompt_values import PromptValue
-    from pydantic import BaseModel
-except ImportError as error:
-    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
 
 logger = logging.getLogger(__name__)
 
@@ -261,20 +257,12 @@ def with_memories(instruction: SystemMessage | None, memories: str) -> SystemMes
 
 def joined(chunks: Iterable[object]) -> object:
     """Combine streamed chunks into one output: their sum, or the last chunk if they cannot be added."""
-    parts = list(chunks)
-    if not parts:
-        return None
-    if all(isinstance(part, str) for part in parts):
-        return "".join(cast("list[str]", parts))
-    first, *others = parts
-    if isinstance(first, AIMessageChunk) and all(isinstance(part, AIMessageChunk) for part in others):
-        return first + others
-    total: Any = first  # any type the chain yields; only its `+` is used
-    for part in others:
+    total: Any = None  # any type the chain yields; only its `+` is used
+    for chunk in chunks:
         try:
-            total = total + part
+            total = chunk if total is None else total + chunk
         except TypeError:
-            total = part
+            total = chunk
     return total
 
 

@@ -9,6 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, time
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
+from langchain_core.documents import Document
+from langchain_core.vectorstores import VectorStore
+from typing_extensions import override
+
 from memory_core import (
     BoundMemory,
     Draft,
@@ -19,17 +23,9 @@ from memory_core import (
     Where,
     data_conditions,
 )
-from memory_core.adapting import check_unit, covered, cut_query
+from memory_core.adapting import Mode, check_unit, covered, cut_query
 from memory_langchain.embedding import LangChainEmbedder
 from memory_langchain.scope import of_one_owner
-from memory_langchain.search_mode import SearchMode
-
-try:
-    from langchain_core.documents import Document
-    from langchain_core.vectorstores import VectorStore
-    from typing_extensions import override
-except ImportError as error:
-    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,9 +61,9 @@ class MemoryVectorStore(VectorStore):
         ScopeError: The handle is not bound to a user.
     """
 
-    def __init__(self, memory: BoundMemory, *, mode: SearchMode = "vector") -> None:
+    def __init__(self, memory: BoundMemory, *, mode: Mode = "vector") -> None:
         self._memory = of_one_owner(memory, "MemoryVectorStore(memory.bind(app='support', user='ann'))")
-        self._mode: SearchMode = mode
+        self._mode: Mode = mode
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
@@ -174,8 +170,9 @@ class MemoryVectorStore(VectorStore):
             InvalidInputError: The vector's dimensions differ from those of the memory, or it has no direction.
         """
         _no_options(**kwargs)
-        where = _where(filter)
-        hits = self._memory.sync.search_by_vector(embedding, limit=k, where=where, floor=False) if k else []
+        if k == 0:
+            return []
+        hits = self._memory.sync.search_by_vector(embedding, limit=k, where=_where(filter), floor=False)
         return [_document(hit.record) for hit in hits]
 
     @override

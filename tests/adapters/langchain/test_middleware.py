@@ -18,7 +18,7 @@ from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
 
 from memory_core import PUSHED, BoundMemory, Draft, RecallOptions, Where, run_sync
-from memory_langchain import MemoryChatMessageHistory, MemoryMiddleware
+from memory_langchain import MemoryChatMessageHistory, MemoryMiddleware, recall_node
 from memory_langchain.testing import ScriptedChatModel
 from tests.recall import blocks
 
@@ -405,3 +405,13 @@ def test_a_graph_whose_node_is_an_agent_stores_the_users_words(ann: BoundMemory)
     graph = StateGraph(MessagesState).add_node("agent", agent_with(ann, echo())).add_edge(START, "agent").compile()
     graph.invoke({"messages": [HumanMessage("hello")]}, THREAD)
     assert saved(ann) == ["hello", "you said hello"]
+
+
+def test_a_limit_of_0_recalls_nothing_not_even_what_is_pinned(ann: BoundMemory) -> None:
+    run_sync(ann.add, Draft("Ann drinks jasmine tea", kind="fact", tags=["pinned"]))
+    for limit, shows in ((0, False), (1, True)):
+        model = echo()
+        agent_with(ann, model, recall=replace(PUSHED, limit=limit)).invoke(ask("Which tea do I drink?"), THREAD)
+        assert ("jasmine" in str(model.prompts[0])) == shows
+        state = recall_node(ann, recall=replace(PUSHED, limit=limit)).invoke(ask("Which tea do I drink?"))
+        assert ("jasmine" in state["memories"]) == shows

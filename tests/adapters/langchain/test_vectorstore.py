@@ -17,9 +17,9 @@ from langchain_core.example_selectors import MaxMarginalRelevanceExampleSelector
 from langchain_core.indexing import InMemoryRecordManager, index
 
 from memory_core import BoundMemory, Embedder, EmbeddingError, InvalidInputError, Memory, Scope, ScopeError, run_sync
+from memory_core.adapting import Mode
 from memory_core.testing.embedder import EmbedderContract
 from memory_langchain import LangChainEmbedder, MemoryRetriever, MemoryVectorStore
-from memory_langchain.search_mode import SearchMode
 
 FAKE = DeterministicFakeEmbedding(size=6)
 
@@ -112,7 +112,7 @@ async def test_maximal_marginal_relevance_finds_what_was_not_said_yet(vectors: B
 
 
 @pytest.mark.parametrize("mode", ["vector", "hybrid", "lexical"])
-async def test_a_blank_query_lists_what_satisfies_the_filter(mode: SearchMode, vectors: BoundMemory) -> None:
+async def test_a_blank_query_lists_what_satisfies_the_filter(mode: Mode, vectors: BoundMemory) -> None:
     store, only = MemoryVectorStore(vectors, mode=mode), {"page": {"$gt": 6}}
     await store.aadd_texts([f"tea {n}" for n in range(9)], [{"page": n} for n in range(9)])
     newest = [Document("tea 8", metadata={"page": 8}), Document("tea 7", metadata={"page": 7})]
