@@ -37,7 +37,7 @@ _DATA_KEY: Final = "langchain"
 MAX_SEARCHABLE_CHARS: Final = 100_000
 """Searchable length of a message; the rest is stored and returned with the message but not searched. Senders control
 the length of a message, and embedding this much text already takes seconds."""
-MAX_AUTHOR_CHARS: Final = 512
+_MAX_AUTHOR_CHARS: Final = 512
 """Longest key in the core."""
 
 _PLACEHOLDER: Final = re.compile(r"\[[\w .,+/…-]{1,60}: too large to be remembered\]")
@@ -135,9 +135,7 @@ def to_messages(value: object, *, role: type[HumanMessage | AIMessage]) -> list[
         return [role(value)]
     if isinstance(value, BaseMessage):
         return [message_chunk_to_message(value)]
-    if isinstance(value, PromptValue):
-        return value.to_messages()
-    if isinstance(value, Sequence):
+    if isinstance(value, PromptValue | Sequence):
         return [message_chunk_to_message(message) for message in convert_to_messages(cast("Sequence[str]", value))]
     raise TypeError(f"expected a string, a message or messages, not {type(value).__name__}: {value!r:.80}")
 
@@ -166,7 +164,7 @@ def _author(message: BaseMessage, scope: CallScope) -> str | None:
 
 
 def _as_author(name: str) -> str | None:
-    return storable(name.replace("\0", ""), MAX_AUTHOR_CHARS).strip() or None
+    return storable(name.replace("\0", ""), _MAX_AUTHOR_CHARS).strip() or None
 
 
 def _stored(record: MemoryRecord) -> BaseMessage | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
@@ -13,7 +13,7 @@ from memory_core.adapting import Asked, Conversations, Deadline, block_of_turn, 
 from memory_langchain.history import FRAMEWORK, draft_of, key_of
 from memory_langchain.messages import searchable_text, spoken_text, to_messages
 from memory_langchain.run_start import astart_of, start_of
-from memory_langchain.scope import CallScope, Given, ScopeResolver
+from memory_langchain.scope import CallScope, Given, ScopeResolver, field_of
 from memory_langchain.thread_changes import MESSAGES, Start, said_in_run
 
 
@@ -114,7 +114,7 @@ def _asked(scope: CallScope, messages: Sequence[BaseMessage]) -> Asked:
 
 def _messages(state: object, key: str) -> list[BaseMessage]:
     """The messages in the state of a graph: a mapping, a dataclass or a pydantic model."""
-    found = cast("Mapping[str, object]", state).get(key) if isinstance(state, Mapping) else getattr(state, key, None)
+    found = field_of(state, key)
     if found is None:
         raise KeyError(f"the state has no {key!r}; name the key of its messages as messages_key=")
     return to_messages(found, role=HumanMessage)

@@ -19,7 +19,6 @@ from memory_langchain.scope import MemoryOf, ScopeResolver
 if TYPE_CHECKING:
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 
-FOR_DOCUMENTS: Final = RecallOptions()
 _NO_BUDGET: Final = 100_000_000
 """Character budget that never limits the number of documents; the text block itself is not used."""
 _Count = Annotated[int, Field(ge=0, le=10_000)]
@@ -43,7 +42,7 @@ class MemoryRetriever(BaseRetriever):
     """A handle or a memory; a call may name the user. It may also be a function from user and context to a handle."""
     k: _Count = 4
     """Most documents to return, 0 for none; `invoke(query, k=...)` overrides it for one call."""
-    recall: InstanceOf[RecallOptions] = Field(default=FOR_DOCUMENTS, exclude=True, repr=False)
+    recall: InstanceOf[RecallOptions] = Field(default=RecallOptions(), exclude=True, repr=False)
     """Search options, such as `RecallOptions(where=Where(kinds=("preference",)), floor=False)`. Each text is returned
     once, and bare questions similar to the query are left out. The budget does not count, and `k` is the limit."""
     timeout: float = Field(default=limits.EXPLICIT_SECONDS, gt=0)

@@ -180,7 +180,7 @@ def of_one_owner(memory: object, example: str) -> BoundMemory:
 def _named(names: tuple[str, ...], context: object, configurable: Mapping[str, object]) -> str | None:
     """What the first place that has one of the names says."""
     for name in names:
-        if (value := _field(context, name)) is not None:
+        if (value := field_of(context, name)) is not None:
             return _as_key(name, value)
     return next((_as_key(name, configurable[name]) for name in names if name in configurable), None)
 
@@ -191,7 +191,8 @@ def _as_key(name: str, value: object) -> str:
     return check_key(name, str(value) if is_number else value, ScopeError)
 
 
-def _field(place: object, name: str) -> object:
+def field_of(place: object, name: str) -> object:
+    """The value under a name in a mapping, a dataclass or a model; `None` without one."""
     return cast("Mapping[str, object]", place).get(name) if isinstance(place, Mapping) else getattr(place, name, None)
 
 
@@ -203,6 +204,6 @@ def _authenticated(configurable: Mapping[str, object]) -> str | None:
     """
     user = configurable.get(_AUTHENTICATED)
     if user is not None:
-        return _as_key("the identity of the authenticated user", _field(user, "identity"))
+        return _as_key("the identity of the authenticated user", field_of(user, "identity"))
     name = configurable.get(_AUTHENTICATED_ID)
     return _as_key(_AUTHENTICATED_ID, name) if name else None

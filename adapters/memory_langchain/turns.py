@@ -100,7 +100,8 @@ class Plan:
 class Turn:
     """A question that a chain is processing, as a `with` block.
 
-    It begins with what the memory knows. If it fails before the answer is saved, the question is saved alone.
+    It begins with what the memory knows; if the memory fails to tell, nothing is saved. If it is cancelled or fails
+    after that, but before the answer is saved, the question is saved alone.
     """
 
     def __init__(self, plan: Plan, scope: CallScope, given: object) -> None:
@@ -117,7 +118,11 @@ class Turn:
         self._is_saved = False
 
     def __enter__(self) -> Self:
-        run_sync(self._load)
+        try:
+            run_sync(self._load)
+        except KeyboardInterrupt as failure:
+            run_sync(self._keep, failure)
+            raise
         return self
 
     def __exit__(
@@ -127,7 +132,11 @@ class Turn:
             run_sync(self._keep, failure)
 
     async def __aenter__(self) -> Self:
-        await on_core(self._load)
+        try:
+            await on_core(self._load)
+        except asyncio.CancelledError as failure:
+            await to_the_end(on_core(self._keep, failure))
+            raise
         return self
 
     async def __aexit__(
