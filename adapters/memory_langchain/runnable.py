@@ -211,7 +211,7 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
         memories_key: Key under which the chain gets the memories.
         output_key: Key of the answer; required if the chain returns a dict of several keys without `"output"`.
         recall: Number, budget, conditions and so on of the memories; a limit of 0 recalls nothing.
-        history_limit: Show only this many of the newest messages; by default all.
+        history_limit: Show only this many of the newest messages, at most 9,999; by default all.
         answer: Makes the text or messages to store of an output of your own, such as `json.dumps` of a dict.
         timeout: Seconds to read what a turn needs, or to store it, before it is an error; it may still be stored.
 

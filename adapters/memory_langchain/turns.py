@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 _DEFAULT_INPUT: Final = "input"
 _DEFAULT_OUTPUT: Final = "output"
+_MOST_SHOWN: Final = 9_999
+"""Largest limit of a history: with one more, to see whether it is cut, it is what the core lists at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,8 @@ class Plan:
     deadline: Deadline
 
     def __post_init__(self) -> None:
-        if self.history_limit is not None and self.history_limit < 0:
-            raise ValueError(f"history_limit must be 0 or more, not {self.history_limit}")
+        if self.history_limit is not None and not 0 <= self.history_limit <= _MOST_SHOWN:
+            raise ValueError(f"history_limit must be from 0 to {_MOST_SHOWN:,}, or None, not {self.history_limit}")
 
     @property
     def merges(self) -> bool:

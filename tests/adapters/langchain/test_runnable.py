@@ -303,9 +303,11 @@ def test_arguments_of_the_call_reach_the_chain(ann: BoundMemory) -> None:
     assert model.tools == [[{"name": "f"}]]
 
 
-def test_a_negative_limit_of_the_history_is_refused(ann: BoundMemory) -> None:
-    with pytest.raises(ValueError, match="0 or more"):
-        with_memory(echo(), ann, history_limit=-1)
+@pytest.mark.parametrize("limit", [-1, 10_000])
+def test_a_limit_of_the_history_that_cannot_be_read_is_refused(ann: BoundMemory, limit: int) -> None:
+    with_memory(echo(), ann, history_limit=9_999).invoke("hello", MONDAY)
+    with pytest.raises(ValueError, match="from 0 to 9,999"):
+        with_memory(echo(), ann, history_limit=limit)
 
 
 def test_a_client_that_sends_the_whole_conversation_has_it_shown_and_kept_once(ann: BoundMemory) -> None:
