@@ -21,7 +21,7 @@ from langchain_core.prompt_values import PromptValue
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from memory_core import Draft, InvalidInputError, MemoryRecord, Role
-from memory_core.adapting import is_shortened, shortened_data, storable, with_files, without_files
+from memory_core.adapting import FRAMEWORK_MESSAGE, is_shortened, shortened_data, storable, with_files, without_files
 from memory_langchain.sent_files import files_in
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 MESSAGE_KIND: Final = "message"
 """Kind of the records that are turns of a conversation."""
 
-_DATA_KEY: Final = "langchain"
-"""Key in `data` for the message itself; turns that another framework captured do not have it."""
+_LANGCHAIN: Final = "langchain"
+"""Key of the message itself in `FRAMEWORK_MESSAGE`; turns that another framework captured do not have it."""
 
 MAX_SEARCHABLE_CHARS: Final = 100_000
 """Searchable length of a message; the rest is stored and returned with the message but not searched. Senders control
@@ -84,7 +84,7 @@ def to_draft(message: object, scope: CallScope, *, source_key: str | None) -> Dr
         agent=scope.agent,
         session=scope.session,
         source_key=source_key,
-        data=shortened_data({_DATA_KEY: {"type": message.type, "data": _fields(message)}}),
+        data=shortened_data({FRAMEWORK_MESSAGE: {_LANGCHAIN: {"type": message.type, "data": _fields(message)}}}),
     )
 
 
@@ -169,7 +169,8 @@ def _as_author(name: str) -> str | None:
 
 def _stored(record: MemoryRecord) -> BaseMessage | None:
     """The message a record contains, or `None`: one bad record must not make a conversation unreadable."""
-    given = record.data.get(_DATA_KEY)
+    copy = record.data.get(FRAMEWORK_MESSAGE)
+    given = copy.get(_LANGCHAIN) if isinstance(copy, Mapping) else None
     if not isinstance(given, Mapping):
         return None
     try:
