@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, Final, TypeVar, cast
 
 from memory_mcp.values import Answer
@@ -71,17 +72,17 @@ def most_that_fits(most: int, fits_with: Callable[[int], bool]) -> int:
 
 def _with_longest_contents(value: dict[str, Any], is_short: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     longest = most_that_fits(MOST_CHARS, lambda most: is_short(_with_contents(value, most)))
-    return _with_contents(value, max(longest, _LEAST_TEXT_CHARS))
+    made: dict[str, Any] = _with_contents(value, max(longest, _LEAST_TEXT_CHARS))
+    return made
 
 
-def _with_contents(value: dict[str, Any], most: int) -> dict[str, Any]:
+def _with_contents(value: Any, most: int) -> Any:
     """The value with no content longer than so many characters."""
-    made = {
-        name: [_with_contents(cast("dict[str, Any]", each), most) for each in cast("list[object]", one)]
-        if isinstance(one, list) and one and isinstance(one[0], dict)
-        else one
-        for name, one in value.items()
-    }
+    if isinstance(value, list):
+        return [_with_contents(one, most) for one in cast("list[object]", value)]
+    if not isinstance(value, dict):
+        return value
+    made = {name: _with_contents(one, most) for name, one in cast("dict[str, Any]", value).items()}
     content = made.get("content")
     if isinstance(content, str) and len(content) > most:
         made |= {"content": content[: max(most - 1, 0)] + _CUT, "truncated": True}
@@ -94,9 +95,13 @@ def _with_fewer_items(value: dict[str, Any]) -> dict[str, Any]:
     if name is None or len(value[name]) <= 1:
         return value
     keep = max(1, len(value[name]) * 9 // 10)
-    items = value[name]
-    made = {**value, name: dict(list(items.items())[:keep]) if isinstance(items, dict) else items[:keep]}
+    made = {**value, name: _first(value[name], keep)}
     return {**made, "count": keep} if name in _COUNTED else made
+
+
+def _first(items: Any, keep: int) -> Any:
+    """The first items of a list, or of an object."""
+    return dict(islice(cast("dict[str, Any]", items).items(), keep)) if isinstance(items, dict) else items[:keep]
 
 
 def _with_short_names(value: Any) -> Any:
@@ -104,7 +109,7 @@ def _with_short_names(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _with_short_names(one) for name, one in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
-        return [_with_short_names(one) for one in value[:_MOST_NAMES]]
+        return [_with_short_names(one) for one in cast("list[object]", value)[:_MOST_NAMES]]
     return value[: _NAME_CHARS - 1] + _CUT if isinstance(value, str) and len(value) > _NAME_CHARS else value
 
 

@@ -61,10 +61,8 @@ def memory_server(
             the user of a token to a handle shares with each user what is theirs to see.
         collection: Where tools read and write if a call names no collection. The default is the collection of the
             handle, else `"*"`, which writes without a collection and reads all of them.
-        tools: The names of the tools; by default those that agents use. `"all"` is every tool, `"read"` those that
-            change nothing.
-        skynet: Whether the arguments and defaults are those of the Skynet document: five types, five emotions, metadata
-            with every memory, the collection `skynet_memories`, and the nearest memories at any distance.
+        tools: The names of the tools, `"all"`, or `"read"` for those that change nothing; by default what agents use.
+        skynet: Whether the arguments, the defaults and the collection are those of the Skynet document.
         timeout: Seconds after which a call is an error, unless it asks the user. It may still write what it was given.
         tokens: Verifies the bearer token of an HTTP request, as `StaticTokens` does; its `subject` is the user.
         auth: OAuth settings of the SDK, for tokens that an authorization server issues.
