@@ -107,7 +107,10 @@ def test_half_a_character_from_a_broken_stream_is_stored(ann: BoundMemory) -> No
     ids=repr,
 )
 def test_a_message_that_cannot_be_read_leaves_the_others_readable(ann: BoundMemory, held: Any) -> None:
-    run_sync(ann.add, Draft("hello", kind="message", author="ann", session="monday", data={FRAMEWORK_MESSAGE: {"langchain": held}}))
+    run_sync(
+        ann.add,
+        Draft("hello", kind="message", author="ann", session="monday", data={FRAMEWORK_MESSAGE: {"langchain": held}}),
+    )
     history = MemoryChatMessageHistory(ann, "monday")
     history.add_message(AIMessage("hi"))
     assert history.messages == [HumanMessage("hello"), AIMessage("hi")]
