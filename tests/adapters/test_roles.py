@@ -94,12 +94,11 @@ async def adk_service(handle: BoundMemory) -> None:
 
 
 async def adk_radbot(handle: BoundMemory) -> None:
-    memory = Memory("memory.db", embedder=None)  # what the handle has open
-    service = QdrantMemoryService(memory=memory, app_name=handle.scope.app)
+    service = QdrantMemoryService(memory=handle)
     model = ScriptedLlm(script=[ANSWERED])
     async with create_enhanced_memory_agent(name="bot", model=model, memory_service=service) as agent:
         await agent.aprocess_message(USER, f"remember: {STATED}")
-    await service.remember("Ann is called Ann", USER)
+    service.add_memory("Ann is called Ann", USER)
 
 
 async def adk_migration(handle: BoundMemory) -> None:
@@ -221,7 +220,8 @@ WRITERS: dict[str, tuple[Writer, Sequence[Stored]]] = {
     "ADK: RadBot": (
         adk_radbot,
         [
-            (None, "important_fact", f"User: remember: {STATED}\nAssistant: {ANSWERED}"),
+            ("user", "important_fact", f"remember: {STATED}"),
+            ("assistant", "message", ANSWERED),
             (None, "important_fact", "Ann is called Ann"),
         ],
     ),
