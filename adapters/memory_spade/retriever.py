@@ -58,8 +58,10 @@ class MemoryRetriever(BaseRetriever):
 
 
 def _condition(key: str, value: object) -> FieldCondition | DataCondition:
-    field = next((name for name in _FIELDS if name == key), None)
-    return DataCondition((key,), "eq", value) if field is None else FieldCondition(field, "eq", value)
+    for field in _FIELDS:
+        if key == field:
+            return FieldCondition(field, "eq", value)
+    return DataCondition((key,), "eq", value)
 
 
 def _document(record: MemoryRecord) -> Document:

@@ -6,7 +6,7 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -57,7 +57,7 @@ spade.run(service())
 
 
 @contextmanager
-def program(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+def program(*arguments: str) -> Generator[subprocess.Popen[str]]:
     source = PROGRAM.replace("{waiting}", str(MESSAGES - 1))
     started = subprocess.Popen(
         [sys.executable, "-c", source, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
