@@ -156,9 +156,9 @@ async def test_a_peer_that_an_owner_function_does_not_know_has_no_memory(memory:
     class Plain(MemoryMixin, Agent): ...
 
     agent = Plain("plain@localhost", "pw", memory=memory, owner={"ann@localhost": "ann"}.__getitem__)
-    assert agent.memory_of(Message(sender="Ann@localhost/desk")).scope.user == "ann"
+    assert (await agent.memory_of(Message(sender="Ann@localhost/desk"))).scope.user == "ann"
     with pytest.raises(ScopeError, match="the owner function has no user for 'bob@localhost'"):
-        agent.memory_of(Message(sender="bob@localhost"))
+        await agent.memory_of(Message(sender="bob@localhost"))
 
 
 async def test_the_port_is_honoured_where_stock_forgets_it(provider: BaseLLMProvider) -> None:
