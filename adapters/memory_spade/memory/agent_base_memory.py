@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from memory_spade.memory.backends.base import MemoryBackend, MemoryEntry
-from memory_spade.memory.backends.sqlite_backend import SqliteBackend, own_backend
+from memory_spade.memory.backends.handle_backend import HandleBackend
 from memory_spade.memory.checks import check_fields, check_search, checked_category
 from memory_spade.memory.exceptions import (
     MemoryBackendError,
@@ -46,8 +46,9 @@ class AgentBaseMemory:
             raise TypeError(f"give memory_path={memory_path!r} to the backend instead; it decides where memories live")
         self.agent_id = agent_id
         if backend is None:
-            backend = own_backend(agent_id, Opening.of_agent(agent_id, memory_path))
-        self.backend = backend.for_agent(agent_id) if isinstance(backend, SqliteBackend) else backend
+            opening = Opening.of_agent(agent_id, memory_path)
+            backend = HandleBackend(opening.partition, opened=opening.open, closed=opening.close)
+        self.backend = backend.for_agent(agent_id) if isinstance(backend, HandleBackend) else backend
         self._initialized = False
 
     async def initialize(self) -> None:

@@ -52,6 +52,10 @@ class Opening:
             self._memory = self._make()
         return self._memory.bind()
 
+    def partition(self, agent: str) -> BoundMemory:
+        """The long-term memories in this file of the agent with an `identity`."""
+        return self.handle().bind(user=agent, collection=files.BASE_COLLECTION)
+
     async def open(self) -> None:
         """Open the memory now."""
         await on_core(self.handle().memory.ready)
