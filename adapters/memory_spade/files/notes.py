@@ -14,12 +14,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from memory_core import StoreUnavailableError
 from memory_spade.files.names import distinct_name, identity, safe_name, timestamp
 
 logger = logging.getLogger(__name__)
+
+NOT_NOTES: Final = "it does not have the shape of a file of notes"
 
 Interactions = dict[str, list[dict[str, str]]]
 """The notes of every conversation, oldest first; a note has `content` and `timestamp`."""
@@ -129,10 +131,10 @@ def _parsed(content: bytes) -> tuple[str | None, Interactions]:
             isinstance(notes, list) and all(isinstance(note["content"], str) for note in notes)
             for notes in interactions.values()
         )
-    except (KeyError, TypeError, AttributeError):
-        fits = False
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(NOT_NOTES) from error
     if not fits:
-        raise ValueError("it does not have the shape of a file of notes")
+        raise ValueError(NOT_NOTES)
     return identity(owner) if isinstance(owner, str) else None, interactions
 
 
