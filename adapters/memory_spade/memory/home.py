@@ -60,7 +60,7 @@ class Home:
         self.base_door = self._base if isinstance(self._base, AgentBaseMemory) else None
         """The documented interface to long-term memories; `None` if they are off."""
         if isinstance(self._base, Opening | Borrowed):
-            backend = HandleBackend(jid, lambda: self.handle(None).own, opened=self.open, closed=self.release)
+            backend = HandleBackend(lambda _: self.handle(None).own, opened=self.open, closed=self.release)
             self.base_door = AgentBaseMemory(jid, backend=backend)
 
     def notes(self, peer: str | None) -> AgentInteractionMemory | None:

@@ -17,8 +17,7 @@ from memory_core import Memory, ScopeError
 from memory_spade import MemoryLLMAgent, MemoryMixin
 from memory_spade.memory import AgentInteractionMemory
 from memory_spade.memory.flags import Places, read_flags
-from memory_spade.memory.opening import Opening
-from memory_spade.memory.paths import DEFAULT_DIRECTORY, ENVIRONMENT
+from memory_spade.memory.opening import DEFAULT_DIRECTORY, ENVIRONMENT, Opening
 from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.provider import ScriptedProvider
 
