@@ -12,10 +12,12 @@ from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation
 from memory_core.app.mapping import Ownership
 from memory_core.app.showing import counted
+from memory_core.capture.own_words import in_own_words
 from memory_core.errors import InvalidInputError
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, MemoryRecord, Scope
 from memory_core.records.draft_to_record import check_draft, has_expired
+from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.transfer.formats import Found, Importer, Refused
 from memory_core.transfer.migrate import exists
 from memory_core.values.progress import Progress
@@ -120,6 +122,8 @@ class Intake:
             self.report.refused.append(item)
             return
         owner, draft = self._owners.of(item)
+        if draft.kind == MESSAGE_KIND and (draft := in_own_words(draft)) is None:
+            raise InvalidInputError("this memory wrote it, and nobody said it")
         self._waiting.setdefault(owner, []).append(check_draft(draft))
         self.report.read += 1
         if owner != self._owners.default:

@@ -14,6 +14,7 @@ from memory_core.recall.asked import Asked
 from memory_core.recall.recalling import recall_for
 from memory_core.recall.values import PUSHED, Recalled, RecallOptions
 from memory_core.records.kinds import MESSAGE_KIND
+from memory_core.values.frame import without_blocks
 from memory_core.values.limits import MAX_ALTERNATIVES
 from memory_core.values.query_text import cut_query
 from memory_core.where.conditions import FieldCondition
@@ -95,7 +96,11 @@ async def block_of_turn(
 
 async def block_for(memory: Searching, asked: Asked, options: RecallOptions, *, explain: bool = False) -> Recalled:
     """Recall for a question, without what the prompt shows; nothing for a blank one. Too long ones are cut."""
-    text = asked.text.encode(errors="replace").decode()  # a model's argument may have halves of characters
+    text = without_blocks(asked.text.encode(errors="replace").decode())  # a model's may have halves of characters
     if not text.strip():
         return NOTHING
-    return await recall_for(memory, replace(asked, text=cut_query(text)), options, explain=explain)
+    before = [
+        without_blocks(each) if isinstance(each, str) else replace(each, text=without_blocks(each.text))
+        for each in asked.before
+    ]
+    return await recall_for(memory, replace(asked, text=cut_query(text), before=before), options, explain=explain)
