@@ -66,6 +66,7 @@ from memory_core.transfer.foreign_values import fields_of, items_of, time_of, wo
 from memory_core.transfer.formats import Exporter, Found, Refused
 from memory_core.values.checks import check_count, check_key, check_seconds, check_unit
 from memory_core.values.complaints import complaints
+from memory_core.values.frame import without_blocks
 from memory_core.values.hosts import is_loopback
 from memory_core.values.ids import new_id
 from memory_core.values.limits import MAX_TEXT_CHARS
@@ -231,6 +232,7 @@ __all__ = [
     "with_files",
     "with_profile",
     "within",
+    "without_blocks",
     "without_context",
     "without_files",
     "without_key",
