@@ -31,8 +31,6 @@ class Transcript:
     visible: Sequence[Message]
     left: Sequence[Message] = ()
     """Those that the last prompt does not descend from, because the user went back to an earlier one."""
-    compactions: int = 0
-    """How often the client has replaced what was said before by a summary, and with it what the hook has shown."""
 
 
 def read_transcript(transcript: Path) -> Transcript:
@@ -121,7 +119,6 @@ def _branches(entries: Sequence[Entry]) -> Transcript:
     return Transcript(
         [message for message in said if message.id not in left],
         [message for message in said if message.id in left],
-        sum(map(_is_compaction, entries)),
     )
 
 
@@ -158,10 +155,6 @@ def _linked_name(entry: Entry) -> str | None:
 def _parent(entry: Entry) -> str | None:
     """The entry before this one; for the first one after a compaction, the last one before it."""
     return _name(entry, "parentUuid") or _name(entry, "logicalParentUuid")
-
-
-def _is_compaction(entry: Entry) -> bool:
-    return bool(entry.get("isCompactSummary")) or entry.get("type") == "compacted"
 
 
 def _name(entry: Entry, key: str) -> str | None:

@@ -10,7 +10,7 @@ from memory_core.handle import BoundMemory
 from memory_core.models import MemoryRecord
 from memory_core.profile import with_profile
 from memory_core.protocols import Searching
-from memory_core.recall.asked import Asked
+from memory_core.recall.asked import Asked, shows_nothing_yet
 from memory_core.recall.recalling import recall_for
 from memory_core.recall.values import PUSHED, Recalled, RecallOptions
 from memory_core.records.kinds import MESSAGE_KIND
@@ -57,6 +57,7 @@ async def block_in_session(
     *,
     explain: bool = False,
     counts_reads: bool = True,
+    is_shown: Callable[[MemoryRecord], bool] = shows_nothing_yet,
 ) -> Recalled:
     """Recall for a question of a stored conversation: its messages are left out, and the last say what it is about.
 
@@ -64,12 +65,13 @@ async def block_in_session(
         memory: What is recalled from; the conversation is in its own memory.
         session: The conversation; `None` for a question by itself.
         counts_reads: See `Asked`.
+        is_shown: Whether the conversation shows a record of another one.
     """
     if session is None:
         return await block_for(memory, Asked(question, counts_reads=counts_reads), options, explain=explain)
 
     def shows(record: MemoryRecord) -> bool:
-        return record.session == session and memory.label_of(record) is None
+        return (record.session == session and memory.label_of(record) is None) or is_shown(record)
 
     page = await memory.own.list(where=Where(session=session, roles=["user"]), limit=_BEFORE)
     before = [record.text for record in reversed(page.records)]

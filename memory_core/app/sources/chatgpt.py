@@ -47,16 +47,17 @@ def _said(
 ) -> Iterator[Found | Refused]:
     latest = time_of(conversation.get("create_time"))
     for node, message in path:
-        role = word(fields_of(message.get("author")).get("role"))
+        given = word(fields_of(message.get("author")).get("role"))
+        role = _ROLES.get(given or "")
         said = _words(message)
-        if not said or role in _NOT_SAID or fields_of(message.get("metadata")).get(_HIDDEN):
+        if not said or given in _NOT_SAID or fields_of(message.get("metadata")).get(_HIDDEN):
             continue
         where = f"{place}, message {node}"
-        if role not in _ROLES:
-            yield Refused(where, f"it does not say who speaks: its role is {role!r}")
+        if role is None:
+            yield Refused(where, f"it does not say who speaks: its role is {given!r:.80}")
             continue
         latest = time_of(message.get("create_time")) or (None if latest is None else shifted(latest, _STEP))
-        yield Found(where, _draft(said, _ROLES[role], node, session, conversation, latest))
+        yield Found(where, _draft(said, role, node, session, conversation, latest))
 
 
 def _path(mapping: dict[str, Any], last: object) -> tuple[list[tuple[str, dict[str, Any]]], bool]:
