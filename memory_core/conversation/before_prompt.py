@@ -48,7 +48,7 @@ async def once_a_session(
         return await before_prompt(memory, prompt or "", None, counts_reads=counts_reads)
     known = shown.shown_in(memory.memory, session)
     profile = await _profile(memory)
-    texts, keys = [], list[str]()
+    texts, keys = list[str](), list[str]()
     if profile and shown.key_of_text(profile) not in known:
         texts.append(profile)
         keys.append(shown.key_of_text(profile))

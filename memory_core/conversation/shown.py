@@ -80,8 +80,11 @@ def _read(memory: OpenStore) -> _Sessions:
         return {}
     if not isinstance(found, dict):
         return {}
-    lists = {name: keys for name, keys in cast("dict[str, object]", found).items() if isinstance(keys, list)}
-    return {name: [str(key) for key in cast("list[object]", keys)] for name, keys in lists.items()}
+    return {
+        name: [str(key) for key in cast("list[object]", keys)]
+        for name, keys in cast("dict[str, object]", found).items()
+        if isinstance(keys, list)
+    }
 
 
 def _write(memory: OpenStore, sessions: _Sessions) -> None:

@@ -23,7 +23,7 @@ from memory_core.records.draft_to_record import check_draft
 from memory_core.transfer.formats import Found, Importer, Refused
 
 WORDS: Final = "The spare key is with Mrs Okafor"
-OTHERS: Final = (None, "", 7, 1.5, True, [], ["x", "y"], {}, {"a": 1}, "x" * 2_000, float("inf"))
+OTHERS: Final[tuple[Any, ...]] = (None, "", 7, 1.5, True, [], ["x", "y"], {}, {"a": 1}, "x" * 2_000, float("inf"))
 """What may stand in a field beside what belongs there."""
 Fields = dict[str, Any]
 
@@ -122,7 +122,7 @@ def chroma_file(folder: Path) -> tuple[Path, int]:
         for number, each in enumerate(made):
             db.execute("INSERT INTO embeddings VALUES (?, 's', ?)", (number, f"e{number}"))
             for key, value in each.items():
-                column = kinds.get(type(value))
+                column = next((name for kind, name in kinds.items() if type(value) is kind), None)
                 names, values = (f", {column}", ", ?") if column else ("", "")
                 given = (number, key, *([value] if column else []))
                 db.execute(f"INSERT INTO embedding_metadata (id, key{names}) VALUES (?, ?{values})", given)
