@@ -20,7 +20,7 @@ from memory_core.concurrency.loop import core_loop, on_core
 from memory_core.concurrency.threads import call_in_thread
 from memory_core.conversation import limits
 from memory_core.conversation.access import Access
-from memory_core.conversation.before_prompt import before_prompt
+from memory_core.conversation.before_prompt import before_prompt, once_a_session
 from memory_core.conversation.branches import follow_branch, leave, resume, stored
 from memory_core.conversation.conversation import (
     OF_THE_APPLICATION,
@@ -31,6 +31,7 @@ from memory_core.conversation.conversation import (
 )
 from memory_core.conversation.deadline import Deadline, LateError
 from memory_core.conversation.recalling import NOTHING, TURN, block_for, block_of_turn, those
+from memory_core.conversation.shown import forget as forget_shown
 from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
 from memory_core.every_record import every_record
@@ -68,6 +69,7 @@ from memory_core.transfer.foreign_values import fields_of, items_of, time_of, wo
 from memory_core.transfer.formats import Exporter, Found, Refused
 from memory_core.values.checks import check_count, check_key, check_seconds, check_unit
 from memory_core.values.complaints import complaints
+from memory_core.values.frame import without_blocks
 from memory_core.values.hosts import is_loopback
 from memory_core.values.ids import new_id
 from memory_core.values.limits import MAX_TEXT_CHARS
@@ -186,6 +188,7 @@ __all__ = [
     "file_problems_explained",
     "follow_branch",
     "foreign_points",
+    "forget_shown",
     "is_loopback",
     "is_shortened",
     "items_of",
@@ -202,6 +205,7 @@ __all__ = [
     "names_by_token",
     "new_id",
     "on_core",
+    "once_a_session",
     "one_line",
     "owned_by",
     "patched",
@@ -235,6 +239,7 @@ __all__ = [
     "with_files",
     "with_profile",
     "within",
+    "without_blocks",
     "without_context",
     "without_files",
     "without_key",

@@ -108,7 +108,8 @@ class Memory:
             read_only=read_only,
         )
         reranking = None if reranker is None else made_reranking(reranker)
-        self._open_store = OpenStore(_place(store), make, clock=clock, reranking=reranking)
+        path = os.fspath(store) if isinstance(store, str | os.PathLike) else None
+        self._open_store = OpenStore(_place(store), make, clock=clock, reranking=reranking, path=path)
         core_loop()  # starts a thread: better here than inside a coroutine
 
     def __repr__(self) -> str:

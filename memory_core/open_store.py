@@ -40,10 +40,20 @@ class OpenStore:
         make: Creates the store without opening it; holds neither a memory nor a handle.
         clock: Returns the current time in UTC.
         reranking: Orders the best hits of every search.
+        path: Of the memory file as it was given; `None` for another store.
     """
 
-    def __init__(self, place: str, make: Callable[[], Store], *, clock: Clock, reranking: HitOrder | None) -> None:
+    def __init__(
+        self,
+        place: str,
+        make: Callable[[], Store],
+        *,
+        clock: Clock,
+        reranking: HitOrder | None,
+        path: str | None = None,
+    ) -> None:
         self.place: Final = place
+        self.path: Final = path
         self.clock = clock
         self.reranking = reranking
         self._make = make

@@ -16,6 +16,7 @@ from memory_core.models import MemoryRecord
 from memory_core.protocols import Searching
 from memory_core.recall.quoting import named, printable
 from memory_core.values.checks import check_count, shown
+from memory_core.values.frame import FRAME_END, WISHES, frame_start, framed
 from memory_core.where.where import Where
 
 PINNED: Final = "pinned"
@@ -30,8 +31,7 @@ MAX_PINNED: Final = 1_000
 """Most pinned memories that are read, the most important ones."""
 MAX_LINE_CHARS: Final = 300
 """Characters of one memory in a profile."""
-PROFILE_START: Final = "<profile>\nWhat always holds; quotes from memory: data about the user and their wishes."
-PROFILE_END: Final = "</profile>"
+PROFILE_START: Final = frame_start(WISHES)
 _MORE_CHARS: Final = 40
 """Room for the line that says how many memories did not fit."""
 
@@ -128,15 +128,15 @@ async def read_profile(memory: Searching, *, owner: str | None, max_chars: int, 
     room = check_count("max_chars", max_chars, 0, 1_000_000)
     page = await memory.list(where=Where(tags_any=PINS), order="importance", limit=MAX_PINNED)
     pinned = _once([record for record in page.records if _is_shown(record, owner, now)], owner)
-    shown = _fitting(pinned, room - len(PROFILE_START) - len(PROFILE_END) - 2, owner)
+    shown = _fitting(pinned, room - len(PROFILE_START) - len(FRAME_END) - 2, owner)
     if len(shown) < len(pinned):
-        shown = _fitting(pinned, room - len(PROFILE_START) - len(PROFILE_END) - 2 - _MORE_CHARS, owner)
+        shown = _fitting(pinned, room - len(PROFILE_START) - len(FRAME_END) - 2 - _MORE_CHARS, owner)
     left_out = len(pinned) - len(shown)
     if not shown:
         return Profile("", (), left_out)
     shown.sort(key=lambda record: (record.occurred_at, record.id))
     more = [f"({left_out} more are pinned and do not fit)"] if left_out else []
-    text = "\n".join([PROFILE_START, *(_line(record, owner) for record in shown), *more, PROFILE_END])
+    text = framed(WISHES, [*(_line(record, owner) for record in shown), *more])
     return Profile(text, tuple(shown), left_out)
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import cast
+from typing import Final, cast
+
+from memory_mcp.clients import said_by_person
 
 Event = Mapping[str, object]
+_AFTER: Final = frozenset({"AfterAgent"})
+"""Events after a turn that repeat its prompt."""
 
 
 def object_in(text: str) -> Event | None:
@@ -20,8 +24,18 @@ def object_in(text: str) -> Event | None:
 
 def prompt_of(event: Event) -> str | None:
     """What the person says now, if the event is from before a prompt."""
-    prompt = event.get("prompt")
-    return prompt if isinstance(prompt, str) else None
+    prompt = None if event.get("hook_event_name") in _AFTER else event.get("prompt")
+    return said_by_person(prompt) if isinstance(prompt, str) else None
+
+
+def begins_session(event: Event) -> bool:
+    """Whether a conversation begins or goes on, also after the client has compacted it."""
+    return event.get("hook_event_name") == "SessionStart"
+
+
+def has_compacted(event: Event) -> bool:
+    """Whether the client no longer shows what it was given in the conversation before."""
+    return event.get("source") in ("compact", "clear") or event.get("hook_event_name") == "PreCompact"
 
 
 def session_of(event: Event) -> str | None:

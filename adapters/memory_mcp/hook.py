@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from memory_core import BoundMemory, InvalidInputError, Message
-from memory_core.adapting import before_prompt, follow_branch, read_messages
-from memory_mcp.event import Event, object_in, prompt_of, session_of
+from memory_core.adapting import follow_branch, forget_shown, once_a_session, read_messages
+from memory_mcp.event import Event, begins_session, has_compacted, object_in, prompt_of, session_of
 from memory_mcp.local_server import Json, LocalServer
 from memory_mcp.transcript import read_transcript
 
@@ -45,9 +45,12 @@ async def run_hook(memory: BoundMemory, event: str) -> str:
 
     | the event has | action |
     |---|---|
+    | the `hook_event_name` `SessionStart` | return the profile |
     | `transcript_path` but no `prompt`, like Claude Code's `Stop` | remember the messages of the transcript |
     | `messages`, each with `role` and `content` | remember these messages |
     | `prompt`, like Claude Code's `UserPromptSubmit` | return the profile and the memories that are relevant |
+
+    In a session each memory is returned once, until it changes or the client compacts the conversation.
 
     A message is remembered once, no matter how often its transcript is passed in. If the user goes back to an earlier
     prompt, what followed it is taken back. The messages of the conversation that
@@ -61,8 +64,13 @@ async def run_hook(memory: BoundMemory, event: str) -> str:
         InvalidInputError: The event has none of these fields, or the transcript cannot be read.
     """
     given = object_in(event)
+    session = None if given is None else session_of(given)
+    if given is not None and session is not None and has_compacted(given):
+        forget_shown(memory.memory, session)
+    if given is not None and begins_session(given):
+        return await once_a_session(memory, None, session)
     if given is not None and (prompt := prompt_of(given)) is not None:
-        return await before_prompt(memory, prompt, session_of(given))
+        return await once_a_session(memory, prompt, session)
     await remember_turn(memory, await asyncio.to_thread(turn_of, given))
     return ""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from memory_core import BoundMemory, InvalidInputError, Memory, MemoryCoreError
 from memory_core.adapting import is_loopback, limits, one_line
-from memory_mcp.event import object_in, prompt_of
+from memory_mcp.event import begins_session, object_in, prompt_of
 from memory_mcp.hook import Turn, is_remembered_by, remember_turn, run_hook, turn_of
 from memory_mcp.local_server import LocalServer
 from memory_mcp.stopping import run_until_signal
@@ -42,7 +42,7 @@ def _process(given: argparse.Namespace, event: str, server: LocalServer | None) 
     if given.user is None:
         raise InvalidInputError("a hook serves one user; name the user with --user")
     known = object_in(event)
-    if known is not None and prompt_of(known) is not None:
+    if known is not None and (begins_session(known) or prompt_of(known) is not None):
         return run_until_signal(_answer(given, event))
     turn = turn_of(known)
     if server is not None and is_remembered_by(server, turn):

@@ -1,7 +1,7 @@
-"""Read the transcript of a coding client: one JSON object per line, as Claude Code writes it.
+"""Read the transcript of a coding client: one JSON object per line, or one object with `messages`.
 
 Clients die while they write, and the hook runs again at every turn. So a line or a message that is not as it should be
-costs nothing but itself.
+costs nothing but itself. What clients write themselves is left out (`clients.py`).
 """
 
 from __future__ import annotations
@@ -14,20 +14,14 @@ from pathlib import Path
 from typing import Final, cast
 
 from memory_core import InvalidInputError, Message, Role
-from memory_core.adapting import check_key, storable
+from memory_core.adapting import check_key, storable, without_blocks
+from memory_mcp.clients import Entry, spoken_in
 from memory_mcp.event import object_in
 
 logger = logging.getLogger(__name__)
 
-_NOT_SAID: Final = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
-"""Marks of entries that Claude Code writes itself, such as the summary that replaces a long conversation."""
-_OUTPUTS: Final = ("<local-command-", "<bash-stdout>", "<bash-stderr>")
-"""What the text of an entry begins with that is the output of a command."""
-_ROLES: Final[Mapping[str, Role]] = {"user": "user", "assistant": "assistant"}
 _MOST_BEGINNINGS: Final = 100
 """Places of a broken line at which an entry may begin that was appended to it."""
-
-Entry = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +34,55 @@ class Transcript:
 
 
 def read_transcript(transcript: Path) -> Transcript:
-    """Read a transcript. Lines that are not JSON objects are skipped with a warning.
+    """Read a transcript. Lines that are not JSON objects are skipped with a warning, and a warning says so if nobody
+    speaks in any entry, as in the transcript of a client that is not in the table.
 
     Raises:
         InvalidInputError: The file cannot be read, or no line of it is a JSON object.
     """
     try:
-        # Texts contain other separators of lines, such as U+2028, so only this one counts.
-        lines = [line for line in transcript.expanduser().read_bytes().split(b"\n") if line.strip()]
+        content = transcript.expanduser().read_bytes()
     except OSError as cause:
         raise InvalidInputError(f"the transcript {str(transcript)!r} cannot be read: {cause.strerror}") from cause
+    entries = _entries_of_whole(content)
+    if entries is None:
+        entries = _entries_of_lines(content, str(transcript))
+    spoken = [found for entry in entries if (found := spoken_in(entry)) is not None]
+    if entries and not spoken:
+        logger.warning(
+            "0 of %d entries of the transcript %r are messages; docs/mcp.md names the clients that are known",
+            len(entries),
+            str(transcript),
+        )
+    return _branches(entries)
+
+
+def _entries_of_whole(content: bytes) -> list[Entry] | None:
+    """The messages of a transcript that is one JSON object, as Gemini CLI writes it; `None` for any other."""
+    if not content.lstrip().startswith(b"{") or b'"messages"' not in content:
+        return None
+    whole = object_in(content.decode(errors="replace"))
+    messages = None if whole is None else whole.get("messages")
+    if not isinstance(messages, list):
+        return None
+    return [cast("Entry", each) for each in cast("list[object]", messages) if isinstance(each, Mapping)]
+
+
+def _entries_of_lines(content: bytes, name: str) -> list[Entry]:
+    """The entries of a transcript with an entry a line.
+
+    Raises:
+        InvalidInputError: No line is a JSON object.
+    """
+    # Texts contain other separators of lines, such as U+2028, so only this one counts.
+    lines = [line for line in content.split(b"\n") if line.strip()]
     entries = [_entry(line.decode(errors="replace")) for line in lines]
     whole = sum(entry is not None and is_whole for entry, is_whole in entries)
     if lines and not any(entry is not None for entry, _ in entries):
-        raise InvalidInputError(f"the transcript {str(transcript)!r} has no line that is a JSON object")
+        raise InvalidInputError(f"the transcript {name!r} has no line that is a JSON object")
     if whole < len(lines):
         logger.warning("lines of the transcript that are not JSON objects were skipped: %d", len(lines) - whole)
-    return _branches([entry for entry, _ in entries if entry is not None])
+    return [entry for entry, _ in entries if entry is not None]
 
 
 def _branches(entries: Sequence[Entry]) -> Transcript:
@@ -67,7 +93,7 @@ def _branches(entries: Sequence[Entry]) -> Transcript:
     with a prompt.
     """
     said = [message for entry in entries if (message := _message(entry)) is not None]
-    parents = {name: _name(entry, "parentUuid") for entry in entries if (name := _linked_name(entry)) is not None}
+    parents = {name: _parent(entry) for entry in entries if (name := _linked_name(entry)) is not None}
     prompts = {message.id for message in said if message.role == "user"}
     beginnings = {name for name in _roots(entries) if name in prompts}
     roles: dict[str | None, Role] = {message.id: message.role for message in said}
@@ -91,7 +117,8 @@ def _branches(entries: Sequence[Entry]) -> Transcript:
 
     left = {message.id for message in said if is_left(message)} - {None}
     return Transcript(
-        [message for message in said if message.id not in left], [message for message in said if message.id in left]
+        [message for message in said if message.id not in left],
+        [message for message in said if message.id in left],
     )
 
 
@@ -125,6 +152,11 @@ def _linked_name(entry: Entry) -> str | None:
     return None if entry.get("isSidechain") else _name(entry, "uuid")
 
 
+def _parent(entry: Entry) -> str | None:
+    """The entry before this one; for the first one after a compaction, the last one before it."""
+    return _name(entry, "parentUuid") or _name(entry, "logicalParentUuid")
+
+
 def _name(entry: Entry, key: str) -> str | None:
     name = entry.get(key)
     return name if isinstance(name, str) else None
@@ -149,28 +181,16 @@ def _entry(line: str) -> tuple[Entry | None, bool]:
 
 def _message(entry: Entry) -> Message | None:
     """What the user or the model says in an entry."""
-    message = entry.get("message")
-    role = _ROLES.get(str(entry.get("type")))
-    if role is None or not isinstance(message, Mapping) or any(entry.get(mark) for mark in _NOT_SAID):
+    spoken = spoken_in(entry)
+    text = "" if spoken is None else without_blocks(storable(spoken.text))
+    if spoken is None or not text:
         return None
-    text = storable(_text(cast("Entry", message).get("content")))
-    if not text or text.startswith(_OUTPUTS):
-        return None
-    return Message(text, role=role, id=_id(entry), occurred_at=_moment(entry))
-
-
-def _text(content: object) -> str:
-    """The spoken text, without tool calls, tool results and thoughts."""
-    if isinstance(content, str):
-        return content.strip()
-    blocks = cast("list[object]", content) if isinstance(content, list) else []
-    parts = [cast("Entry", block) for block in blocks if isinstance(block, Mapping)]
-    return "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text").strip()
+    return Message(text, role=spoken.role, id=_id(entry), occurred_at=_moment(entry))
 
 
 def _id(entry: Entry) -> str | None:
     try:
-        return check_key("uuid", entry.get("uuid"))
+        return check_key("the id of an entry", entry.get("uuid") or entry.get("id"))
     except InvalidInputError:
         return None
 

@@ -9,6 +9,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
 
+from memory_core.app.sources.chatgpt import is_chatgpt
+from memory_core.app.sources.claude import is_claude
 from memory_core.errors import InvalidInputError
 from memory_core.transfer.foreign_files import database, lines_of
 from memory_core.transfer.foreign_values import fields_of
@@ -107,9 +109,8 @@ def _is_mem0_folder(path: Path) -> bool:
 
 
 _SIGNS: Final[Mapping[str, Callable[[Path], bool]]] = {
-    "chatgpt": lambda path: (
-        path.suffix.lower() == ".zip" or (path / "conversations.json").is_file() or path.name == "conversations.json"
-    ),
+    "chatgpt": is_chatgpt,
+    "claude": is_claude,
     "mem0": lambda path: _is_mem0_folder(path) or _has_tables("mem0")(path),
     **{name: _has_tables(name) for name in _TABLES if name != "mem0"},
     LOSSLESS: lambda path: path.is_file() and path.suffix.lower() in {".jsonl", ".ndjson"},

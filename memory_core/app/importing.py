@@ -18,9 +18,12 @@ from memory_core.app.command import Answer, DryRun, Invocation
 from memory_core.app.formats import EXPORTERS, IMPORTERS, LOSSLESS, entry_of, names
 from memory_core.app.intake import LINE, carry
 from memory_core.app.mapping import Ownership
+from memory_core.app.settings import NONE
 from memory_core.app.showing import counted
 from memory_core.errors import InvalidInputError
+from memory_core.handle import settled
 from memory_core.memory import Memory
+from memory_core.models import Scope
 from memory_core.transfer.foreign_files import file_at, lines_of
 from memory_core.transfer.foreign_values import fields_of
 from memory_core.transfer.formats import Importer
@@ -61,10 +64,27 @@ async def _lossless(invocation: Invocation, memory: Memory, source: str, *, dry_
         def told(progress: Progress) -> None:
             tell(progress if progress.total else Progress(progress.done, total))
 
-        done = await import_jsonl(memory, lines, dry_run=dry_run, progress=told)
+        given = invocation.settings
+        owner = Scope(given.app, given.user) if given.named_user else None
+        done = await import_jsonl(memory, lines, owner=owner, dry_run=dry_run, progress=told)
+    computed = 0 if dry_run or given.embedder == NONE else await _compute_vectors(invocation, memory)
     said = "would be written" if dry_run else "written"
     view = Text(f"{counted(done.records, 'memory')} read, {done.written} {said}, {done.kept} here already")
-    return Answer({**asdict(done), "dry_run": dry_run}, view)
+    if computed:
+        view.append(f"; {counted(computed, 'vector')} computed")
+    return Answer({**asdict(done), "dry_run": dry_run, "vectors_computed": computed}, view)
+
+
+async def _compute_vectors(invocation: Invocation, memory: Memory) -> int:
+    """Compute the vectors that an export without them has left out; returns how many were pending."""
+    operator = memory.operator()
+    waiting = {owner: each.vectors_pending for owner, each in (await operator.stats()).items() if each.vectors_pending}
+    if waiting:
+        with invocation.progress("computing vectors") as tell:
+            for number, owner in enumerate(waiting):
+                tell(Progress(number, len(waiting)))
+                await settled(operator.handle(owner))
+    return sum(waiting.values())
 
 
 def _opened(source: str) -> AbstractContextManager[IO[bytes]]:

@@ -12,10 +12,12 @@ from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation
 from memory_core.app.mapping import Ownership
 from memory_core.app.showing import counted
+from memory_core.capture.own_words import in_own_words
 from memory_core.errors import InvalidInputError
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, MemoryRecord, Scope
 from memory_core.records.draft_to_record import check_draft, has_expired
+from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.transfer.formats import Found, Importer, Refused
 from memory_core.transfer.migrate import exists
 from memory_core.values.progress import Progress
@@ -43,6 +45,16 @@ class Report:
     forgotten: int = 0
     """Deleted here since, and not imported again."""
     refused: list[Refused] = field(default_factory=list[Refused])
+    left_out: list[Refused] = field(default_factory=list[Refused])
+    """Left out on purpose."""
+    undated: int = 0
+    """Without a time in the source: they are dated now."""
+
+    def to_dict(self) -> dict[str, object]:
+        """The report as JSON."""
+        listed = {"refused": self.refused, "left_out": self.left_out}
+        named = {key: [{"place": it.place, "reason": it.reason} for it in items] for key, items in listed.items()}
+        return {**asdict(self), **named}
 
 
 async def carry(
@@ -67,6 +79,11 @@ async def carry(
     report = intake.report
     for refused in report.refused[:MAX_SHOWN]:
         showing.note(f"{refused.place}: {refused.reason}")
+    for left_out in report.left_out:
+        showing.note(f"{left_out.place}: {left_out.reason}")
+    if report.undated:
+        dated = "would be dated" if dry_run else "dated"
+        showing.note(f"{report.undated} of {counted(report.read, noun)}: no time in the source, so {dated} now")
     if len(report.refused) > MAX_SHOWN:
         showing.note(f"… and {len(report.refused) - MAX_SHOWN} more")
     if report.refused and noun == LINE:
@@ -80,7 +97,7 @@ async def carry(
     new = "would be new" if dry_run else "of them new"
     forgotten = f", {report.forgotten} forgotten here before" if report.forgotten else ""
     view = Text(f"{counted(report.read, noun)} read, {report.new} {new}, {report.known} known{forgotten}")
-    return Answer({**asdict(report), "dry_run": dry_run}, view, 1 if report.refused else 0)
+    return Answer({**report.to_dict(), "dry_run": dry_run}, view, 1 if report.refused else 0)
 
 
 class Intake:
@@ -117,11 +134,14 @@ class Intake:
 
     def _accept(self, item: Found | Refused) -> None:
         if isinstance(item, Refused):
-            self.report.refused.append(item)
+            (self.report.left_out if item.is_meant else self.report.refused).append(item)
             return
         owner, draft = self._owners.of(item)
+        if draft.kind == MESSAGE_KIND and (draft := in_own_words(draft)) is None:
+            raise InvalidInputError("this memory wrote it, and nobody said it")
         self._waiting.setdefault(owner, []).append(check_draft(draft))
         self.report.read += 1
+        self.report.undated += draft.occurred_at is None
         if owner != self._owners.default:
             self.others.add((owner.app, owner.user or ""))
 

@@ -64,6 +64,7 @@ async def move(  # noqa: PLR0913  (an option each)
     look = await _looked(importer(source), ownership)
     if ownership.may_merge:
         look.insist_on_one_person(ownership.default)
+        look.insist_on_an_owner()
     if not dry_run and not yes:
         showing.console(errors=True).print(look.table())
         invocation.confirm("Move them?", yes=False, unasked=UNASKED)
@@ -84,6 +85,8 @@ class _Share:
     """Roles; authors of memories without a role."""
     first: datetime | None = None
     last: datetime | None = None
+    undated: int = 0
+    """Memories without a time, which would be dated now."""
     sample: str = ""
 
     def add(self, draft: Draft) -> None:
@@ -95,6 +98,7 @@ class _Share:
             self.speakers[speaker] += 1
         if (at := draft.occurred_at) is not None:
             self.first, self.last = min(self.first or at, at), max(self.last or at, at)
+        self.undated += draft.occurred_at is None
         self.sample = self.sample or draft.text
 
 
@@ -105,6 +109,9 @@ class Look:
     shares: defaultdict[Scope, _Share] = field(default_factory=lambda: defaultdict[Scope, _Share](_Share))
     people: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict[str, set[str]](set[str]))
     """By field, the names in it of what would become the default owner's."""
+
+    of_somebody: int = 0
+    """Memories that may be anybody's."""
 
     def insist_on_one_person(self, default: Scope) -> None:
         """Refuse to make one owner of several people.
@@ -121,9 +128,21 @@ class Look:
                     "--user's with --one-user"
                 )
 
+    def insist_on_an_owner(self) -> None:
+        """Refuse to guess whose memories are that may be anybody's.
+
+        Raises:
+            InvalidInputError: The source does not say it.
+        """
+        if self.of_somebody:
+            raise InvalidInputError(
+                f"the source does not say whose its {self.of_somebody} memories are; if all of them are --user's, "
+                "say so with --one-user"
+            )
+
     def table(self) -> RenderableType:
         """An owner a line, with a sample."""
-        head = ("owner", "memories", "sessions", "from", "to", "kinds", "by", "such as")
+        head = ("owner", "memories", "sessions", "from", "to", "undated", "kinds", "by", "such as")
         rows = [
             (
                 f"{owner.app}/{owner.user}",
@@ -131,6 +150,7 @@ class Look:
                 len(share.sessions),
                 share.first,
                 share.last,
+                share.undated or "",
                 _counted(share.kinds),
                 _counted(share.speakers),
                 showing.line(share.sample, 60),
@@ -138,7 +158,7 @@ class Look:
             for owner, share in list(self.shares.items())[:MOST_OWNERS]
         ]
         more = len(self.shares) - len(rows)
-        return showing.table(head, [*rows, *([(f"and {more} more", *[""] * 7)] if more else [])])
+        return showing.table(head, [*rows, *([(f"and {more} more", *[""] * 8)] if more else [])])
 
     def to_dict(self) -> list[dict[str, Any]]:
         """The shares as JSON."""
@@ -150,6 +170,7 @@ class Look:
                 "sessions": len(share.sessions),
                 "first": share.first and share.first.isoformat(),
                 "last": share.last and share.last.isoformat(),
+                "undated": share.undated,
                 "kinds": dict(share.kinds),
                 "sample": share.sample,
             }
@@ -174,6 +195,7 @@ async def _looked(found: AsyncIterator[Found | Refused], ownership: Ownership) -
         except InvalidInputError:
             continue
         look.shares[owner].add(draft)
+        look.of_somebody += item.is_of_somebody
         if owner == ownership.default and item.user is None:
             fields = {**item.given, **item.draft.data}
             for key in (*PERSON_KEYS, *item.people):

@@ -21,6 +21,7 @@ from itertools import accumulate
 from typing import Final
 
 from memory_core.capture.sent_files import without_files
+from memory_core.values.frame import without_blocks
 
 Said = tuple[str, ...]
 """The identity of a message. Its role comes first; then its text with normalised spaces, and its time if all messages
@@ -85,8 +86,10 @@ class _Limit:
 
 
 def said(role: str | None, text: str, at: datetime | None = None) -> Said:
-    """The identity of a message without an id: what was said, whether or not the files sent with it are named."""
-    words = " ".join((without_files(text) if role == "user" else text).split())
+    """The identity of a message without an id: what was said, whether or not the files sent with it are named, and
+    whether or not a block of ours stands beside it."""
+    said_by_them = without_blocks(text)
+    words = " ".join((without_files(said_by_them) if role == "user" else said_by_them).split())
     return (role or "", words, *(() if at is None else (at.astimezone(UTC).isoformat(),)))
 
 

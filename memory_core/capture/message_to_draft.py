@@ -7,16 +7,18 @@ A message is a `Message`, a pair `("user", "Which tea do I like?")`, or a mappin
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
 from typing import Any, Final, cast
 
 from memory_core.capture.alignment import source_key_of_id
+from memory_core.capture.own_words import is_own_answer, names_of_calls
 from memory_core.errors import InvalidInputError
 from memory_core.models import ROLES, Draft, Json, Role
 from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.values.checks import check_key, check_text, check_time, shown
+from memory_core.values.frame import without_blocks
 
 _ROLE_NAMES: Final[Mapping[str, Role]] = {
     **{role: role for role in ROLES},
@@ -71,14 +73,29 @@ def read_messages(given: object) -> list[Message]:
             f"a conversation is a list of messages, such as [('user', 'I like tea')], not {shown(wrong)}"
         )
     messages: list[Message] = []
+    tools: dict[str, str] = {}
+    """The names of the tools that were called, by the ids of the calls."""
     for place, item in enumerate(cast("Iterable[object]", given)):
         try:
             message = _message(item)
         except InvalidInputError as error:
             raise type(error)(f"message {place}: {error}") from error
-        if message.role != "system" and message.text.strip():
+        tool = message.author
+        if isinstance(item, Mapping):
+            mapping = cast("Mapping[str, object]", item)
+            tools |= names_of_calls(mapping.get("tool_calls"))
+            tool = tool or tools.get(str(mapping.get("tool_call_id")))
+        if message.role != "system" and message.text.strip() and not is_own_answer(message.role, tool):
             messages.append(message)
     return messages
+
+
+def in_words_of_speakers(messages: Iterable[Message]) -> Iterator[Message]:
+    """The messages that have a text, without what this memory has written."""
+    for message in messages:
+        text = without_blocks(message.text)
+        if text.strip() and not is_own_answer(message.role, message.author):
+            yield replace(message, text=text)
 
 
 def _message(item: object) -> Message:

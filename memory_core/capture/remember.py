@@ -9,6 +9,7 @@ from typing import Final, Literal, Protocol
 
 from memory_core.capture.alignment import LOOK_BACK
 from memory_core.capture.known_messages import keys_of, known_records, within
+from memory_core.capture.own_words import all_in_own_words
 from memory_core.models import Draft, MemoryRecord, Order, Page, Patch, Scope
 from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.records.restating import is_same
@@ -64,6 +65,8 @@ async def remember_drafts(
         ids_may_differ: Whether a known message may come under another id, if a client makes new ids each time.
         context: How many of the first drafts only tell where the others belong, and are not stored.
     """
+    context = len(all_in_own_words(drafts[:context]))
+    drafts = all_in_own_words(drafts)
     if not drafts:
         return []
     scope, session = handle.scope, drafts[0].session

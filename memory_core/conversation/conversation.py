@@ -47,6 +47,7 @@ from memory_core.open_store import OpenStore
 from memory_core.recall.asked import Asked
 from memory_core.recall.values import RecallOptions
 from memory_core.records.draft_to_record import complete_all, is_long_batch
+from memory_core.values.frame import without_blocks
 from memory_core.values.limits import MAX_LISTED
 from memory_core.values.printable import one_line
 from memory_core.values.shortening import shortened_data, shortened_text
@@ -287,7 +288,7 @@ class Conversation:
 
     async def _block(self, question: str, visible: Visible) -> str:
         await self._shared.writes.retry(self._is_of_owner, self._shared.deadline.seconds / 2)
-        keys, texts = frozenset(visible.keys), frozenset(visible.texts)
+        keys, texts = frozenset(visible.keys), frozenset(map(without_blocks, visible.texts))
 
         def shows(record: MemoryRecord) -> bool:
             is_here = record.session == self._session and self._memory.label_of(record) is None

@@ -10,10 +10,11 @@ from memory_core.handle import BoundMemory
 from memory_core.models import MemoryRecord
 from memory_core.profile import with_profile
 from memory_core.protocols import Searching
-from memory_core.recall.asked import Asked
+from memory_core.recall.asked import Asked, shows_nothing_yet
 from memory_core.recall.recalling import recall_for
 from memory_core.recall.values import PUSHED, Recalled, RecallOptions
 from memory_core.records.kinds import MESSAGE_KIND
+from memory_core.values.frame import without_blocks
 from memory_core.values.limits import MAX_ALTERNATIVES
 from memory_core.values.query_text import cut_query
 from memory_core.where.conditions import FieldCondition
@@ -56,6 +57,7 @@ async def block_in_session(
     *,
     explain: bool = False,
     counts_reads: bool = True,
+    is_shown: Callable[[MemoryRecord], bool] = shows_nothing_yet,
 ) -> Recalled:
     """Recall for a question of a stored conversation: its messages are left out, and the last say what it is about.
 
@@ -63,12 +65,13 @@ async def block_in_session(
         memory: What is recalled from; the conversation is in its own memory.
         session: The conversation; `None` for a question by itself.
         counts_reads: See `Asked`.
+        is_shown: Whether the conversation shows a record of another one.
     """
     if session is None:
         return await block_for(memory, Asked(question, counts_reads=counts_reads), options, explain=explain)
 
     def shows(record: MemoryRecord) -> bool:
-        return record.session == session and memory.label_of(record) is None
+        return (record.session == session and memory.label_of(record) is None) or is_shown(record)
 
     page = await memory.own.list(where=Where(session=session, roles=["user"]), limit=_BEFORE)
     before = [record.text for record in reversed(page.records)]
@@ -95,7 +98,11 @@ async def block_of_turn(
 
 async def block_for(memory: Searching, asked: Asked, options: RecallOptions, *, explain: bool = False) -> Recalled:
     """Recall for a question, without what the prompt shows; nothing for a blank one. Too long ones are cut."""
-    text = asked.text.encode(errors="replace").decode()  # a model's argument may have halves of characters
+    text = without_blocks(asked.text.encode(errors="replace").decode())  # a model's may have halves of characters
     if not text.strip():
         return NOTHING
-    return await recall_for(memory, replace(asked, text=cut_query(text)), options, explain=explain)
+    before = [
+        without_blocks(each) if isinstance(each, str) else replace(each, text=without_blocks(each.text))
+        for each in asked.before
+    ]
+    return await recall_for(memory, replace(asked, text=cut_query(text), before=before), options, explain=explain)

@@ -57,7 +57,7 @@ def object_in(line: bytes) -> dict[str, Any]:
         InvalidInputError: It is something else, as the rest of a sentence.
     """
     try:
-        found: object = json.loads(line)
+        found: object = json.loads(line, object_pairs_hook=_each_once)
     except RecursionError as error:
         raise InvalidInputError("not JSON that can be read: it has too many levels") from error
     except ValueError as error:
@@ -65,6 +65,20 @@ def object_in(line: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InvalidInputError(f"not a JSON object but {type(found).__name__}")
     return cast("dict[str, Any]", found)
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields of an object.
+
+    Raises:
+        ValueError: A field has two values, and nobody can tell which one counts.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in found if names.count(name) > 1)
+        raise ValueError(f"the field {twice!r:.80} is there twice")
+    return found
 
 
 def bytes_of(path: Path) -> bytes:
@@ -85,6 +99,19 @@ def json_of(path: Path) -> Any:  # JSON
         InvalidInputError: It is something else, was cut, or is too large.
     """
     return _json(bytes_of(path), repr(str(path)))
+
+
+def names_in_zip(path: Path) -> list[str]:
+    """The names of the files in a .zip, in order.
+
+    Raises:
+        InvalidInputError: The archive is damaged.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return sorted(archive.namelist())
+    except (*_ZIP_ERRORS, OSError, ValueError) as error:
+        raise InvalidInputError(f"{str(path)!r} cannot be read: {error}; unpack it, and import the file") from error
 
 
 def json_in_zip(path: Path, name: str) -> Any:  # JSON

@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 _SECONDS: Final = 1e11
 """Larger numbers are milliseconds: as seconds they would be after the year 5138."""
+
+
+TIMES: Final = (
+    "at",
+    "timestamp",
+    "created_at",
+    "createdAt",
+    "created",
+    "occurred_at",
+    "date",
+    "datetime",
+    "time",
+    "ts",
+    "updated_at",
+    "updatedAt",
+    "updated",
+)
+"""The names under which programs keep the time of a memory, the most telling first."""
+
+
+def first_time(fields: Mapping[str, object], names: Sequence[str] = TIMES) -> tuple[str, datetime] | None:
+    """The first of these fields that has a time, and the time; `None` without one."""
+    found = ((name, moment) for name in names if (moment := time_of(fields.get(name))) is not None)
+    return next(found, None)
 
 
 def time_of(value: object) -> datetime | None:

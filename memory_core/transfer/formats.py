@@ -32,6 +32,9 @@ class Found:
     """The app that the source names; otherwise the app of the command."""
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Fields of the source that are not in the draft's `data`, for options such as `--time-from`."""
+    is_of_somebody: bool = False
+    """It may be anybody's, because the source holds several people's memories and does not say whose each is: `move`
+    asks for `--one-user` first."""
     people: Collection[str] = ()
     """Keys of `given` that may name the user, although the importer cannot tell: `move` makes no owner of several."""
 
@@ -43,6 +46,8 @@ class Refused:
     place: str
     reason: str
     """What is wrong with it, as the rest of a sentence."""
+    is_meant: bool = False
+    """It is left out on purpose, which is reported and is no failure."""
 
 
 Importer = Callable[[str], AsyncIterator[Found | Refused]]

@@ -21,7 +21,7 @@ from memory_core.errors import InvalidInputError
 from memory_core.memory import Memory
 from memory_core.models import Fingerprint, Page, Scope
 from memory_core.protocols import ListRequest, Store
-from memory_core.storage.shared.transfer import Carried, Copyable, Tombstones
+from memory_core.storage.shared.transfer import Carried, Copyable, Tombstones, tombstone
 from memory_core.transfer.lines import from_json, to_json
 from memory_core.transfer.migrate import port_of, store_of
 from memory_core.values.checks import shown
@@ -179,16 +179,19 @@ async def import_jsonl(
     memory: Memory,
     lines: Iterable[bytes],
     *,
+    owner: Scope | None = None,
     dry_run: bool = False,
     progress: ProgressCallback | None = None,
 ) -> Imported:
     """Write the records of an export unchanged, with their ids, times, counts and earlier texts.
 
     The target has to be empty, or to have begun as a copy of the same store; then a record that it has in a later
-    version is kept. If a call is interrupted in any way, the next one completes it.
+    version is kept. An export of one owner, who is named, also comes into a memory with other people; what was
+    forgotten where it was made is not known there. If a call is interrupted in any way, the next one completes it.
 
     Args:
         lines: The lines of the export, such as a file that is open for reading bytes.
+        owner: Whose memories may come into a memory that has those of another store.
         dry_run: Check everything and write nothing.
         progress: Called after each batch with the number of records; the total is 0 until the end, when it is known.
 
@@ -203,7 +206,9 @@ async def import_jsonl(
         head = await asyncio.to_thread(reader.head)
         store = await store_of(memory)
         port = port_of(store)
-        import_ = _Import(store, port, fresh=await _claim(port, head.secret, dry_run=dry_run), dry_run=dry_run)
+        is_foreign = owner is not None and await _is_of_another_store(port, head.secret)
+        is_fresh = not is_foreign and await _claim(port, head.secret, dry_run=dry_run)
+        import_ = _Import(store, port, fresh=is_fresh, dry_run=dry_run, only=owner if is_foreign else None)
         has_vectors = head.fingerprint is not None and head.fingerprint == await port.fingerprint()
         dimensions = head.fingerprint.dimensions if has_vectors and head.fingerprint is not None else None
         while batch := await asyncio.to_thread(reader.batch, dimensions):
@@ -212,11 +217,16 @@ async def import_jsonl(
                 progress(Progress(reader.records, 0))
         if progress is not None:
             progress(Progress(reader.records, reader.records))
-        if not dry_run:
+        if not dry_run and not is_foreign:
             await port.adopt(Tombstones(head.secret, frozenset(reader.forgotten)))
         return Imported(reader.records, import_.written, import_.kept)
 
     return await on_core(work)
+
+
+async def _is_of_another_store(port: Copyable, secret: bytes) -> bool:
+    known = await port.tombstones()
+    return known.secret != secret and bool(known.digests or await port.owners())
 
 
 async def _claim(port: Copyable, secret: bytes, *, dry_run: bool) -> bool:
@@ -227,7 +237,7 @@ async def _claim(port: Copyable, secret: bytes, *, dry_run: bool) -> bool:
         if known.digests or not is_empty:
             raise InvalidInputError(
                 "the target has memories of another store, which an import would mix up; import into a new file or "
-                "collection"
+                "collection, or name the one owner of the export with --app and --user"
             )
         if not dry_run:
             await port.adopt(Tombstones(secret, frozenset()))
@@ -341,11 +351,18 @@ class _Import:
     fresh: bool
     """The target was empty, so nothing has to be compared."""
     dry_run: bool
+    only: Scope | None
+    """The only owner whose records may come in; `None` for all."""
     written: int = 0
     kept: int = 0
 
     async def store(self, batch: Sequence[tuple[Scope, Carried]]) -> None:
         scope, items = batch[0][0], [item for _, item in batch]
+        if self.only is not None and scope != self.only:
+            raise InvalidInputError(
+                f"the export has memories of {scope.app}/{scope.user}, and only {self.only.app}/{self.only.user} is "
+                "named; export one owner with --only-owner, and name the owner"
+            )
         wanted = items if self.fresh else await self._missing(scope, items)
         self.written += len(wanted)
         self.kept += len(items) - len(wanted)
@@ -355,11 +372,13 @@ class _Import:
     async def _missing(self, scope: Scope, items: Sequence[Carried]) -> list[Carried]:
         known = {item.record.id: item for item in await self.port.take(scope, [item.record.id for item in items])}
         holders = await self._holders(scope, items)
+        forgotten = await self.port.tombstones() if self.only is not None else None
         return [
             item
             for item in items
             if _is_wanted(item, known.get(item.record.id))
             and holders.get(item.record.source_key, item.record.id) == item.record.id
+            and not _is_forgotten(item, scope, forgotten)
         ]
 
     async def _holders(self, scope: Scope, items: Sequence[Carried]) -> dict[str | None, str]:
@@ -369,6 +388,12 @@ class _Import:
         request = ListRequest(where=where, order="newest", limit=BATCH, cursor=None, touch=False)
         page = await self.target.list(scope, request) if keys else Page((), None)
         return {record.source_key: record.id for record in page.records}
+
+
+def _is_forgotten(item: Carried, scope: Scope, known: Tombstones | None) -> bool:
+    """Whether the target has forgotten a record on purpose; within one store, `restore` knows it."""
+    key = item.record.source_key
+    return known is not None and key is not None and tombstone(known.secret, scope, key) in known.digests
 
 
 def _is_wanted(item: Carried, known: Carried | None) -> bool:

@@ -22,6 +22,7 @@ from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.testing import ScriptedLlm, ask, prompt
 from memory_core import BoundMemory, Draft, Memory
 from memory_core.adapting import MEMORY_PIN, STORE_MEMORY, ToolContext
+from memory_core.profile import PROFILE_START
 from memory_langchain import MemoryMiddleware, recall_node
 from memory_langchain.testing import ScriptedChatModel
 from memory_mcp import run_hook
@@ -146,7 +147,7 @@ async def test_an_agent_of_spade(ann: BoundMemory, container: None) -> None:
         try:
             await check(ann, prompt_of, author=str(peer.jid.bare))
             await other.ask(str(agent.jid.bare), SMALL_TALK, thread="other")
-            assert not any("<profile>" in str(message) for message in provider.requests[-1].messages)
+            assert not any(PROFILE_START in str(message["content"]) for message in provider.requests[-1].messages)
         finally:
             for each in (other, peer, agent):
                 await each.stop()

@@ -85,7 +85,8 @@ def test_an_archive_without_the_file_or_with_a_bomb_is_one_sentence(
 
 def test_a_role_that_is_no_text_costs_its_own_message_only(run: Run, tmp_path: Path) -> None:
     (tmp_path / NAME).write_text(json.dumps([conversation(["x"]), conversation({}), conversation("user")]))
-    assert run("move", NAME, "--yes", "--format", "chatgpt", "--words-only", "--json").value["new"] == 1
+    done = run("move", NAME, "--yes", "--format", "chatgpt", "--words-only", "--json", code=1)
+    assert (done.value["new"], len(done.value["refused"])) == (1, 2)
 
 
 ENDLESS = (

@@ -91,7 +91,7 @@ def test_what_has_no_such_metadata_is_refused_by_name(run: Run) -> None:
 @pytest.mark.usefixtures("chroma")
 def test_everything_may_become_one_users_and_keeps_whose_it_was(run: Run) -> None:
     done = run(*importing("--one-user"))
-    assert done.err == ""
+    assert "names their owners" not in done.err
     assert texts(run) == {"shared": [text for text, _ in DOCUMENTS]}
     assert [each["data"].get("user_id") for each in listed(run, "shared")] == ["ann", "bob", 7, None]
 

@@ -133,12 +133,12 @@ def test_a_folder_of_notes_becomes_a_memory_for_each_section(run: Run, tmp_path:
     assert [each["place"] for each in done["refused"]] == ["broken.md"]
     records = {each["text"]: each for each in stored(run)["ann"]}
     assert set(records) == {
-        "All keys are blue.",
-        "# Spare key\nWith Mrs Okafor.",
-        "## Second\n\n```\n# no heading\n```",
+        "keys\n\nAll keys are blue.",
+        "keys\n\n# Spare key\nWith Mrs Okafor.",
+        "keys > Spare key\n\n## Second\n\n```\n# no heading\n```",
         "Just a line.",
     }
-    spare = records["# Spare key\nWith Mrs Okafor."]
+    spare = records["keys\n\n# Spare key\nWith Mrs Okafor."]
     assert (spare["author"], spare["tags"], spare["kind"]) == ("Ann", ["home", "keys"], "note")
     assert spare["data"] == {"file": "house/keys.md", "headings": ["Spare key"], "title": "Keys"}
     assert spare["occurred_at"].startswith("2026-03-02T00:00")

@@ -23,9 +23,10 @@ from memory_core import (
     run_sync,
 )
 from memory_core.adapting import remembered_block
-from memory_core.profile import PROFILE_END, PROFILE_START
-from memory_core.recall.block import BLOCK_END, BLOCK_START, MAX_BLOCK_CHARS
+from memory_core.profile import PROFILE_START
+from memory_core.recall.block import BLOCK_START, MAX_BLOCK_CHARS
 from memory_core.recall.values import PUSHED
+from memory_core.values.frame import FRAME_END
 from memory_mcp.showing import fields_of, line_of, shown_memory, text_of_list, text_of_stored
 from memory_mcp.values import ListAnswer, StoredMemory
 from tests.fuzz.mutating import changed_bytes, each, insist_on_sentence, kept, mutants
@@ -64,7 +65,7 @@ def insist_on_frame(text: str, start: str, end: str, most: int) -> list[str]:
 
 def insist_on_recalled(ann: BoundMemory, options: RecallOptions) -> None:
     found = run_sync(ann.recall, QUERY, options)
-    body = insist_on_frame(found.text, BLOCK_START, BLOCK_END, options.max_chars or 0)
+    body = insist_on_frame(found.text, BLOCK_START, FRAME_END, options.max_chars or 0)
     said = [line for line in body if line.startswith("- ")]
     assert all(line.startswith("- ") or DAY.fullmatch(line) for line in body)
     assert len(said) <= len(found.hits) <= len(found.records)
@@ -82,7 +83,7 @@ def insist_on_lists(records: Sequence[MemoryRecord]) -> None:
         assert len(insist_on_lines(text_of_stored(stored))) in {4, 5}
     texts = [record.text for record in records if record.text]
     for notes, memories in ((texts, []), ([], texts), (texts, texts)):
-        body = insist_on_frame(remembered_block(notes, memories), BLOCK_START, BLOCK_END, MAX_BLOCK_CHARS)
+        body = insist_on_frame(remembered_block(notes, memories), BLOCK_START, FRAME_END, MAX_BLOCK_CHARS)
         assert sum(line.startswith("- ") for line in body) <= len(notes) + len(memories)
         assert all(line.startswith(("- ", "Notes of this", "Long-term")) for line in body)
 
@@ -135,7 +136,7 @@ def check(content: bytes) -> None:
         insist_on_recalled(ann, RecallOptions(floor=False, format=lambda record, text: f"{record.kind} {text}"))
         for most in (200, 1_000, 10_000):
             profile = run_sync(ann.profile, max_chars=most)
-            body = insist_on_frame(profile.text, PROFILE_START, PROFILE_END, most)
+            body = insist_on_frame(profile.text, PROFILE_START, FRAME_END, most)
             assert len(body) == len(profile.records) + bool(profile.text and profile.left_out)
         insist_on_lists(records)
 

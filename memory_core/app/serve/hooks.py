@@ -13,7 +13,7 @@ from typing import Final, Literal
 from memory_core.app.serve.api import Owner, Writable
 from memory_core.app.serve.served import TokenFirst, is_local, served_by
 from memory_core.capture.message_to_draft import Message
-from memory_core.conversation.before_prompt import before_prompt
+from memory_core.conversation.before_prompt import once_a_session
 from memory_core.conversation.branches import follow_branch
 from memory_core.handle import BoundMemory
 
@@ -86,7 +86,7 @@ hooks = APIRouter(prefix="/hook", dependencies=[Depends(local_only)], include_in
 async def prompt(given: Prompt, owner: Owner, request: Request) -> Answered:
     """What is shown before a prompt."""
     memory, counts_reads = _memory(request, owner, given.about), served_by(request).writable
-    return Answered(await before_prompt(memory, given.prompt, given.about.session, counts_reads=counts_reads))
+    return Answered(await once_a_session(memory, given.prompt, given.about.session, counts_reads=counts_reads))
 
 
 @hooks.post("/turn")

@@ -1,61 +1,93 @@
-"""ChatGPT's data export: `conversations.json`, or the folder or the .zip that contains it."""
+"""ChatGPT's data export: `conversations.json`, or its parts `conversations-000.json`, ..., or what contains them."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from memory_core.errors import InvalidInputError
+from memory_core.app.sources.exports import conversations_in, is_export, spoken_parts
 from memory_core.models import Draft, Role
-from memory_core.transfer.foreign_files import file_at, json_in_zip, json_of
-from memory_core.transfer.foreign_values import fields_of, items_of, time_of, word
+from memory_core.transfer.foreign_values import fields_of, time_of, word
 from memory_core.transfer.formats import Found, Refused
+from memory_core.values.times import shifted
 
-NAME: Final = "conversations.json"
 _ROLES: Final[Mapping[str, Role]] = {"user": "user", "assistant": "assistant"}
+_NOT_SAID: Final = frozenset({"system", "tool", "developer"})
+"""Roles of messages that neither the person nor the model says."""
+_HIDDEN: Final = "is_visually_hidden_from_conversation"
+_SHOWN: Final = frozenset({"text", "multimodal_text", "audio_transcription"})
+"""Types of content that the page shows as words; others are thoughts, calls of tools and the person's settings."""
+_STEP: Final = timedelta(microseconds=1)
+
+
+def is_chatgpt(path: Path) -> bool:
+    """Whether a path may be this export."""
+    return is_export(path, "mapping")
 
 
 async def chatgpt(source: str) -> AsyncIterator[Found | Refused]:
     """ChatGPT's export: its .zip, its folder or conversations.json; what the user and the model said."""
-    for number, value in enumerate(_conversations(source), 1):
-        place, given = f"conversation {number}", fields_of(value)
-        mapping, session = fields_of(given.get("mapping")), word(given.get("conversation_id") or given.get("id"))
+    for place, value in conversations_in(source, "ChatGPT's"):
+        given = fields_of(value)
+        mapping, session = fields_of(given.get("mapping")), word(given.get("conversation_id")) or word(given.get("id"))
         if not mapping or session is None:
             yield Refused(place, "it has no messages or no id")
             continue
-        for message in _messages(mapping, given.get("current_node")):
-            draft = _draft(message, session, given)
-            if draft is not None:
-                yield Found(f"{place}, message {message.get('id')}", draft)
+        path, is_whole = _path(mapping, given.get("current_node"))
+        if not is_whole:
+            yield Refused(place, "the message before its first one is missing, so what was said before is not known")
+        for item in _said(place, path, session, given):
+            yield item
 
 
-def _conversations(source: str) -> list[Any]:
-    path = Path(source).expanduser()
-    path = path / NAME if path.is_dir() else file_at(source)
-    found = json_in_zip(path, NAME) if path.suffix.lower() == ".zip" else json_of(file_at(str(path)))
-    conversations = items_of(found)
-    if found != conversations:
-        raise InvalidInputError(f"{source!r} is not ChatGPT's export: it is not a list of conversations")
-    return conversations
+def _said(
+    place: str, path: list[tuple[str, dict[str, Any]]], session: str, conversation: dict[str, Any]
+) -> Iterator[Found | Refused]:
+    latest = time_of(conversation.get("create_time"))
+    for node, message in path:
+        given = word(fields_of(message.get("author")).get("role"))
+        role = _ROLES.get(given or "")
+        said = _words(message)
+        if not said or given in _NOT_SAID or fields_of(message.get("metadata")).get(_HIDDEN):
+            continue
+        where = f"{place}, message {node}"
+        if role is None:
+            yield Refused(where, f"it does not say who speaks: its role is {given!r:.80}")
+            continue
+        latest = time_of(message.get("create_time")) or (None if latest is None else shifted(latest, _STEP))
+        yield Found(where, _draft(said, role, node, session, conversation, latest))
 
 
-def _messages(mapping: dict[str, Any], last: object) -> Iterator[dict[str, Any]]:
-    """The messages from the first to the last one shown; branches that the user edited away are left out."""
-    path: list[dict[str, Any]] = []
-    while isinstance(last, str) and last in mapping and len(path) <= len(mapping):
+def _path(mapping: dict[str, Any], last: object) -> tuple[list[tuple[str, dict[str, Any]]], bool]:
+    """The messages from the first to the last one shown, by the keys of their nodes, and whether none is missing.
+
+    Branches that the user edited away are left out. Without a last one, the last of the mapping counts that no other
+    follows.
+    """
+    if not isinstance(last, str) or last not in mapping:
+        parents = {fields_of(node).get("parent") for node in mapping.values() if _has_name(node)}
+        last = next((key for key in reversed(mapping) if key not in parents), None)
+    path: dict[str, dict[str, Any]] = {}
+    while isinstance(last, str) and last in mapping and last not in path:
         node = fields_of(mapping[last])
-        path.append(fields_of(node.get("message")))
+        path[last] = fields_of(node.get("message"))
         last = node.get("parent")
-    yield from reversed(path)
+    return list(reversed(path.items())), last is None and bool(path)
 
 
-def _draft(message: dict[str, Any], session: str, conversation: dict[str, Any]) -> Draft | None:
-    role = _ROLES.get(word(fields_of(message.get("author")).get("role")) or "")
-    parts = items_of(fields_of(message.get("content")).get("parts"))
-    said = "\n".join(part for part in parts if isinstance(part, str)).strip()
-    if role is None or not said:
-        return None
+def _has_name(node: object) -> bool:
+    return isinstance(fields_of(node).get("parent"), str)
+
+
+def _words(message: dict[str, Any]) -> str:
+    content = message.get("content")
+    kind = fields_of(content).get("content_type")
+    return spoken_parts(content, "parts") if kind in _SHOWN or not isinstance(kind, str) else ""
+
+
+def _draft(said: str, role: Role, node: str, session: str, conversation: dict[str, Any], at: datetime | None) -> Draft:
     title = word(conversation.get("title"))
     return Draft(
         said,
@@ -63,6 +95,6 @@ def _draft(message: dict[str, Any], session: str, conversation: dict[str, Any]) 
         role=role,
         session=session,
         data={} if title is None else {"title": title},
-        occurred_at=time_of(message.get("create_time")) or time_of(conversation.get("create_time")),
-        source_key=f"chatgpt:{session}:{message.get('id')}",
+        occurred_at=at,
+        source_key=f"chatgpt:{session}:{node}",
     )

@@ -15,13 +15,13 @@ from typing import Any, Final
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft
 from memory_core.transfer.foreign_files import database, file_at
-from memory_core.transfer.foreign_values import name_of, time_of, word
+from memory_core.transfer.foreign_values import first_time, name_of, word
 from memory_core.transfer.formats import Found, Refused
 from memory_core.values.checks import check_unit, shown
 
 DATABASE: Final = "chroma.sqlite3"
 DOCUMENT: Final = "chroma:document"
-_KNOWN: Final = frozenset({DOCUMENT, "type", "importance", "emotion", "tags", "timestamp"})
+_KNOWN: Final = frozenset({DOCUMENT, "type", "importance", "emotion", "tags"})
 _ROWS: Final = """
 SELECT c.name AS collection, e.embedding_id AS id, m.key, m.string_value, m.int_value, m.float_value, m.bool_value
 FROM embeddings e
@@ -67,6 +67,7 @@ def _draft(collection: str, id_: str, values: Mapping[str, Any]) -> Draft:
     said = word(values.get(DOCUMENT))
     if said is None:
         raise InvalidInputError("it has no document")
+    time = first_time(values)
     importance, tags = values.get("importance", 0.5), values.get("tags")
     return Draft(
         said,
@@ -75,7 +76,9 @@ def _draft(collection: str, id_: str, values: Mapping[str, Any]) -> Draft:
         emotion=word(values.get("emotion")),
         tags=[tag.strip() for tag in tags.split(",") if tag.strip()] if isinstance(tags, str) else (),
         collection=collection,
-        occurred_at=time_of(values.get("timestamp")),
-        data={name: value for name, value in values.items() if name not in _KNOWN},
+        occurred_at=None if time is None else time[1],
+        data={
+            name: value for name, value in values.items() if name not in _KNOWN and (time is None or name != time[0])
+        },
         source_key=f"chroma:{collection}:{id_}",
     )

@@ -11,13 +11,13 @@ from typing import Any, Final
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft, Role
 from memory_core.transfer.foreign_files import lines_of, object_in
-from memory_core.transfer.foreign_values import fields_of, items_of, name_of, time_of, word
+from memory_core.transfer.foreign_values import TIMES, fields_of, items_of, name_of, time_of, word
 from memory_core.transfer.formats import Found, Refused
+from memory_core.values.checks import shown
 
 TEXT: Final = ("text", "content", "memory", "document", "message", "value", "fact", "data")
 USER: Final = ("user_id", "userId", "user", "username", "owner")
 SESSION: Final = ("session", "session_id", "sessionId", "thread_id", "threadId", "conversation_id", "run_id", "chat_id")
-TIME: Final = ("at", "timestamp", "created_at", "createdAt", "occurred_at", "date", "time", "ts")
 KIND: Final = ("kind", "type", "category")
 AUTHOR: Final = ("author", "speaker", "actor_id", "from", "name")
 ID: Final = ("id", "uuid", "key", "memory_id")
@@ -61,6 +61,9 @@ def _found(place: str, line: bytes, seen: Counter[str]) -> Found:
         raise InvalidInputError(f"it has no text under any of {', '.join(TEXT)}")
     role = first(("role",), _role)
     session, user = first(SESSION, name_of), first(USER, name_of)
+    whose = next(((name, fields[name]) for name in USER if fields.get(name) is not None), None)
+    if whose is not None and name_of(whose[1]) is None:
+        raise InvalidInputError(f"its {whose[0]} is {shown(whose[1])}, not the name of a user")
     kind, tags = first(KIND, word), [tag for tag in items_of(fields.get("tags")) if word(tag)]
     draft = Draft(
         said,
@@ -68,7 +71,7 @@ def _found(place: str, line: bytes, seen: Counter[str]) -> Found:
         role=role,
         session=session,
         author=first(AUTHOR, word),
-        occurred_at=first(TIME, time_of),
+        occurred_at=first(TIMES, time_of),
         tags=tags,
         source_key=f"jsonl:{_identity(first(ID, name_of), user, line, seen)}",
         data={name: value for name, value in fields.items() if name not in used and not (tags and name == "tags")},

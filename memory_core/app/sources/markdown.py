@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft, Json
 from memory_core.transfer.foreign_files import bytes_of
-from memory_core.transfer.foreign_values import time_of
+from memory_core.transfer.foreign_values import TIMES, time_of
 from memory_core.transfer.formats import Found, Refused
 from memory_core.values.places import without_key
 
@@ -25,7 +25,9 @@ _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 _HEADING: Final = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*)$")
 _FIELD: Final = re.compile(r"^([A-Za-z][\w -]*):[ \t]*(.*)$")
 _ITEM: Final = re.compile(r"^[ \t]*-[ \t]+(.*)$")
-_TIMES: Final = ("date", "created", "created_at", "updated")
+_BLOCK: Final = re.compile(r"^[|>][-+]?\d?$")
+_LIST: Final = re.compile(r"^\[.*\]$")
+_TIMES: Final = ("date", *TIMES)
 _KINDS: Final = ("kind", "type")
 _AUTHORS: Final = ("author", "by")
 _Fields = dict[str, str | list[str]]
@@ -40,7 +42,11 @@ class _Section(NamedTuple):
 
 async def markdown(source: str) -> AsyncIterator[Found | Refused]:
     """A Markdown file or a folder of them (notes, Obsidian): a memory for each section, with front matter."""
-    for path, name in _files(source):
+    files, hidden = _files(source)
+    if hidden:
+        what = f"{hidden} Markdown files in hidden folders"
+        yield Refused(what, "they are deleted notes or those of a program, and are left out", is_meant=True)
+    for path, name in files:
         try:
             for found in _memories(path, name):
                 yield found
@@ -48,17 +54,23 @@ async def markdown(source: str) -> AsyncIterator[Found | Refused]:
             yield Refused(name, f"it cannot be read: {error}")
 
 
-def _files(source: str) -> list[tuple[Path, str]]:
-    """The files, each with its path in the folder."""
+def _files(source: str) -> tuple[list[tuple[Path, str]], int]:
+    """The files, each with its path in the folder, and how many hidden ones there are besides."""
     root = Path(source).expanduser()
     if root.is_file():
-        return [(root, root.name)]
+        return [(root, root.name)], 0
     if not root.is_dir():
         raise InvalidInputError(f"there is no {without_key(source)!r}")
-    found = sorted(path for path in root.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+    all_files = sorted(path for path in root.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+    found = [path for path in all_files if not _is_hidden(path, root)]
     if not found:
         raise InvalidInputError(f"{source!r} has no Markdown files")
-    return [(path, path.relative_to(root).as_posix()) for path in found]
+    return [(path, path.relative_to(root).as_posix()) for path in found], len(all_files) - len(found)
+
+
+def _is_hidden(path: Path, root: Path) -> bool:
+    """Whether a file is hidden, or in a hidden folder: deleted notes, settings of an editor, versions."""
+    return any(part.startswith(".") for part in path.relative_to(root).parts)
 
 
 def _memories(path: Path, name: str) -> Iterator[Found | Refused]:
@@ -67,15 +79,22 @@ def _memories(path: Path, name: str) -> Iterator[Found | Refused]:
         raise InvalidInputError("it contains NUL characters, so it is not text")
     fields, body = _front_matter(text)
     seen: Counter[tuple[str, ...]] = Counter()
-    empty = True
-    for section in _sections(body):
-        empty = False
+    sections = list(_sections(body))
+    for section in sections:
         seen[section.headings] += 1
         place = " > ".join([name, *section.headings])
         key = f"markdown:{place}:{seen[section.headings]}"
-        yield Found(place, _draft(path, name, fields, section, key), given=fields)
-    if empty:
+        within = _within(path.stem, section) if len(sections) > 1 else ""
+        yield Found(place, _draft(path, name, fields, section._replace(text=within + section.text), key), given=fields)
+    if not sections:
         yield Refused(name, "it has no text")
+
+
+def _within(note: str, section: _Section) -> str:
+    """The name of the note and the headings around a section, as its first line, so that the sections of different
+    notes under the same heading are told apart; empty if the section itself begins with the name."""
+    outer = [note, *section.headings[:-1]] if section.headings[:1] != (note,) else list(section.headings[:-1])
+    return " > ".join(outer) + "\n\n" if outer else ""
 
 
 def _draft(path: Path, name: str, fields: _Fields, section: _Section, key: str) -> Draft:
@@ -98,24 +117,36 @@ def _draft(path: Path, name: str, fields: _Fields, section: _Section, key: str) 
 
 
 def _front_matter(text: str) -> tuple[_Fields, str]:
-    """The fields at the top, and the rest."""
+    """The fields at the top, and the rest. Text between two rules is no front matter, unless all of it is fields."""
     first, _, rest = text.partition("\n")
-    head, end, body = rest.partition("\n---")
-    if first.strip() != "---" or not end:
+    head, end, body = f"\n{rest}".partition("\n---")
+    if first.strip() != "---" or not end or body.partition("\n")[0].strip("- \t"):
         return {}, text
+    fields = _fields(head.strip("\n").split("\n"))
+    return ({}, text) if fields is None else (fields, body.partition("\n")[2])
+
+
+def _fields(lines: list[str]) -> _Fields | None:
+    """The fields of front matter, with lists and texts of several lines; `None` if a line is something else."""
     fields: _Fields = {}
-    name = ""
-    for line in head.split("\n"):
-        if (item := _ITEM.match(line)) and name:
+    name, block = "", False
+    for line in lines:
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if block and line[0] in " \t":
+            fields[name] = f"{fields[name]}\n{line.strip()}".strip()
+        elif (item := _ITEM.match(line)) and name:
             before = fields[name]
-            items = before if isinstance(before, list) else []
-            items.append(_unquoted(item[1]))
-            fields[name] = items
+            fields[name] = [*(before if isinstance(before, list) else []), _unquoted(item[1])]
         elif found := _FIELD.match(line):
-            name = found[1].strip()
-            value = found[2].strip()
-            fields[name] = _listed(value) if value.startswith("[") and value.endswith("]") else _unquoted(value)
-    return fields, body.partition("\n")[2]
+            name, value = found[1].strip(), found[2].strip()
+            block = bool(_BLOCK.match(value))
+            fields[name] = "" if block else _listed(value) if _LIST.match(value) else _unquoted(value)
+        elif line[0] not in " \t" or not name:
+            return None
+        elif isinstance(before := fields[name], str):  # a text that goes on, or something deeper
+            fields[name] = f"{before} {line.strip()}".strip()
+    return fields
 
 
 def _listed(value: str) -> list[str]:

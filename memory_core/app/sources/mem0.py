@@ -16,8 +16,9 @@ from memory_core.errors import InvalidInputError
 from memory_core.models import Draft, Role
 from memory_core.storage.shared.transfer import Carried
 from memory_core.transfer.foreign_files import database, file_at
-from memory_core.transfer.foreign_values import name_of, time_of, word
+from memory_core.transfer.foreign_values import TIMES, first_time, name_of, word
 from memory_core.transfer.formats import Found, Refused
+from memory_core.values.checks import shown
 
 COLLECTION: Final = "mem0"
 """mem0's default collection; others are found as well."""
@@ -38,21 +39,34 @@ _LATEST: Final = (
 
 async def mem0(source: str) -> AsyncIterator[Found | Refused]:
     """mem0's local Qdrant folder, with users, or its history.db, without."""
+    is_history = _folder(source) is None
     for place, memory_id, payload in _found(source):
         said = word(payload.get("data"))
         if said is None:
             yield Refused(place, "it has no text")
         else:
-            yield Found(place, _draft(memory_id, said, payload), user=name_of(payload.get("user_id")))
+            owner = payload.get("user_id")
+            if owner is not None and name_of(owner) is None:
+                yield Refused(place, f"its user_id is {shown(owner)}, not the name of a user")
+            else:
+                draft = _draft(memory_id, said, payload)
+                yield Found(place, draft, user=name_of(owner), is_of_somebody="user_id" not in payload and is_history)
 
 
 def _found(source: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    folder = _folder(source)
+    return _history(file_at(source)) if folder is None else _points(folder)
+
+
+def _folder(source: str) -> Path | None:
+    """The Qdrant folder; `None` for the history, which does not say whose each memory is."""
     folder = Path(source).expanduser()
     folder = folder / "qdrant" if (folder / "qdrant").is_dir() else folder
-    return _points(folder) if folder.is_dir() else _history(file_at(source))
+    return folder if folder.is_dir() else None
 
 
 def _draft(memory_id: str, said: str, payload: Mapping[str, Any]) -> Draft:
+    time = first_time(payload, ("created_at", *TIMES))
     return Draft(
         said,
         kind="fact",
@@ -60,7 +74,7 @@ def _draft(memory_id: str, said: str, payload: Mapping[str, Any]) -> Draft:
         role=_ROLES.get(word(payload.get("role")) or ""),
         agent=word(payload.get("agent_id")),
         session=word(payload.get("run_id")),
-        occurred_at=time_of(payload.get("created_at")),
+        occurred_at=None if time is None else time[1],
         data={name: value for name, value in payload.items() if name not in _OURS},
         source_key=f"mem0:{memory_id}",
     )

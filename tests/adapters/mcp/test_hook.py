@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from calling import ENVIRONMENT, in_process
 
-from memory_core import BoundMemory, InvalidInputError, Memory
+from memory_core import BoundMemory, Draft, InvalidInputError, Memory, Patch
 from memory_core.adapting import MAX_TEXT_CHARS
 from memory_mcp import run_hook
 from memory_mcp.__main__ import main
@@ -377,3 +377,49 @@ def test_a_long_branch_that_was_left_is_read_in_time_proportional_to_its_length(
     transcript.write_text("\n".join(map(json.dumps, [*entries, linked("other", "0", "second")])))
     read = read_transcript(transcript)
     assert ([message.id for message in read.visible], len(read.left)) == (["0", "other"], length - 1)
+
+
+def asking(prompt: str, session: str = "one") -> str:
+    return json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": session, "prompt": prompt})
+
+
+def damage_what_tells_nothing(beside: Path) -> None:
+    """Cut the file that keeps what was shown, which only its user may read, and which has no texts."""
+    assert beside.stat().st_mode & 0o077 == 0
+    assert "Egret" not in beside.read_text()
+    beside.write_text("[")
+
+
+async def test_a_memory_is_shown_once_a_session_until_it_changes_or_the_client_compacts(tmp_path: Path) -> None:
+    async def shown(event: str) -> str:
+        async with Memory(db, embedder=None) as memory:
+            return await run_hook(memory.bind(user="ann"), event)
+
+    db = tmp_path / "m.db"
+    async with Memory(db, embedder=None) as memory:
+        ann = memory.bind(user="ann")
+        fact = await ann.add("Deployments go through the staging cluster Heron first")
+        await ann.add(Draft("Always answer in British English", tags=("pinned",)))
+    begins = json.dumps({"hook_event_name": "SessionStart", "session_id": "one", "source": "startup"})
+    assert "British" in await shown(begins)
+    first = await shown(asking("Which staging cluster do deployments go through?"))
+    assert "Heron" in first
+    assert "British" not in first
+    assert await shown(asking("Which staging cluster, for deployments?")) == ""
+    other = await shown(asking("Which staging cluster do deployments go through?", "two"))
+    assert "Heron" in other
+    assert "British" in other
+    async with Memory(db, embedder=None) as memory:
+        changed = Patch(text="Deployments go through the staging cluster Egret first")
+        await memory.bind(user="ann").update(fact.id, changed)
+    assert "Egret" in await shown(asking("Which staging cluster do deployments go through?"))
+    assert "British" in await shown(json.dumps({**json.loads(begins), "source": "compact"}))
+    assert "Egret" in await shown(asking("Which staging cluster do deployments go through?"))
+    damage_what_tells_nothing(Path(f"{db}-shown"))
+    assert "Egret" in await shown(asking("Which staging cluster do deployments go through?"))
+
+
+async def test_what_a_client_says_in_the_place_of_a_prompt_recalls_nothing(ann: BoundMemory) -> None:
+    await ann.add("The task of the harbour is completed")
+    notified = "<task-notification>\n<summary>The task of the harbour is completed</summary>\n</task-notification>"
+    assert await run_hook(ann, asking(notified)) == ""
