@@ -1,0 +1,124 @@
+"""What runs have brought and answered, until it is stored.
+
+One invariant holds here: *what a run has brought to its memory waits in its conversation until a model call or the end
+of a run of this person there stores it, whatever becomes of the run that brought it.* A run may fail before its first
+model call, be cancelled, wait for a person, be resumed by another one, or happen at the same time as another. Nothing
+tells that a run has failed, so a run never relies on its own end.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+from memory_langchain.thread_changes import Changes, answered
+
+try:
+    from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+except ImportError as error:
+    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
+
+_MOST_CONVERSATIONS: Final = 1_000
+"""Most conversations of which something waits; one that is paused may never be resumed."""
+_MOST_ANSWERS: Final = 100
+"""Most answers that wait in a conversation; those of runs that have failed may never be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What the person of a run has said and changed, and how the agent first saw it."""
+
+    changes: Changes
+    seen: Mapping[str, BaseMessage]
+    """The agent's messages with these words when it began, by the ids of the messages that the run brought."""
+    has_record: bool
+    """Whether it was read from LangGraph's record."""
+
+    def redacted(self, message: BaseMessage, thread: Mapping[str | None, BaseMessage]) -> BaseMessage:
+        """A message as the person said it, with what middleware has redacted of it since the agent began.
+
+        What a node had rewritten before is not what the person said.
+        """
+        seen = self.seen.get(message.id or "")
+        now = None if seen is None else thread.get(seen.id)
+        if seen is None or now is None or now.content == seen.content:
+            return message
+        return message.model_copy(update={"content": now.content})
+
+
+def brought(changes: Changes, state: Sequence[BaseMessage], *, has_record: bool) -> Brought:
+    """What a run has brought, and the state of its agent when it began."""
+    ids = {message.id: message for message in state}
+    texts = {message.text: message for message in state if isinstance(message, HumanMessage)}
+    given = {message.id: message for message in (*changes.asked, *changes.edited.values()) if message.id is not None}
+    seen = {key: found for key, one in given.items() if (found := ids.get(key) or texts.get(one.text)) is not None}
+    return Brought(changes, seen, has_record)
+
+
+@dataclass(slots=True)
+class _Conversation:
+    brought: list[Brought] = field(default_factory=list[Brought])
+    returned: list[BaseMessage] = field(default_factory=list[BaseMessage])
+    """What models have returned; the messages get their ids later."""
+
+
+class Unstored:
+    """What waits to be stored, by conversation; runs in several threads put it there and take it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._conversations: OrderedDict[Hashable, _Conversation] = OrderedDict()
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """The same: copies of a middleware store what runs of the others have brought."""
+        return self
+
+    def __len__(self) -> int:
+        """Of how many conversations something waits."""
+        return len(self._conversations)
+
+    def bring(self, conversation: Hashable, given: Brought) -> None:
+        with self._lock:
+            self._of(conversation).brought.append(given)
+
+    def answer(self, conversation: Hashable, messages: Iterable[BaseMessage]) -> None:
+        """Add what a model has returned; calls of tools are no answers."""
+        answers = [one for one in messages if isinstance(one, AIMessage) and not one.tool_calls]
+        if not answers:
+            return
+        with self._lock:
+            waiting = self._of(conversation)
+            waiting.returned = [*waiting.returned, *answers][-_MOST_ANSWERS:]
+
+    def take_brought(self, conversation: Hashable) -> list[Brought]:
+        """All that runs have brought, in order."""
+        with self._lock:
+            waiting = self._conversations.get(conversation, _Conversation())
+            taken, waiting.brought = waiting.brought, []
+            self._drop_empty(conversation)
+        return taken
+
+    def take_answers(self, conversation: Hashable, state: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """The answers that a state shows, as it shows them."""
+        with self._lock:
+            waiting = self._conversations.get(conversation, _Conversation())
+            taken = answered(state, waiting.returned)
+            ids = {message.id for message in state}
+            waiting.returned = [one for one in waiting.returned if one.id is None or one.id not in ids]
+            self._drop_empty(conversation)
+        return taken
+
+    def _of(self, conversation: Hashable) -> _Conversation:
+        found = self._conversations.setdefault(conversation, _Conversation())
+        self._conversations.move_to_end(conversation)
+        while len(self._conversations) > _MOST_CONVERSATIONS:
+            self._conversations.popitem(last=False)
+        return found
+
+    def _drop_empty(self, conversation: Hashable) -> None:
+        found = self._conversations.get(conversation)
+        if found is not None and not found.brought and not found.returned:
+            del self._conversations[conversation]
