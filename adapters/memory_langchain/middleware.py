@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from memory_core import BoundMemory, Draft, RecallOptions, StorageError, run_sync
 from memory_core.adapting import (
@@ -235,7 +235,8 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> None:
         has_record, thread = start is not None, state["messages"]
         self._turns.setdefault(_invocation(runtime), {})[_namespace(config)] = _Turn(has_record)
-        self._unstored.bring(_name(scope), brought(changes(start, thread), thread, has_record=has_record))
+        given = brought(changes(start, thread), thread, ref(_invocation(runtime)), has_record=has_record)
+        self._unstored.bring(_name(scope), given)
 
     def _is_new(self, config: RunnableConfig, runtime: Runtime[Any]) -> bool:
         """Whether this invocation goes on behind `before_agent`: after an interrupt, or from a checkpoint."""
@@ -248,7 +249,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     async def _enter(self, scope: CallScope, config: RunnableConfig, request: ModelRequest[Any]) -> str:
         thread = request.state["messages"]
         if self._asks(config):
-            await self._follow(scope, thread)
+            await self._follow(scope, request.runtime, thread)
         shown = to_messages(request.messages, role=HumanMessage)  # other middleware may add dicts and tuples
         return await self._conversation(scope).recall(
             _question(shown, thread), self._visible(scope, self._turn(config, request.runtime), shown)
@@ -259,7 +260,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> None:
         turn, thread = self._turn(config, runtime), state["messages"]
         self._turns.get(_invocation(runtime), {}).pop(_namespace(config), None)
-        await self._follow(scope, thread)
+        await self._follow(scope, runtime, thread)
         with self._conversations.deadline.spared(_lack(scope), Exception, but=OF_THE_APPLICATION):
             said = self._unstored.take_answers(_name(scope), thread)
             keys = [key_of(scope, message.id or "") for message in said]
@@ -268,22 +269,21 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             drafts = [to_draft(message, scope, source_key=key) for message, key in zip(said, keys, strict=True)]
             await self._remember(scope, drafts, _before(said, thread), has_record=turn.has_record)
 
-    async def _follow(self, scope: CallScope, thread: Sequence[BaseMessage]) -> None:
+    async def _follow(self, scope: CallScope, runtime: Runtime[Any], thread: Sequence[BaseMessage]) -> None:
         """Store what the person has said and changed in this run and in unfinished ones, once."""
-        for given in self._unstored.take_brought(_name(scope)):
+        for given in self._unstored.take_brought(_name(scope), ref(_invocation(runtime)), thread):
             with self._conversations.deadline.spared(_lack(scope), Exception, but=OF_THE_APPLICATION):
                 await self._store(scope, given, thread)
 
     async def _store(self, scope: CallScope, given: Brought, thread: Sequence[BaseMessage]) -> None:
-        """Store what a run has brought, as other middleware has left it."""
+        """Store what a run has brought."""
         found, conversation = given.changes, self._conversation(scope)
-        now = {message.id: message for message in thread}
         await conversation.leave(key_of(scope, identity) for identity in found.left)
         shown = {*found.resumed, *(message.id for message in found.asked if message.id is not None)}
         await conversation.resume(key_of(scope, identity) for identity in shown)
         for identity, message in found.edited.items():
-            await conversation.edit(key_of(scope, identity), searchable_text(given.redacted(message, now)))
-        drafts = [_draft(given.redacted(message, now), scope) for message in found.asked]
+            await conversation.edit(key_of(scope, identity), searchable_text(message))
+        drafts = [_draft(message, scope) for message in found.asked]
         await self._remember(scope, drafts, _before(found.asked, thread), has_record=given.has_record)
 
     async def _remember(

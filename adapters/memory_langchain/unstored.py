@@ -4,6 +4,9 @@ One invariant holds here: *what a run has brought to its memory waits in its con
 of a run of this person there stores it, whatever becomes of the run that brought it.* A run may fail before its first
 model call, be cancelled, wait for a person, be resumed by another one, or happen at the same time as another. Nothing
 tells that a run has failed, so a run never relies on its own end.
+
+A message that another person or a node may have rewritten after its run was given up is not stored with that text:
+only the run itself shows what its own middleware has redacted.
 """
 
 from __future__ import annotations
@@ -11,7 +14,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from memory_langchain.thread_changes import Changes, answered
@@ -32,30 +36,61 @@ class Brought:
     """What the person of a run has said and changed, and how the agent first saw it."""
 
     changes: Changes
+    invocation: object
+    """Compares equal for the same one."""
     seen: Mapping[str, BaseMessage]
     """The agent's messages with these words when it began, by the ids of the messages that the run brought."""
     has_record: bool
     """Whether it was read from LangGraph's record."""
 
-    def redacted(self, message: BaseMessage, thread: Mapping[str | None, BaseMessage]) -> BaseMessage:
-        """A message as the person said it, with what middleware has redacted of it since the agent began.
+    def as_said(
+        self, thread: Mapping[str | None, BaseMessage], invocation: object, edited: AbstractSet[str]
+    ) -> Brought:
+        """The same in the words of the person, with what middleware has redacted of them since the agent began.
 
-        What a node had rewritten before is not what the person said.
+        Args:
+            thread: The messages that the agent sees now, by id.
+            invocation: The one that sees them.
+            edited: Ids of messages to which the person has given another text since.
         """
+        is_of_run, found = self.invocation == invocation, self.changes
+        asked = [self._said(one, thread, is_of_run=is_of_run, edited=edited) for one in found.asked]
+        changed = {
+            key: self._said(one, thread, is_of_run=is_of_run, edited=edited) for key, one in found.edited.items()
+        }
+        return replace(
+            self,
+            changes=replace(
+                found,
+                asked=[one for one in asked if one is not None],
+                edited={key: one for key, one in changed.items() if one is not None},
+            ),
+        )
+
+    def _said(
+        self,
+        message: BaseMessage,
+        thread: Mapping[str | None, BaseMessage],
+        *,
+        is_of_run: bool,
+        edited: AbstractSet[str],
+    ) -> BaseMessage | None:
+        """What a node had rewritten before the agent began is not what the person said. `None` if a message was
+        rewritten since its run was given up, and nobody can tell by whom."""
         seen = self.seen.get(message.id or "")
         now = None if seen is None else thread.get(seen.id)
-        if seen is None or now is None or now.content == seen.content:
+        if seen is None or now is None or now.content == seen.content or (not is_of_run and message.id in edited):
             return message
-        return message.model_copy(update={"content": now.content})
+        return message.model_copy(update={"content": now.content}) if is_of_run else None
 
 
-def brought(changes: Changes, state: Sequence[BaseMessage], *, has_record: bool) -> Brought:
+def brought(changes: Changes, state: Sequence[BaseMessage], invocation: object, *, has_record: bool) -> Brought:
     """What a run has brought, and the state of its agent when it began."""
     ids = {message.id: message for message in state}
     texts = {message.text: message for message in state if isinstance(message, HumanMessage)}
     given = {message.id: message for message in (*changes.asked, *changes.edited.values()) if message.id is not None}
     seen = {key: found for key, one in given.items() if (found := ids.get(key) or texts.get(one.text)) is not None}
-    return Brought(changes, seen, has_record)
+    return Brought(changes, invocation, seen, has_record)
 
 
 @dataclass(slots=True)
@@ -93,13 +128,15 @@ class Unstored:
             waiting = self._of(conversation)
             waiting.returned = [*waiting.returned, *answers][-_MOST_ANSWERS:]
 
-    def take_brought(self, conversation: Hashable) -> list[Brought]:
-        """All that runs have brought, in order."""
+    def take_brought(self, conversation: Hashable, invocation: object, thread: Sequence[BaseMessage]) -> list[Brought]:
+        """All that runs have brought, in order and as it was said; see `Brought.as_said`."""
         with self._lock:
             waiting = self._conversations.get(conversation, _Conversation())
             taken, waiting.brought = waiting.brought, []
             self._drop_empty(conversation)
-        return taken
+        now = {message.id: message for message in thread}
+        edited = {key for given in taken for key in given.changes.edited}
+        return [given.as_said(now, invocation, edited) for given in taken]
 
     def take_answers(self, conversation: Hashable, state: Sequence[BaseMessage]) -> list[BaseMessage]:
         """The answers that a state shows, as it shows them."""

@@ -132,7 +132,6 @@ class Histories:
         noted.has_begun = noted.has_asked = False
         self.team.person = act.person
         self.store.mood = "fails" if act.kind == "deaf" else "well"
-        before = self.stage.ids(act.graph)
         expected.words |= {act.words, f"{act.words}, edited", f"{act.words}, too"}
         played = self.stage.play(act)
         self.store.mood = "well"
@@ -142,7 +141,7 @@ class Histories:
         if noted.has_asked and act.kind != "deaf":
             expected.said |= {text: text for text in expected.waiting[act.graph]}
             expected.waiting[act.graph].clear()
-            self.check(act.person, played, before)
+            self.check(act.person, played)
             if act.kind == "say":
                 self.check_answer(act)
 
@@ -162,7 +161,7 @@ class Histories:
             said = {act.words, f"{act.words}, too"} if act.kind == "twice" else {act.words}
             self.expected[act.person].waiting[act.graph].update(said)
 
-    def check(self, person: str, played: Played, before: set[str]) -> None:
+    def check(self, person: str, played: Played) -> None:
         visible, act = self.visible(person), played.act
         taken = self.stage.gone | self.stage.rewritten
         for identity, text in self.expected[person].said.items():
@@ -176,7 +175,7 @@ class Histories:
         shown = self.stage.ids(act.graph)
         assert not (played.removed - shown) & visible.keys(), played
         if act.kind == "fork" and self.history.shape.node == "none":
-            assert not (before - shown) & visible.keys(), played
+            assert not (self.stage.departed - shown) & visible.keys(), played
 
     def check_answer(self, act: Act) -> None:
         """What an agent has answered is visible to the person of the run."""

@@ -170,3 +170,30 @@ def test_what_is_stored_of_a_failed_run_can_be_forgotten(ann: BoundMemory) -> No
     run_sync(ann.delete, record.id)
     say(agent, "two")
     assert "I am allergic to nuts" not in active(ann)
+
+
+def test_a_message_of_a_failed_run_over_which_another_person_writes_is_not_stored_with_those_words(
+    memory: Memory,
+) -> None:
+    guard = Guard()
+    agent = guarded(memory, guard)
+    guard.mode = "fail"
+    with pytest.raises(ConnectionError):
+        agent.invoke({"messages": [HumanMessage("I am allergic to nuts", id="1")]}, as_user("ann"))
+    guard.mode = ""
+    agent.invoke({"messages": [HumanMessage("I eat anything", id="1"), HumanMessage("hello")]}, as_user("ben"))
+    agent.invoke({"messages": [HumanMessage("What may I eat?")]}, as_user("ann"))
+    assert active(memory.bind(user="ann")) == ["What may I eat?", "answer 1"]
+
+
+def test_a_message_of_a_failed_run_that_its_person_edits_is_stored_as_edited(ann: BoundMemory) -> None:
+    guard = Guard()
+    agent = guarded(ann, guard)
+    guard.mode = "fail"
+    with pytest.raises(ConnectionError):
+        say(agent, "My cat is called Pepper", "1")
+    guard.mode = ""
+    agent.invoke(
+        {"messages": [HumanMessage("My cat is called Ginger", id="1"), HumanMessage("How old is she?")]}, THREAD
+    )
+    assert active(ann) == ["My cat is called Ginger", "How old is she?", "answer 0"]

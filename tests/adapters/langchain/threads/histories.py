@@ -198,6 +198,8 @@ class Stage:
         self._unread: list[set[str]] = [set(), set()]
         self._edited: set[str] = set()
         self._departed: list[set[str]] = [set(), set()]
+        self.departed: set[str] = set()
+        """Ids that the last choice of an old checkpoint has gone back behind."""
         self._written: list[dict[str, tuple[str, str]]] = [{}, {}]
         self.rewritten: set[str] = set()
         """Ids of messages to which people have given another text."""
@@ -222,7 +224,8 @@ class Stage:
             if old is None:
                 return None
             config = {"configurable": {**old.config["configurable"], "user_id": act.person}}
-            self._departed[act.graph] |= before - ids_of(old)
+            self.departed = before - ids_of(old)
+            self._departed[act.graph] |= self.departed
         elif act.kind in {"fail", "ask", "fail model", "cancel"}:
             self.gate.mode = cast("Any", act.kind)
         with suppress(ConnectionError, KeyboardInterrupt, asyncio.CancelledError):
