@@ -139,7 +139,7 @@ class Histories:
             return
         self.hear(act)
         if noted.has_asked and act.kind != "deaf":
-            expected.said |= {text: text for text in expected.waiting[act.graph]}
+            expected.said |= {text: text for text in expected.waiting[act.graph] if self.is_told(act, text)}
             expected.waiting[act.graph].clear()
             self.check(act.person, played)
             if act.kind == "say":
@@ -160,6 +160,13 @@ class Histories:
         if act.kind in ASKING and self.team.noted.has_begun and not is_hidden and self.is_certain:
             said = {act.words, f"{act.words}, too"} if act.kind == "twice" else {act.words}
             self.expected[act.person].waiting[act.graph].update(said)
+
+    def is_told(self, act: Act, text: str) -> bool:
+        """Whether words of this run or of one that was given up are those of its person for certain: nobody, and no
+        hook of another run, has rewritten them since."""
+        state = self.setting.state(self.stage.graphs[act.graph])
+        texts = {message.id: message.text for message in state.values.get("messages", [])}
+        return text.startswith(act.words) or texts.get(text, text) in {text, f"rewritten: {text}"}
 
     def check(self, person: str, played: Played) -> None:
         visible, act = self.visible(person), played.act
