@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from memory_core import Draft, InvalidInputError, MemoryRecord, Role
-from memory_core.adapting import is_shortened, shortened_data, storable, with_files, without_files
+from memory_core.adapting import FRAMEWORK_MESSAGE, is_shortened, shortened_data, storable, with_files, without_files
 from memory_langchain.sent_files import files_in
 
 try:
@@ -36,7 +36,8 @@ MESSAGE_KIND: Final = "message"
 
 
 _DATA_KEY: Final = "langchain"
-"""Key in `data` for the message itself; turns that another framework captured do not have it."""
+"""Key in a record's `FRAMEWORK_MESSAGE` for the message itself; turns that another framework captured and corrections
+do not have it."""
 
 MAX_SEARCHABLE_CHARS: Final = 100_000
 """Searchable length of a message; the rest is stored and returned with the message but not searched. Senders control
@@ -91,7 +92,7 @@ def to_draft(message: object, scope: CallScope, *, source_key: str | None) -> Dr
         agent=scope.agent,
         session=scope.session,
         source_key=source_key,
-        data=shortened_data({_DATA_KEY: {"type": message.type, "data": _fields(message)}}),
+        data=shortened_data({FRAMEWORK_MESSAGE: {_DATA_KEY: {"type": message.type, "data": _fields(message)}}}),
     )
 
 
@@ -118,7 +119,7 @@ def to_message(record: MemoryRecord) -> BaseMessage:
 
 def message_id(record: MemoryRecord) -> str | None:
     """The id of the message that a record contains, if it has one."""
-    given = record.data.get(_DATA_KEY)
+    given = _copy(record)
     inner = given.get("data") if isinstance(given, Mapping) else None
     found = inner.get("id") if isinstance(inner, Mapping) else None
     return found if isinstance(found, str) else None
@@ -184,9 +185,14 @@ def _as_author(name: str) -> str | None:
     return storable(name.replace("\0", ""), MAX_AUTHOR_CHARS).strip() or None
 
 
+def _copy(record: MemoryRecord) -> object:
+    copies = record.data.get(FRAMEWORK_MESSAGE)
+    return copies.get(_DATA_KEY) if isinstance(copies, Mapping) else None
+
+
 def _stored(record: MemoryRecord) -> BaseMessage | None:
     """The message a record contains, or `None`: one bad record must not make a conversation unreadable."""
-    given = record.data.get(_DATA_KEY)
+    given = _copy(record)
     if not isinstance(given, Mapping):
         return None
     try:

@@ -23,6 +23,7 @@ from langchain_core.messages import (
 from langchain_core.prompt_values import ChatPromptValue
 
 from memory_core import BoundMemory, Draft, InvalidInputError, Memory, run_sync
+from memory_core.adapting import FRAMEWORK_MESSAGE
 from memory_core.models import Scope
 from memory_core.records.draft_to_record import complete
 from memory_core.values.times import utc_now
@@ -106,7 +107,10 @@ def test_half_a_character_from_a_broken_stream_is_stored(ann: BoundMemory) -> No
     ids=repr,
 )
 def test_a_message_that_cannot_be_read_leaves_the_others_readable(ann: BoundMemory, held: Any) -> None:
-    run_sync(ann.add, Draft("hello", kind="message", author="ann", session="monday", data={"langchain": held}))
+    run_sync(
+        ann.add,
+        Draft("hello", kind="message", author="ann", session="monday", data={FRAMEWORK_MESSAGE: {"langchain": held}}),
+    )
     history = MemoryChatMessageHistory(ann, "monday")
     history.add_message(AIMessage("hi"))
     assert history.messages == [HumanMessage("hello"), AIMessage("hi")]
