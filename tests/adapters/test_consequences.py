@@ -18,11 +18,12 @@ from fastapi.testclient import TestClient
 from frameworks import FRAMEWORKS, opened, own_container
 
 from memory_core import BoundMemory, Memory, MemoryRecord, Patch, Scope, Where
+from memory_core.app.serve.application import application
 from memory_core.transfer.jsonl import export_jsonl, import_jsonl
 from memory_langchain import MemoryChatMessageHistory
 from memory_spade.testing.xmpp import XmppServer
 from tests.adapters.chats.every import CHATS
-from tests.app.serve.test_api import HOST, application, as_user, served
+from tests.app.serve.test_api import HOST, as_user, served
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -89,7 +90,7 @@ class Served:
         assert answer.is_success, answer.text
 
 
-async def exported(memory: Memory, folder: Path) -> Callable[[str], Any]:
+async def exported(memory: Memory, folder: Path) -> Reader:
     """Search in a memory into which an export has been read."""
     lines: list[bytes] = []
     await export_jsonl(memory, lines.append, owner=Scope("default", "ann"), vectors=False)
