@@ -120,8 +120,8 @@ def to_message(record: MemoryRecord) -> BaseMessage:
 def message_id(record: MemoryRecord) -> str | None:
     """The id of the message that a record contains, if it has one."""
     given = _copy(record)
-    inner = given.get("data") if isinstance(given, Mapping) else None
-    found = inner.get("id") if isinstance(inner, Mapping) else None
+    inner = None if given is None else given.get("data")
+    found = cast("Mapping[str, object]", inner).get("id") if isinstance(inner, Mapping) else None
     return found if isinstance(found, str) else None
 
 
@@ -185,15 +185,16 @@ def _as_author(name: str) -> str | None:
     return storable(name.replace("\0", ""), MAX_AUTHOR_CHARS).strip() or None
 
 
-def _copy(record: MemoryRecord) -> object:
+def _copy(record: MemoryRecord) -> Mapping[str, object] | None:
     copies = record.data.get(FRAMEWORK_MESSAGE)
-    return copies.get(_DATA_KEY) if isinstance(copies, Mapping) else None
+    given = cast("Mapping[str, object]", copies).get(_DATA_KEY) if isinstance(copies, Mapping) else None
+    return cast("Mapping[str, object]", given) if isinstance(given, Mapping) else None
 
 
 def _stored(record: MemoryRecord) -> BaseMessage | None:
     """The message a record contains, or `None`: one bad record must not make a conversation unreadable."""
     given = _copy(record)
-    if not isinstance(given, Mapping):
+    if given is None:
         return None
     try:
         message = messages_from_dict([cast("dict[str, object]", given)])[0]
