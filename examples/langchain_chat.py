@@ -55,7 +55,7 @@ def main() -> None:
             print()
 
         print("\nWhat the memory finds for 'Where does she buy tea?':")
-        for document in MemoryRetriever(memory=memory, user_id="ann").invoke("Where does she buy tea?"):
+        for document in MemoryRetriever(memory=memory.bind(user="ann")).invoke("Where does she buy tea?"):
             print(f"{document.metadata['score']:8.2f}  {document.metadata['author']}: {document.page_content}")
 
 

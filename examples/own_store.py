@@ -120,7 +120,7 @@ class ShelfRows:
 
 
 def head_of(row: rules.Row) -> rules.Head:
-    return rules.Head(row.key, row.record.id, row.record.source_key, row.record.version)
+    return rules.Head(row.key, row.record.id, row.record.source_key, row.record.version, row.record.links)
 
 
 class ShelfStore:
@@ -156,17 +156,24 @@ class ShelfStore:
             return copied([rules.update(rows, scope, patch, item, self._clock(), expected_version)])[0]
 
     async def delete(
-        self, scope: Scope, where: Where, *, forget: bool, versions: Mapping[str, int] | None = None
+        self,
+        scope: Scope,
+        where: Where,
+        *,
+        forget: bool,
+        versions: Mapping[str, int] | None = None,
+        keeps_derived: bool = False,
     ) -> int:
         with self._writing(scope) as rows:
-            return rules.delete(rows, scope, where, self._clock(), forget=forget, versions=versions)
+            now = self._clock()
+            return rules.delete(rows, scope, where, now, forget=forget, versions=versions, keeps_derived=keeps_derived)
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         with self._writing(scope) as rows:
             gone = rows.matching(scope, EVERYTHING, rules.BEFORE_EVERYTHING)
             sessions = {row.record.session for row in rows.with_ids([head.id for head in gone])} - {None}
-            rules.remove(rows, gone, forget=True)
-            return ErasureReceipt(len(gone), len(sessions), self._clock(), files_clean=True)
+            records, derived = rules.erase(rows, scope, self._clock())
+            return ErasureReceipt(records, len(sessions), self._clock(), files_clean=True, derived=derived)
 
     async def search(self, scope: Scope, request: SearchRequest) -> Hits:
         hits = rules.search(self._shelf(scope).rows, scope, request, self._clock())

@@ -592,7 +592,9 @@ class BoundMemory:
             raise RecordNotFoundError(f"there is no memory {id!r}")
 
     @operation
-    async def delete_exactly(self, versions: Mapping[str, int], *, forget: bool = True) -> None:
+    async def delete_exactly(
+        self, versions: Mapping[str, int], *, forget: bool = True, keeps_derived: bool = False
+    ) -> None:
         """Delete these records, as somebody has seen them: all of them or, if one has changed or is gone, none.
 
         So what is deleted is what was agreed, however long a person thinks about the question and whoever writes
@@ -602,6 +604,7 @@ class BoundMemory:
         Args:
             versions: The `version` of each record when it was seen, by id; at most 10,000.
             forget: As for `delete_where`.
+            keeps_derived: Keep what was made of their words, as when records expire.
 
         Raises:
             ConflictError: A record has another version, or is gone; nothing was deleted.
@@ -609,7 +612,11 @@ class BoundMemory:
         """
         checked = check_versions(versions)
         where = check_where(replace(ANY_STATE, ids=tuple(checked)))
-        await self._run(lambda store, scope: store.delete(scope, where, forget=forget, versions=checked))
+        await self._run(
+            lambda store, scope: store.delete(
+                scope, where, forget=forget, versions=checked, keeps_derived=keeps_derived
+            )
+        )
 
     @operation
     async def delete_where(self, where: Where, *, forget: bool = True) -> int:

@@ -27,14 +27,23 @@ Role = Literal["user", "assistant", "tool", "system"]
 Tier = Literal["raw", "medium", "high", "summary"]
 Mode = Literal["substring", "lexical", "vector", "hybrid"]
 Order = Literal["newest", "oldest", "importance", "accessed"]
-Relation = Literal["supersedes", "summarizes", "derived_from", "follows"]
+Relation = Literal["supersedes", "summarizes", "derived_from", "confirmed_by", "read", "follows"]
 TimeField = Literal["created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to"]
 NumberField = Literal["importance", "confidence", "access_count", "rev", "version"]
 NameField = Literal["id", "source_key", "role", "kind", "tier", "author", "emotion", "agent", "session", "collection"]
 """The fields of a record that a `FieldCondition` compares as moments, as numbers, and by equality."""
 
 STATES: Final[tuple[State, ...]] = ("active", "compacted", "archived")
-RELATIONS: Final[tuple[Relation, ...]] = ("supersedes", "summarizes", "derived_from", "follows")
+RELATIONS: Final[tuple[Relation, ...]] = (
+    "supersedes",
+    "summarizes",
+    "derived_from",
+    "confirmed_by",
+    "read",
+    "follows",
+)
+DERIVING: Final[tuple[Relation, ...]] = ("summarizes", "derived_from")
+"""The relations of a record to those whose words it was made of: it has their life."""
 ROLES: Final[tuple[Role, ...]] = ("user", "assistant", "tool", "system")
 TIERS: Final[tuple[Tier, ...]] = ("raw", "medium", "high", "summary")
 
@@ -70,11 +79,23 @@ class Link(Value):
     """The relation of a record to another record of its owner: `Link("summarizes", id)`.
 
     A record that is added with a `supersedes` link replaces the other record, which is archived in the same transaction
-    and stays valid until the new one becomes valid. Deleting a record also deletes the links to it.
+    and stays valid until the new one becomes valid. A `confirmed_by` link names a record that says the same. Deleting a
+    record also deletes the links to it.
+
+    A record with a `derived_from` or `summarizes` link was made of the words of the other record, and has its life: it
+    is not stored if that is gone, was left or has changed; it is deleted with it; and it is left, as a message that a
+    person has left, while that is left or reads otherwise than it was read. If the other record expires, the link
+    stays.
     """
 
     relation: Relation
     id: str
+    rev: int | None = field(default=None, compare=False)
+    """The `rev` of the other record that was read; `None` if any will do."""
+    session: str | None = field(default=None, compare=False)
+    """Of the other record, so that erasing a session or collection also reaches what was made of a record of it that
+    has expired."""
+    collection: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -368,6 +389,8 @@ class ErasureReceipt(Value):
     at: datetime
     files_clean: bool
     """No bytes remain in freed pages and logs; `False` while a reader needs an older state: then erase again later."""
+    derived: int = 0
+    """Records outside of what was erased that went with it, because they were made of its words."""
 
     @property
     def out_of_reach(self) -> str:

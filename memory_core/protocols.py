@@ -226,9 +226,17 @@ class Records(Protocol):
         ...
 
     async def delete(
-        self, scope: Scope, where: Where, *, forget: bool, versions: Mapping[str, int] | None = None
+        self,
+        scope: Scope,
+        where: Where,
+        *,
+        forget: bool,
+        versions: Mapping[str, int] | None = None,
+        keeps_derived: bool = False,
     ) -> int:
         """Delete the records that satisfy `where`, and forget their source keys if `forget`; returns how many.
+
+        What was made of their words goes with them (`rules/deriving.py`), unless `keeps_derived`.
 
         With `versions`, by id, what satisfies `where` must be exactly these records in these versions; comparing and
         deleting are atomic. A store without atomic batches compares all of them first, and then each as it goes.

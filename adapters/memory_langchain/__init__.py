@@ -14,7 +14,7 @@
 | the `memory=` of a classic chain | `ConversationMemory` |
 
 Every name is imported on first use, so that a chain does not load packages that only agents need. Where such a package
-is missing, the import of its names says what to install.
+is missing, the import of the name says what to install.
 """
 
 from __future__ import annotations
@@ -76,12 +76,26 @@ _HOME: Final = {
     "remember_node": "nodes",
     "with_memory": "runnable",
 }
+_NEEDED: Final = {
+    "bank": ("langchain", "langgraph"),
+    "classic": ("langchain-classic", "classic"),
+    "middleware": ("langchain", "langgraph"),
+    "namespaces": ("langgraph", "langgraph"),
+    "nodes": ("langgraph", "langgraph"),
+    "store": ("langgraph", "langgraph"),
+}
+"""The package that a module needs beside langchain-core, and the extra that installs it."""
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    home = _HOME[name]
+    try:
+        value: object = getattr(import_module(f"{__name__}.{home}"), name)
+    except ImportError as error:
+        package, extra = _NEEDED.get(home, ("langchain-core", "langchain"))
+        raise ImportError(f"`{name}` needs {package}: pip install 'memory-core[{extra}]'") from error
     globals()[name] = value
     return value
 

@@ -7,20 +7,17 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 
-try:
-    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-    from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-    from langchain_core.runnables import ensure_config
-    from langgraph.errors import GraphBubbleUp
-    from langgraph.types import Command
-    from typing_extensions import override
-except ImportError as error:
-    raise ImportError("`BankMiddleware` needs langchain: pip install 'memory-core[langgraph]'") from error
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.runnables import ensure_config
+from langgraph.errors import GraphBubbleUp
+from langgraph.types import Command
+from typing_extensions import override
 
 from memory_core import AsyncMemoryBank, BoundMemory, Memory, run_sync
 from memory_core.adapting import OF_THE_APPLICATION, Deadline, limits
-from memory_langchain.agents import filled
 from memory_langchain.scope import ScopeResolver
+from memory_langchain.turns import with_memories
 
 if TYPE_CHECKING:
     from langchain.agents.middleware.types import ToolCallRequest
@@ -28,6 +25,7 @@ if TYPE_CHECKING:
 MAX_BANKS: Final = 1_000
 """Most banks kept in memory; an evicted bank is loaded again when its thread continues."""
 _NOBODY: Final = "bank"
+"""The user of runs that name none, of a memory that nobody else uses."""
 _WITHOUT: Final = "an agent goes on without its bank"
 
 _Result = ToolMessage | Command[Any]
@@ -38,14 +36,13 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     and steps. A thread is a task: start a new thread for an unrelated task.
 
     Args:
-        memory: A handle or a memory; by default a memory that lives as long as the process. A run may name the user.
+        memory: A handle or a memory (a run names the user); by default a memory that lives as long as the process.
         max_entries: See `MemoryBank`.
         compression_threshold: See `MemoryBank`.
-        user_id: Default user for runs that name none; see `memory_langchain.scope`.
         timeout: How many seconds a run waits for one call of its bank; then it goes on without.
 
     Raises:
-        ScopeError: The default contradicts the handle; during a run, if the user or the thread is missing.
+        ScopeError: During a run, if the user or the thread is missing.
     """
 
     def __init__(
@@ -54,16 +51,14 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         *,
         max_entries: int = 6,
         compression_threshold: int = 6,
-        user_id: str | None = None,
         timeout: float = limits.CALL_SECONDS,
     ) -> None:
         super().__init__()
         self._deadline = Deadline(timeout, "a bank")
-        if memory is None:
-            memory, user_id = Memory(":memory:", embedder=None), user_id or _NOBODY
-        self._scopes = ScopeResolver(memory, user_id=user_id)
+        self._user = {} if memory else {"user_id": _NOBODY}
+        self._scopes = ScopeResolver(memory or Memory(":memory:", embedder=None))
         self._limits = (max_entries, compression_threshold)
-        self._banks: OrderedDict[tuple[str, str], AsyncMemoryBank] = OrderedDict()
+        self._banks: OrderedDict[object, AsyncMemoryBank] = OrderedDict()
 
     def bank(self) -> AsyncMemoryBank:
         """Return the bank of the current run, for tools and other middleware.
@@ -71,8 +66,9 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         Raises:
             ScopeError: The run names no user or no thread.
         """
-        scope = self._scopes.resolve(ensure_config(), needs_session=True)
-        key = (scope.user, scope.session or "")
+        configurable = {**self._user, **ensure_config().get("configurable", {})}
+        scope = self._scopes.resolve({"configurable": configurable}, needs_session=True)
+        key = (scope.memory.scope, scope.session)
         bank = self._banks.get(key)
         if bank is None:
             bank = self._banks[key] = AsyncMemoryBank(*self._limits, memory=scope.memory, task=scope.session)
@@ -83,15 +79,15 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     @override
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], _Result]) -> _Result:
-        """Add the result of the tool call, or its error."""
+        """Add the result of the tool call, or its error; an interrupt is neither, and the tool is called again."""
         try:
             result = handler(request)
-        except GraphBubbleUp:  # an interrupt is no result: the tool is called again
+        except GraphBubbleUp:
             raise
         except Exception as error:  # whatever a tool raises is its result, and is raised again
-            run_sync(self._add, request, f"{type(error).__name__}: {error}", failed=True)
+            run_sync(self._add, request, error)
             raise
-        run_sync(self._add, request, _text_of(result), failed=_has_failed(result))
+        run_sync(self._add, request, result)
         return result
 
     @override
@@ -101,12 +97,12 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """As `wrap_tool_call`."""
         try:
             result = await handler(request)
-        except GraphBubbleUp:  # an interrupt is no result: the tool is called again
+        except GraphBubbleUp:
             raise
-        except Exception as error:  # whatever a tool raises is its result, and is raised again
-            await self._add(request, f"{type(error).__name__}: {error}", failed=True)
+        except Exception as error:
+            await self._add(request, error)
             raise
-        await self._add(request, _text_of(result), failed=_has_failed(result))
+        await self._add(request, result)
         return result
 
     @override
@@ -114,21 +110,30 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Show the model the last steps."""
-        return handler(filled(request, run_sync(self._block)))
+        block = run_sync(self._block)
+        return handler(request.override(system_message=with_memories(request.system_message, block)))
 
     @override
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """As `wrap_model_call`."""
-        return await handler(filled(request, await self._block()))
+        block = await self._block()
+        return await handler(request.override(system_message=with_memories(request.system_message, block)))
 
-    async def _add(self, request: ToolCallRequest, result: str, *, failed: bool) -> None:
-        call, bank, thinking = request.tool_call, self.bank(), _thinking(request.state)
-        command = json.dumps(call["args"], ensure_ascii=False, default=repr)
+    async def _add(self, request: ToolCallRequest, result: _Result | Exception) -> None:
+        call, bank, failed, thinking = request.tool_call, self.bank(), False, _thinking(request.state)
+        match result:
+            case ToolMessage():
+                text, failed = str(result.text), result.status == "error"
+            case Exception():
+                text, failed = f"{type(result).__name__}: {result}", True
+            case _:
+                text = repr(result)
 
         async def add() -> None:
-            await bank.add_step(call["name"], command, result, thinking=thinking, failed=failed)
+            command = json.dumps(call["args"], ensure_ascii=False, default=repr)
+            await bank.add_step(call["name"], command, text, thinking=thinking, failed=failed)
 
         with self._deadline.spared(_WITHOUT, Exception, but=OF_THE_APPLICATION):
             await self._deadline.write("adding a step to a bank", add)
@@ -144,11 +149,3 @@ def _thinking(state: Any) -> str:  # a mapping with messages, or a custom state
     """The text of the model message that called the tools."""
     messages: list[BaseMessage] = cast("dict[str, Any]", state).get("messages", []) if isinstance(state, dict) else []
     return next((str(message.text) for message in reversed(messages) if isinstance(message, AIMessage)), "")
-
-
-def _text_of(result: _Result) -> str:
-    return str(result.text) if isinstance(result, ToolMessage) else repr(result)
-
-
-def _has_failed(result: _Result) -> bool:
-    return isinstance(result, ToolMessage) and result.status == "error"

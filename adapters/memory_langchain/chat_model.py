@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-try:
-    from langchain_core.language_models import BaseChatModel
-except ImportError as error:
-    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
+from langchain_core.language_models import BaseChatModel
 
 from memory_core import ChatMessage
 

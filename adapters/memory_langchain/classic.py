@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-try:
-    from langchain_classic.memory import ConversationBufferMemory
-    from langchain_classic.memory.utils import get_prompt_input_key
-    from pydantic import Field, InstanceOf
-    from typing_extensions import override
-except ImportError as error:
-    raise ImportError("`ConversationMemory` needs langchain-classic: pip install 'memory-core[classic]'") from error
+from langchain_classic.memory import ConversationBufferMemory
+from langchain_classic.memory.utils import get_prompt_input_key
+from pydantic import Field, InstanceOf
+from typing_extensions import override
 
 from memory_core import PUSHED, RecallOptions, run_sync
 from memory_core.adapting import Deadline, before_prompt, limits

@@ -8,6 +8,9 @@ from dataclasses import replace
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Final
 
+from langchain_core.chat_history import BaseChatMessageHistory
+from langchain_core.messages import RemoveMessage
+
 from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Where, run_sync
 from memory_core.adapting import (
     ANY_STATE,
@@ -26,17 +29,10 @@ from memory_core.adapting import (
 from memory_langchain.messages import MESSAGE_KIND, role_of, searchable_text, to_draft, to_message
 from memory_langchain.scope import CallScope, ScopeResolver
 
-try:
-    from langchain_core.chat_history import BaseChatMessageHistory
-    from langchain_core.messages import RemoveMessage
-except ImportError as error:
-    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
-
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
+    from langchain_core.runnables import RunnableConfig
 
-_PAGE: Final = 1_000
-"""Page size for reads that need only recent records."""
 REMOVE_ALL_MESSAGES: Final = "__remove_all__"
 """The id with which LangGraph's `RemoveMessage` removes everything (`langgraph.graph.message`, which need not be
 installed)."""
@@ -70,7 +66,6 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
         memory: A handle on the user's memories, or a memory together with `user_id`.
         session_id: The conversation.
         user_id: The user; must match the user of a bound handle.
-        agent_id: The agent in the conversation, stored as the author of the model's messages.
         timeout: How many seconds a call may take. Then it raises `StoreUnavailableError`, and what it was to add or to
             remove still may be; messages with ids can be added again.
 
@@ -84,12 +79,13 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
         session_id: str | None = None,
         *,
         user_id: str | None = None,
-        agent_id: str | None = None,
         timeout: float = limits.EXPLICIT_SECONDS,
     ) -> None:
         super().__init__()
         self._deadline = Deadline(timeout, "a conversation")
-        self._scope = ScopeResolver(memory, user_id, session_id, agent_id).resolve(needs_session=True)
+        given = {"user_id": user_id, "session_id": session_id}
+        named: RunnableConfig = {"configurable": {name: key for name, key in given.items() if key is not None}}
+        self._scope = ScopeResolver(memory).resolve(named, needs_session=True)
 
     @property
     def scope(self) -> CallScope:
@@ -129,54 +125,34 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
         await self._deadline.write("clearing a conversation", lambda: on_core(clear, self._scope))
 
 
-async def read(scope: CallScope, last: int | None = None) -> list[MemoryRecord]:
-    """The turns of a conversation, oldest first.
-
-    Args:
-        scope: Its `session` is the conversation.
-        last: Only this many of the newest turns; `None` reads all.
-    """
-    # `maintain` compacts the turns that a summary covers
-    turns = Where(session=scope.session, kinds=(MESSAGE_KIND,), states=("active", "compacted"))
-    records: list[MemoryRecord] = []
-    cursor: str | None = None
-    while last is None or len(records) < last:
-        limit = _PAGE if last is None else min(last - len(records), _PAGE)
-        page = await scope.memory.list(where=turns, order="newest", limit=limit, cursor=cursor)
-        records += page.records
-        cursor = page.cursor
-        if cursor is None:
-            break
-    records.reverse()
-    return records
+async def read(scope: CallScope) -> list[MemoryRecord]:
+    """The turns of a conversation, oldest first."""
+    return await every_record(scope.memory, _turns(scope))
 
 
-async def read_window(scope: CallScope, last: int | None) -> list[MemoryRecord]:
+async def read_window(scope: CallScope, last: int) -> list[MemoryRecord]:
     """The newest turns of a conversation, oldest first, at most `last`.
 
     If older ones are left out, the window begins with a question: providers refuse a tool's result without its call,
     and an answer without its question misleads the model.
     """
-    if last is None:
-        return await read(scope)
-    records = await read(scope, last + 1)
-    return records if len(records) <= last else from_question(records[1:])
+    page = await scope.memory.list(where=_turns(scope), order="newest", limit=last + 1)
+    records = page.records[::-1]
+    if len(records) <= last:
+        return list(records)
+    return list(dropwhile(lambda record: record.role in {"assistant", "tool"}, records[1:]))
 
 
-def from_question(records: Sequence[MemoryRecord]) -> list[MemoryRecord]:
-    """The turns without the first ones that answer what is not among them."""
-    return list(dropwhile(lambda record: record.role in {"assistant", "tool"}, records))
+def _turns(scope: CallScope) -> Where:
+    """The condition of the turns; `maintain` compacts those that a summary covers."""
+    return Where(session=scope.session, kinds=(MESSAGE_KIND,), states=("active", "compacted"))
 
 
 async def write(scope: CallScope, messages: Sequence[BaseMessage]) -> None:
     """Append messages in one transaction; a message with a known id replaces the stored one. Removals come first."""
     added, removed = _without_removed(messages)
-    drafts = [
-        to_draft(message, scope, source_key=key_of(scope, getattr(message, "id", None) or new_id()))
-        for message in added
-    ]
-    await _remove(scope, removed)
-    await _store(scope, drafts)
+    keys = [key_of(scope, getattr(message, "id", None) or new_id()) for message in added]
+    await _replace(scope, removed, added, keys)
 
 
 async def write_turn(
@@ -192,13 +168,19 @@ async def write_turn(
     """
     asked, removed = _without_removed(asked)
     keys = [*_keys(scope, asked), *[await unused_key(scope, message.id or new_id()) for message in answers]]
-    said = zip([*asked, *answers], keys, strict=True)
-    drafts = [to_draft(message, scope, source_key=key) for message, key in said]
+    await _replace(scope, removed, [*asked, *answers], keys, ids_may_differ=is_resent)
+
+
+async def _replace(
+    scope: CallScope,
+    removed: Collection[str],
+    added: Sequence[BaseMessage],
+    keys: Sequence[str],
+    *,
+    ids_may_differ: bool = False,
+) -> None:
+    drafts = [to_draft(message, scope, source_key=key) for message, key in zip(added, keys, strict=True)]
     await _remove(scope, removed)
-    await _store(scope, drafts, ids_may_differ=is_resent)
-
-
-async def _store(scope: CallScope, drafts: Sequence[Draft], *, ids_may_differ: bool = False) -> None:
     now, embed = scope.memory.memory.clock(), when_embedded(drafts)
     await remember_drafts(scope.memory, drafts, now=now, embed=embed, ids_may_differ=ids_may_differ)
 
@@ -219,6 +201,11 @@ def key_of(scope: CallScope, *identity: str) -> str:
     return message_key(scope.memory.scope, FRAMEWORK, scope.session or "", *identity)
 
 
+def draft_of(message: BaseMessage, scope: CallScope) -> Draft:
+    """The draft of a message under the key of its id, or under none."""
+    return to_draft(message, scope, source_key=None if message.id is None else key_of(scope, message.id))
+
+
 def _nth_key(scope: CallScope, identity: str, nth: int) -> str:
     """The key of the first, the second… message with the same id."""
     return key_of(scope, identity) if nth == 1 else key_of(scope, identity, str(nth))
@@ -227,13 +214,9 @@ def _nth_key(scope: CallScope, identity: str, nth: int) -> str:
 async def unused_key(scope: CallScope, identity: str) -> str:
     """The key of a message that is said now, also if one with its id was said before."""
     nth = 1
-    while await known(_conversation(scope), [_nth_key(scope, identity, nth)]):
+    while await known(scope.memory.bind(session=scope.session), [_nth_key(scope, identity, nth)]):
         nth += 1
     return _nth_key(scope, identity, nth)
-
-
-def _conversation(scope: CallScope) -> BoundMemory:
-    return scope.memory.bind(session=scope.session)
 
 
 def _without_removed(messages: Sequence[BaseMessage]) -> tuple[Sequence[BaseMessage], set[str]]:

@@ -6,10 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
-try:
-    from langgraph.store.base import IndexConfig, ensure_embeddings
-except ImportError as error:
-    raise ImportError("`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'") from error
+from langgraph.store.base import IndexConfig, ensure_embeddings
 
 from memory_core import InvalidInputError
 from memory_langchain.embedding import LangChainEmbedder

@@ -10,20 +10,17 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, cast
 
-try:
-    from langgraph.store.base import (
-        GetOp,
-        Item,
-        ListNamespacesOp,
-        Op,
-        PutOp,
-        Result,
-        SearchItem,
-        SearchOp,
-        get_text_at_path,
-    )
-except ImportError as error:
-    raise ImportError("`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'") from error
+from langgraph.store.base import (
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    get_text_at_path,
+)
 
 from memory_core import (
     AllOf,
@@ -39,9 +36,8 @@ from memory_core import (
     Where,
     data_conditions,
 )
-from memory_core.adapting import MAX_TEXT_CHARS, cut_query
+from memory_core.adapting import MAX_TEXT_CHARS, Mode, cut_query
 from memory_langchain.namespaces import from_path, matches, to_path
-from memory_langchain.recall import SearchMode
 
 ITEM_KIND: Final = "langgraph_item"
 """Kind of the records that are items of a store."""
@@ -78,10 +74,10 @@ class Reading:
     """The reads of one batch, and the records whose expiry they extend."""
 
     def __init__(
-        self, memory: BoundMemory, mode: SearchMode, score_of_cosine: Callable[[float], float], now: datetime
+        self, memory: BoundMemory, mode: Mode, score_of_cosine: Callable[[float], float], now: datetime
     ) -> None:
         self._memory = memory
-        self._mode: SearchMode = mode
+        self._mode: Mode = mode
         self._score_of_cosine = score_of_cosine
         self._now = now
         self._known: dict[str | None, MemoryRecord] = {}

@@ -7,25 +7,22 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from langchain_core.messages import (
+    BaseMessage,
+    ChatMessage,
+    HumanMessage,
+    SystemMessage,
+    convert_to_messages,
+    message_chunk_to_message,
+    messages_from_dict,
+)
+from langchain_core.messages.ai import AIMessage
+from langchain_core.prompt_values import PromptValue
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
 from memory_core import Draft, InvalidInputError, MemoryRecord, Role
 from memory_core.adapting import FRAMEWORK_MESSAGE, is_shortened, shortened_data, storable, with_files, without_files
 from memory_langchain.sent_files import files_in
-
-try:
-    from langchain_core.messages import (
-        BaseMessage,
-        ChatMessage,
-        HumanMessage,
-        SystemMessage,
-        convert_to_messages,
-        message_chunk_to_message,
-        messages_from_dict,
-    )
-    from langchain_core.messages.ai import AIMessage
-    from langchain_core.prompt_values import PromptValue
-    from pydantic_core import PydanticSerializationError, to_jsonable_python
-except ImportError as error:
-    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
 
 if TYPE_CHECKING:
     from memory_core import Json
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
 MESSAGE_KIND: Final = "message"
 """Kind of the records that are turns of a conversation."""
 
-
 _DATA_KEY: Final = "langchain"
 """Key in a record's `FRAMEWORK_MESSAGE` for the message itself; turns that another framework captured and corrections
 do not have it."""
@@ -42,11 +38,8 @@ do not have it."""
 MAX_SEARCHABLE_CHARS: Final = 100_000
 """Searchable length of a message; the rest is stored and returned with the message but not searched. Senders control
 the length of a message, and embedding this much text already takes seconds."""
-MAX_AUTHOR_CHARS: Final = 512
+_MAX_AUTHOR_CHARS: Final = 512
 """Longest key in the core."""
-
-_WRITTEN_BY: Final = "lc_source"
-"""Key with which LangChain marks messages of its own middleware (langchain 1.4, `summarization.py`)."""
 
 _PLACEHOLDER: Final = re.compile(r"\[[\w .,+/…-]{1,60}: too large to be remembered\]")
 """The text of a block of content that was too large, or of the rest of too many."""
@@ -117,14 +110,6 @@ def to_message(record: MemoryRecord) -> BaseMessage:
     return message
 
 
-def message_id(record: MemoryRecord) -> str | None:
-    """The id of the message that a record contains, if it has one."""
-    given = _copy(record)
-    inner = None if given is None else given.get("data")
-    found = cast("Mapping[str, object]", inner).get("id") if isinstance(inner, Mapping) else None
-    return found if isinstance(found, str) else None
-
-
 def searchable_text(message: BaseMessage) -> str:
     """The text that search indexes: the words of a person or a model, and the names of the files that a person sent."""
     words = spoken_text(message)
@@ -151,9 +136,7 @@ def to_messages(value: object, *, role: type[HumanMessage | AIMessage]) -> list[
         return [role(value)]
     if isinstance(value, BaseMessage):
         return [message_chunk_to_message(value)]
-    if isinstance(value, PromptValue):
-        return value.to_messages()
-    if isinstance(value, Sequence):
+    if isinstance(value, PromptValue | Sequence):
         return [message_chunk_to_message(message) for message in convert_to_messages(cast("Sequence[str]", value))]
     raise TypeError(f"expected a string, a message or messages, not {type(value).__name__}: {value!r:.80}")
 
@@ -175,14 +158,14 @@ def _author(message: BaseMessage, scope: CallScope) -> str | None:
     if message.name is not None and message.name.strip():
         return _as_author(message.name)
     if isinstance(message, HumanMessage):
-        return scope.user
+        return scope.memory.scope.user
     if isinstance(message, AIMessage):
         return scope.agent or "assistant"
     return _as_author(message.role) if isinstance(message, ChatMessage) else None
 
 
 def _as_author(name: str) -> str | None:
-    return storable(name.replace("\0", ""), MAX_AUTHOR_CHARS).strip() or None
+    return storable(name.replace("\0", ""), _MAX_AUTHOR_CHARS).strip() or None
 
 
 def _copy(record: MemoryRecord) -> Mapping[str, object] | None:
@@ -249,25 +232,3 @@ def _with_text(message: BaseMessage, text: str) -> str | list[str | dict[str, ob
         if isinstance(block, dict) and (block.get("type") != "text" or _is_placeholder(block))
     ]
     return [{"type": "text", "text": without_files(text)}, *others]
-
-
-def spoken(messages: Sequence[BaseMessage], *, is_whole: bool = False) -> list[BaseMessage]:
-    """The spoken messages of a thread's last turn: the latest questions and the answers to them, without tool calls.
-
-    Summaries, which LangChain's own middleware adds to a thread as human messages, are left out.
-
-    Args:
-        messages: The thread.
-        is_whole: Return those of all turns.
-    """
-    start = 0 if is_whole else len(messages)
-    while start > 0 and not isinstance(messages[start - 1], HumanMessage):
-        start -= 1
-    while start > 0 and isinstance(messages[start - 1], HumanMessage):
-        start -= 1
-    return [
-        message
-        for message in messages[start:]
-        if (isinstance(message, HumanMessage) and _WRITTEN_BY not in message.additional_kwargs)
-        or (isinstance(message, AIMessage) and not message.tool_calls)
-    ]

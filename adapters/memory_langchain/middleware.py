@@ -2,49 +2,39 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary, ref
 
-from memory_core import BoundMemory, Draft, RecallOptions, StorageError, run_sync
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig, ensure_config
+from typing_extensions import override
+
+from memory_core import PUSHED, Draft, RecallOptions, StorageError, run_sync
 from memory_core.adapting import (
     OF_THE_APPLICATION,
-    TURN,
     Conversation,
     Conversations,
-    LateError,
     Tool,
     Visible,
     limits,
     on_core,
-    reason_for_log,
 )
-from memory_langchain.agents import filled
-from memory_langchain.history import FRAMEWORK, key_of, unused_key
+from memory_langchain.history import FRAMEWORK, draft_of, key_of, unused_key
 from memory_langchain.messages import searchable_text, to_draft, to_messages
 from memory_langchain.record_reader import MOST_SECONDS
 from memory_langchain.run_start import astart_of, start_of
 from memory_langchain.scope import CallScope, Given, ScopeResolver
 from memory_langchain.thread_changes import Start, changes, is_spoken
 from memory_langchain.tools import DEFAULT_TOOLS, memory_tools
+from memory_langchain.turns import with_memories
 from memory_langchain.unstored import Brought, Unstored, brought
-
-try:
-    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-    from langchain_core.messages import BaseMessage, HumanMessage
-    from langchain_core.runnables import RunnableConfig, ensure_config
-    from langchain_core.tools import BaseTool
-    from typing_extensions import override
-except ImportError as error:
-    raise ImportError("`MemoryMiddleware` needs langchain: pip install 'memory-core[langgraph]'") from error
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime
-
-logger = logging.getLogger(__name__)
 
 _TOOL_NODE: Final = "tools"
 """Name of the node that calls tools, in agents of `create_agent` and by default in graphs (`ToolNode`)."""
@@ -84,14 +74,11 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     calling agent. `docs/conversations.md` has what is followed, and what is not.
 
     Args:
-        memory: A handle or a memory; a run may name the user. Or a function from user and context to a handle; see
+        memory: A handle or a memory (a run names the user), or a function from user and context to a handle; see
             `memory_langchain.scope`.
-        k: Most memories to recall; 0 recalls none.
+        recall: Number, budget, conditions and so on of the memories; a limit of 0 recalls nothing.
         capture: Whether to store the conversation. Runs then need a conversation (`thread_id`).
         tools: The agent's memory tools; empty for none.
-        recall: Recall options: budget, conditions, mode and so on.
-        user_id: Default user for runs that name none; see `memory_langchain.scope`.
-        agent_id: Default agent for runs that name none.
         timeout: How many seconds a run waits for one call of its memory, opening the memory and loading its model not
             counted. A memory, or a function that makes it, that hangs or fails costs the run its memory, which is
             logged, and nothing else; what was to be stored is stored when the memory answers again, or with the next
@@ -99,28 +86,23 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         name: Its name in the graph; give a second one in the same agent another.
 
     Raises:
-        ScopeError: A default is empty or contradicts the handle; during a run, if user or conversation is missing.
+        ScopeError: During a run, if user or conversation is missing or contradicts the handle.
         ClosedError: During a run, if the application has closed the memory.
     """
 
-    def __init__(  # noqa: PLR0913  (one optional keyword per setting)
+    def __init__(
         self,
         memory: Given,
         *,
-        k: int = 4,
+        recall: RecallOptions = PUSHED,
         capture: bool = True,
         tools: Sequence[Tool] = DEFAULT_TOOLS,
-        recall: RecallOptions = TURN,
-        user_id: str | None = None,
-        agent_id: str | None = None,
         timeout: float = limits.CALL_SECONDS,
         name: str = "memory_core",
     ) -> None:
         super().__init__()
-        if k < 0:
-            raise ValueError(f"k is a number of memories and must be 0 or more, not {k}")
-        self._scopes = ScopeResolver(memory, user_id=user_id, agent_id=agent_id)
-        self._conversations = Conversations(FRAMEWORK, "an agent", seconds=timeout, options=recall, most=k)
+        self._scopes = ScopeResolver(memory)
+        self._conversations = Conversations(FRAMEWORK, "an agent", seconds=timeout, options=recall, most=recall.limit)
         self._captures = capture
         self._unstored = Unstored()
         self._turns: WeakKeyDictionary[object, dict[str, _Turn]] = WeakKeyDictionary()
@@ -129,7 +111,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self._seconds = min(timeout, MOST_SECONDS)
         """How long a run waits for its record."""
         self._tools = tools
-        self.tools = memory_tools(memory, tools=tools, user_id=user_id, agent_id=agent_id, timeout=timeout)
+        self.tools = memory_tools(memory, tools=tools, timeout=timeout)
 
     @property
     @override
@@ -162,7 +144,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if self._asks(config) and self._is_new(config, request.runtime):
             self._begin(scope, config, request.runtime, self._start(config), request.state)
         block = run_sync(self._enter, scope, config, request)
-        response = handler(filled(self._offered(request, scope), block))
+        response = handler(self._filled(request, scope, block))
         if self._asks(config):
             self._unstored.answer(_name(scope), response.result)
         return response
@@ -178,7 +160,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if self._asks(config) and self._is_new(config, request.runtime):
             self._begin(scope, config, request.runtime, await self._astart(config), request.state)
         block = await on_core(self._enter, scope, config, request)
-        response = await handler(filled(self._offered(request, scope), block))
+        response = await handler(self._filled(request, scope, block))
         if self._asks(config):
             self._unstored.answer(_name(scope), response.result)
         return response
@@ -199,15 +181,10 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     async def _named(self, config: RunnableConfig, runtime: Runtime[Any]) -> CallScope | None:
         """Whose memory a run has; `None` if a function makes it and does not do so, which costs the run its memory."""
-        try:
-            return await self._scopes.resolved(
-                self._conversations.deadline, config, context=runtime.context, needs_session=self._captures
-            )
-        except LateError:  # logged
-            return None
-        except StorageError as error:
-            logger.error("a run goes on without its memory: %s", reason_for_log(error))  # noqa: TRY400  (may quote)
-            return None
+        deadline, needs_session = self._conversations.deadline, self._captures
+        with deadline.spared("a run goes on without its memory", StorageError):
+            return await self._scopes.resolved(deadline, config, context=runtime.context, needs_session=needs_session)
+        return None
 
     def _asks(self, config: RunnableConfig) -> bool:
         """Whether this run is a person's, and is stored; a tool starts a sub-agent with its own configuration."""
@@ -283,7 +260,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         await conversation.resume(key_of(scope, identity) for identity in shown)
         for identity, message in found.edited.items():
             await conversation.edit(key_of(scope, identity), searchable_text(message))
-        drafts = [_draft(message, scope) for message in found.asked]
+        drafts = [draft_of(message, scope) for message in found.asked]
         await self._remember(scope, drafts, _before(found.asked, thread), has_record=given.has_record)
 
     async def _remember(
@@ -291,7 +268,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> None:
         """Store messages of a turn. Without a record, the thread is what a client sends, perhaps again and under other
         ids; then only the order of the messages tells which are known. A first question has no order yet."""
-        context = [_draft(message, scope) for message in before] if not has_record else []
+        context = [draft_of(message, scope) for message in before] if not has_record else []
         if not has_record and sum(draft.role == "user" for draft in (*context, *drafts)) > 1:
             context, drafts = ([replace(draft, source_key=None) for draft in part] for part in (context, drafts))
         conversation = self._conversation(scope)
@@ -310,15 +287,14 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def _conversation(self, scope: CallScope) -> Conversation:
         return self._conversations.of(scope.reach, scope.session or "")
 
-    def _offered(self, request: ModelRequest[Any], scope: CallScope) -> ModelRequest[Any]:
-        """The request with tools that offer the spaces of this call, if each call has its own."""
+    def _filled(self, request: ModelRequest[Any], scope: CallScope, block: str) -> ModelRequest[Any]:
+        """The request with the block and, if each call has its own spaces, with tools that offer those of this one."""
+        request = request.override(system_message=with_memories(request.system_message, block))
         if self._scopes.handle is not None or not scope.reach.spaces:
             return request
-        offered = {id(mine): tool for mine, tool in zip(self.tools, self._tools_of(scope.reach), strict=True)}
+        own = memory_tools(scope.reach, tools=self._tools, timeout=self._conversations.deadline.seconds)
+        offered = {id(mine): tool for mine, tool in zip(self.tools, own, strict=True)}
         return request.override(tools=[offered.get(id(tool), tool) for tool in request.tools])
-
-    def _tools_of(self, reach: BoundMemory) -> Sequence[BaseTool]:
-        return memory_tools(reach, tools=self._tools, timeout=self._conversations.deadline.seconds)
 
 
 def _question(shown: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> str:
@@ -341,14 +317,6 @@ def _before(said: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> list[
     """What was said in a thread before some of its messages."""
     first = {message.id for message in said[:1]}
     return [message for message in takewhile(lambda message: message.id not in first, thread) if is_spoken(message)]
-
-
-def _draft(message: BaseMessage, scope: CallScope) -> Draft:
-    return to_draft(message, scope, source_key=_key(message, scope))
-
-
-def _key(message: BaseMessage, scope: CallScope) -> str | None:
-    return None if message.id is None else key_of(scope, message.id)
 
 
 def _name(scope: CallScope) -> object:

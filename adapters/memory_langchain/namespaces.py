@@ -13,10 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
-try:
-    from langgraph.store.base import InvalidNamespaceError
-except ImportError as error:
-    raise ImportError("`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'") from error
+from langgraph.store.base import InvalidNamespaceError
 
 if TYPE_CHECKING:
     from langgraph.store.base import MatchCondition

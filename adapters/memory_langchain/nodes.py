@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, cast
+from collections.abc import Sequence
+from typing import Any
 
-from memory_core import RecallOptions, run_sync
-from memory_core.adapting import TURN, Conversations, Deadline, limits, on_core
-from memory_langchain.history import FRAMEWORK, key_of
-from memory_langchain.messages import to_draft, to_messages
-from memory_langchain.recall import recall_for
+from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+
+from memory_core import PUSHED, MemoryRecord, RecallOptions, run_sync
+from memory_core.adapting import Asked, Conversations, Deadline, block_of_turn, limits, on_core, those
+from memory_langchain.history import FRAMEWORK, draft_of, key_of
+from memory_langchain.messages import searchable_text, spoken_text, to_messages
 from memory_langchain.run_start import astart_of, start_of
-from memory_langchain.scope import Given, ScopeResolver
-from memory_langchain.thread_changes import Start, said_in_run
-
-try:
-    from langchain_core.messages import BaseMessage, HumanMessage
-    from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
-except ImportError as error:
-    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
-
-MESSAGES: Final = "messages"
-"""Key of the messages in `MessagesState`."""
+from memory_langchain.scope import CallScope, Given, ScopeResolver, field_of
+from memory_langchain.thread_changes import MESSAGES, Start, said_in_run
 
 
-def recall_node(  # noqa: PLR0913  (one optional keyword per setting)
+def recall_node(
     memory: Given,
     *,
     messages_key: str = MESSAGES,
     memories_key: str = "memories",
-    k: int = 4,
-    recall: RecallOptions = TURN,
-    user_id: str | None = None,
-    agent_id: str | None = None,
+    recall: RecallOptions = PUSHED,
     timeout: float = limits.EXPLICIT_SECONDS,
 ) -> Runnable[Any, dict[str, str]]:
     """A node that recalls memories for the last question and writes them into the state, as text.
@@ -46,24 +36,22 @@ def recall_node(  # noqa: PLR0913  (one optional keyword per setting)
     ```
 
     Args:
-        memory: A handle or a memory; a run may name the user. Or a function from user and context to a handle; see
+        memory: A handle or a memory (a run names the user), or a function from user and context to a handle; see
             `memory_langchain.scope`.
         messages_key: Key of the messages in the state; those are not recalled again.
         memories_key: Key of the text in the state; it is empty if nothing is relevant.
-        k: Most memories to recall.
-        recall: Recall options: budget, conditions, mode and so on.
-        user_id: Default user for runs that name none; see `memory_langchain.scope`.
-        agent_id: Default agent for runs that name none.
+        recall: Number, budget, conditions and so on of the memories.
         timeout: How many seconds the node waits for its memory, before it is an error.
 
     Raises:
-        ScopeError: A default is empty or contradicts the handle; during a run, if no user is named.
+        ScopeError: During a run, if no user is named.
     """
-    scopes, deadline = ScopeResolver(memory, user_id=user_id, agent_id=agent_id), Deadline(timeout, "a graph")
+    scopes, deadline = ScopeResolver(memory), Deadline(timeout, "a graph")
 
     async def recalled(state: object, config: RunnableConfig) -> dict[str, str]:
         scope, messages = await scopes.resolved(deadline, config), _messages(state, messages_key)
-        found = await deadline.read("recalling", lambda: recall_for(scope, messages, recall, k=k))
+        asked = _asked(scope, messages)
+        found = await deadline.read("recalling", lambda: block_of_turn(scope.reach, asked, recall, most=recall.limit))
         return {memories_key: found.text}
 
     def sync(state: object, config: RunnableConfig) -> dict[str, str]:
@@ -76,12 +64,7 @@ def recall_node(  # noqa: PLR0913  (one optional keyword per setting)
 
 
 def remember_node(
-    memory: Given,
-    *,
-    messages_key: str = MESSAGES,
-    user_id: str | None = None,
-    agent_id: str | None = None,
-    timeout: float = limits.EXPLICIT_SECONDS,
+    memory: Given, *, messages_key: str = MESSAGES, timeout: float = limits.EXPLICIT_SECONDS
 ) -> Runnable[Any, dict[str, str]]:
     """A node that stores the turn: what the person of this run has said, and the answers to it, without tool calls.
 
@@ -92,23 +75,18 @@ def remember_node(
     Args:
         memory: See `recall_node`, as for all other arguments.
         messages_key: Key of the messages in the state.
-        user_id: Default user.
-        agent_id: Default agent, the author of the model's messages.
         timeout: As in `recall_node`; what was to be stored still may be, and may be stored again.
 
     Raises:
-        ScopeError: As `recall_node`, and during a run if no conversation is named.
+        ScopeError: During a run, if no user or no conversation is named.
     """
-    scopes = ScopeResolver(memory, user_id=user_id, agent_id=agent_id)
-    conversations = Conversations(FRAMEWORK, "a graph", seconds=timeout)
+    scopes, conversations = ScopeResolver(memory), Conversations(FRAMEWORK, "a graph", seconds=timeout)
 
     async def remembered(start: Start | None, state: object, config: RunnableConfig) -> dict[str, str]:
         scope = await scopes.resolved(conversations.deadline, config, needs_session=True)
         conversation = conversations.of(scope.memory, scope.session or "")
         said = said_in_run(start, _messages(state, messages_key))
-        keys = [None if message.id is None else key_of(scope, message.id) for message in said]
-        drafts = [to_draft(message, scope, source_key=key) for message, key in zip(said, keys, strict=True)]
-        await conversation.remember(drafts)
+        await conversation.remember(draft_of(message, scope) for message in said)
         await conversation.settled()
         return {}
 
@@ -121,9 +99,22 @@ def remember_node(
     return RunnableLambda(sync, asynchronous, name="remember")
 
 
+def _asked(scope: CallScope, messages: Sequence[BaseMessage]) -> Asked:
+    """The last question of messages, and what they show, which is not recalled again."""
+    keys = [key_of(scope, message.id) for message in messages if message.id is not None]
+    shown, texts = frozenset(keys), {form(one) for one in messages for form in (searchable_text, spoken_text)}
+
+    def is_shown(record: MemoryRecord) -> bool:
+        is_here = record.session == scope.session
+        return is_here and (record.source_key in shown or record.text in texts)  # a client may resend it without its id
+
+    said = [str(message.text) for message in messages if message.type == "human"]
+    return Asked(said[-1] if said else "", said[:-1], is_shown, those("source_key", keys))
+
+
 def _messages(state: object, key: str) -> list[BaseMessage]:
     """The messages in the state of a graph: a mapping, a dataclass or a pydantic model."""
-    found = cast("Mapping[str, object]", state).get(key) if isinstance(state, Mapping) else getattr(state, key, None)
+    found = field_of(state, key)
     if found is None:
         raise KeyError(f"the state has no {key!r}; name the key of its messages as messages_key=")
     return to_messages(found, role=HumanMessage)

@@ -5,24 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableConfig, ensure_config
+from pydantic import Field, InstanceOf, field_validator
+from typing_extensions import override
+
 from memory_core import BoundMemory, Hit, Memory, RecallOptions, run_sync
 from memory_core.adapting import Asked, Deadline, block_for, limits
 from memory_langchain.messages import MESSAGE_KIND
 from memory_langchain.scope import MemoryOf, ScopeResolver
 
-try:
-    from langchain_core.documents import Document
-    from langchain_core.retrievers import BaseRetriever
-    from langchain_core.runnables import RunnableConfig, ensure_config
-    from pydantic import Field, InstanceOf, field_validator
-    from typing_extensions import override
-except ImportError as error:
-    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
-
 if TYPE_CHECKING:
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 
-FOR_DOCUMENTS: Final = RecallOptions()
 _NO_BUDGET: Final = 100_000_000
 """Character budget that never limits the number of documents; the text block itself is not used."""
 _Count = Annotated[int, Field(ge=0, le=10_000)]
@@ -46,11 +42,9 @@ class MemoryRetriever(BaseRetriever):
     """A handle or a memory; a call may name the user. It may also be a function from user and context to a handle."""
     k: _Count = 4
     """Most documents to return, 0 for none; `invoke(query, k=...)` overrides it for one call."""
-    recall: InstanceOf[RecallOptions] = Field(default=FOR_DOCUMENTS, exclude=True, repr=False)
+    recall: InstanceOf[RecallOptions] = Field(default=RecallOptions(), exclude=True, repr=False)
     """Search options, such as `RecallOptions(where=Where(kinds=("preference",)), floor=False)`. Each text is returned
     once, and bare questions similar to the query are left out. The budget does not count, and `k` is the limit."""
-    user_id: str | None = None
-    """Default user for calls that name none."""
     timeout: float = Field(default=limits.EXPLICIT_SECONDS, gt=0)
     """How many seconds a call may take before it is an error."""
 
@@ -63,7 +57,7 @@ class MemoryRetriever(BaseRetriever):
 
     @override
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """Search the memories of the user named by the context, by `config` or by the constructor.
+        """Search the memories of the user named by the context or by `config`.
 
         Raises:
             ScopeError: The user is missing or empty, or is not the user of the handle.
@@ -100,7 +94,7 @@ class MemoryRetriever(BaseRetriever):
     async def _retrieved(self, query: str, config: RunnableConfig | None, k: int | None) -> list[Document]:
         most = self.k if k is None else k
         deadline = Deadline(self.timeout, "a retriever")
-        memory = (await ScopeResolver(self.memory, self.user_id).resolved(deadline, config)).reach
+        memory = (await ScopeResolver(self.memory).resolved(deadline, config)).reach
         if most == 0:
             return []
         options = replace(

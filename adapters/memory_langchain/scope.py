@@ -1,4 +1,4 @@
-"""Resolves user, conversation and agent of a call, for every class of this package.
+"""Whose memory a call reaches, in which conversation and for which agent: for every class of this package.
 
 | key | names, the first counts | if no place has it |
 |---|---|---|
@@ -6,16 +6,13 @@
 | session | `session_id`, `thread_id`, `conversation_id` | an error if required |
 | agent | `agent_id` | none |
 
-The first of these places that names a key decides:
-
-1. the context of the run (LangGraph's `context=`: a dataclass, a model or a mapping); `None` there names nothing,
-2. `config["configurable"]`; `None` there is an error,
-3. the constructor of the class.
+Two places name them: the context of the run (LangGraph's `context=`: a dataclass, a model or a mapping), where `None`
+names nothing, and then `config["configurable"]`, where `None` is an error. Defaults are LangChain's own:
+`chain.with_config(configurable={"session_id": "monday"})`.
 
 An empty key is an error. One exception: LangGraph's server puts an empty `user_id` into the configuration of a run that
-names none, and there it names nothing.
-
-A handle that is bound to a user accepts no other user, and an authenticated user cannot reach another user's memory.
+names none, and there it names nothing. A handle that is bound to a user accepts no other user, and an authenticated
+user cannot reach another user's memory.
 
 The memory may also be a function that makes the handle of each call. Where a handle has spaces, what is recalled, found
 and shown to a model comes from them too, while conversations are stored in the user's own memory.
@@ -27,33 +24,21 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from memory_core import (
-    BoundMemory,
-    InvalidInputError,
-    Memory,
-    MemoryCoreError,
-    ScopeError,
-    StoreUnavailableError,
-)
+from memory_core import BoundMemory, InvalidInputError, Memory, MemoryCoreError, ScopeError, StoreUnavailableError
 from memory_core.adapting import Deadline, check_key, owned_by
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
-_NAMES: Final = {
-    "user": ("user_id",),
-    "session": ("session_id", "thread_id", "conversation_id"),
-    "agent": ("agent_id",),
-}
-
 MemoryOf = Callable[[str, object], BoundMemory]
 """Makes the handle of a call from its user and its context (`None` without one). It decides what the user may read, so
 it must not grant on the word of a context that a client has sent."""
 Given = BoundMemory | Memory | MemoryOf
-"""What the classes of this package take as memory."""
+"""What the classes of this package take as memory; a `Memory` means its app `"default"`."""
 
+_SESSION: Final = ("session_id", "thread_id", "conversation_id")
 _RUNTIME: Final = "__pregel_runtime"
 """Key of a LangGraph run's `Runtime` (langgraph 1.2, `_internal/_constants.py`); read without importing LangGraph."""
 _AUTHENTICATED: Final = "langgraph_auth_user"
@@ -71,35 +56,26 @@ class NoMemoryError(StoreUnavailableError, InvalidInputError):
 class CallScope:
     """The resolved scope of one call."""
 
-    memory: BoundMemory
-    """The user's own memory, bound to app and user; it reads all conversations of that user."""
-    user: str
+    reach: BoundMemory
+    """What may be recalled: the user's own memory, with its spaces."""
     session: str | None
     agent: str | None
-    reach: BoundMemory
-    """What may be recalled: `memory`, with its spaces."""
+
+    @property
+    def memory(self) -> BoundMemory:
+        """The user's own memory, bound to app and user; it reads all conversations of that user."""
+        return self.reach.own
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeResolver:
-    """A memory and the default keys of a constructor.
-
-    Args:
-        memory: A handle, with or without a user, a memory, which means its app `"default"`, or a function from the user
-            and the context of a call to a handle.
-        user_id: Default user for calls that name none.
-        session_id: Default conversation for calls that name none.
-        agent_id: Default agent for calls that name none.
+    """Finds the scope of each call of a memory.
 
     Raises:
-        ScopeError: A default is empty or contradicts the user of the handle.
         InvalidInputError: `memory` has another type.
     """
 
     memory: Given
-    user_id: object = None
-    session_id: object = None
-    agent_id: object = None
 
     def __post_init__(self) -> None:
         if self.handle is None and not callable(self.memory):
@@ -107,16 +83,10 @@ class ScopeResolver:
                 "memory must be a handle, a Memory, or a function from user and context to a handle, not "
                 f"{self.memory!r:.80}"
             )
-        for name in ("user_id", "session_id", "agent_id"):
-            value = getattr(self, name)
-            if value is not None:
-                as_key(name, value)
-        if self.user_id is not None and self.handle is not None:
-            owned_by(self.handle, as_key("user_id", self.user_id))
 
     @property
     def handle(self) -> BoundMemory | None:
-        """The handle as passed to the constructor, before a call names its user; `None` if each call makes its own."""
+        """The handle, before a call names its user; `None` if each call makes its own."""
         if isinstance(self.memory, Memory):
             return self.memory.bind()
         return self.memory if isinstance(self.memory, BoundMemory) else None
@@ -134,20 +104,20 @@ class ScopeResolver:
         Raises:
             ScopeError: A key is missing, empty or not a string, or contradicts the user of the handle.
         """
-        configurable: Mapping[str, object] = {} if config is None else config.get("configurable") or {}
+        configurable: dict[str, Any] = {} if config is None else config.get("configurable") or {}
         if context is None:
             context = getattr(configurable.get(_RUNTIME), "context", None)
         reach = self._memory_of(self._user(context, configurable), context)
-        own = reach.own
-        session = self._named("session", context, configurable) or own.scope.session
+        bound = reach.own.scope
+        session = _named(_SESSION, context, configurable) or bound.session
         if session is None and needs_session:
             raise ScopeError(
                 "no conversation is named: pass config={'configurable': {'session_id': ...}} (or thread_id, or "
-                "conversation_id), the same in the context, or session_id= to the constructor"
+                "conversation_id), or the same in the context"
             )
-        agent = self._named("agent", context, configurable) or own.scope.agent
-        own.bind(session=session, agent=agent)  # raises if they contradict the handle
-        return CallScope(own, own.scope.user or "", session, agent, reach)
+        agent = _named(("agent_id",), context, configurable) or bound.agent
+        reach.own.bind(session=session, agent=agent)  # raises if they contradict the handle
+        return CallScope(reach, session, agent)
 
     async def resolved(
         self,
@@ -163,29 +133,16 @@ class ScopeResolver:
             return resolve()
         return await deadline.ask("asking for the memory of a call", resolve)
 
-    def _named(
-        self, key: Literal["user", "session", "agent"], context: object, configurable: Mapping[str, object]
-    ) -> str | None:
-        """What the first place that names the key says."""
-        for name in _NAMES[key]:
-            if (value := _field(context, name)) is not None:
-                return as_key(name, value)
-        for name in _NAMES[key]:
-            if name in configurable:
-                return as_key(name, configurable[name])
-        default = getattr(self, f"{key}_id")
-        return None if default is None else as_key(f"{key}_id", default)
-
     def _user(self, context: object, configurable: Mapping[str, object]) -> str:
         authenticated = _authenticated(configurable)
         if _AUTHENTICATED in configurable and configurable.get("user_id") == "":  # of the server
             configurable = {name: value for name, value in configurable.items() if name != "user_id"}
         bound = None if self.handle is None else self.handle.scope.user
-        user = self._named("user", context, configurable) or authenticated or bound
+        user = _named(("user_id",), context, configurable) or authenticated or bound
         if user is None:
             raise ScopeError(
-                "no user is named: pass config={'configurable': {'user_id': ...}}, a context with user_id, user_id= "
-                "to the constructor, or a handle that is bound to a user; memories without an owner are never shared"
+                "no user is named: pass config={'configurable': {'user_id': ...}}, a context with user_id, or a handle "
+                "that is bound to a user; memories without an owner are never shared"
             )
         if authenticated is not None and user != authenticated:
             raise ScopeError(f"the run is authenticated as {authenticated!r} and cannot use the memory of {user!r}")
@@ -220,17 +177,22 @@ def of_one_owner(memory: object, example: str) -> BoundMemory:
     return memory
 
 
-def as_key(name: str, value: object) -> str:
-    """Return `value` as a scope key. Numbers and UUIDs, which are common ids, are converted to strings.
+def _named(names: tuple[str, ...], context: object, configurable: Mapping[str, object]) -> str | None:
+    """What the first place that has one of the names says."""
+    for name in names:
+        if (value := field_of(context, name)) is not None:
+            return _as_key(name, value)
+    return next((_as_key(name, configurable[name]) for name in names if name in configurable), None)
 
-    Raises:
-        ScopeError: It is `None`, blank, or of another type.
-    """
+
+def _as_key(name: str, value: object) -> str:
+    """A scope key. Numbers and UUIDs, which are common ids, become their text; `None` and blanks are errors."""
     is_number = isinstance(value, uuid.UUID) or (isinstance(value, int) and not isinstance(value, bool))
     return check_key(name, str(value) if is_number else value, ScopeError)
 
 
-def _field(place: object, name: str) -> object:
+def field_of(place: object, name: str) -> object:
+    """The value under a name in a mapping, a dataclass or a model; `None` without one."""
     return cast("Mapping[str, object]", place).get(name) if isinstance(place, Mapping) else getattr(place, name, None)
 
 
@@ -242,6 +204,6 @@ def _authenticated(configurable: Mapping[str, object]) -> str | None:
     """
     user = configurable.get(_AUTHENTICATED)
     if user is not None:
-        return as_key("the identity of the authenticated user", _field(user, "identity"))
+        return _as_key("the identity of the authenticated user", field_of(user, "identity"))
     name = configurable.get(_AUTHENTICATED_ID)
-    return as_key(_AUTHENTICATED_ID, name) if name else None
+    return _as_key(_AUTHENTICATED_ID, name) if name else None

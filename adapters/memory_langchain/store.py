@@ -9,17 +9,13 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Final, Self
 
-try:
-    from langgraph.store.base import BaseStore, IndexConfig, Op, PutOp, Result, TTLConfig, validate_op_namespace
-    from typing_extensions import override
-except ImportError as error:
-    raise ImportError("`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'") from error
+from langgraph.store.base import BaseStore, IndexConfig, Op, PutOp, Result, TTLConfig, validate_op_namespace
+from typing_extensions import override
 
 from memory_core import BoundMemory, InvalidInputError, Memory, ScopeError, run_sync
-from memory_core.adapting import on_core, settled
+from memory_core.adapting import Mode, on_core, settled
 from memory_langchain.indexing import MODEL_OF_THE_PACKAGE, WHOLE_VALUE, embedder_of, index_of, score_of
 from memory_langchain.items import Reading, address_of, draft_of, paths_of
-from memory_langchain.recall import SearchMode
 from memory_langchain.scope import of_one_owner
 from memory_langchain.sweeping import DEFAULT_MINUTES, Sweeper
 
@@ -53,11 +49,11 @@ class ItemStore(BaseStore):
         *,
         fields: Sequence[str] = WHOLE_VALUE,
         ttl: TTLConfig | None = None,
-        mode: SearchMode = "vector",
+        mode: Mode = "vector",
     ) -> None:
         self._memory = _checked(memory)
         self._fields = paths_of(fields)
-        self._mode: SearchMode = mode
+        self._mode: Mode = mode
         self._own: Memory | None = None
         """The memory that `from_conn_string` made and this store closes."""
         self._sweeper = Sweeper()
@@ -71,7 +67,7 @@ class ItemStore(BaseStore):
         *,
         index: IndexConfig | None = MODEL_OF_THE_PACKAGE,
         ttl: TTLConfig | None = None,
-        mode: SearchMode = "vector",
+        mode: Mode = "vector",
     ) -> Self:
         """A store over a memory of its own, as LangGraph's stores are made; a `with` block closes it.
 

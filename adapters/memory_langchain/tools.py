@@ -6,6 +6,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import StructuredTool, ToolException
+
 from memory_core import Json, MemoryCoreError, StorageError, run_sync
 from memory_core.adapting import (
     FORGET_MEMORY,
@@ -21,12 +24,6 @@ from memory_core.adapting import (
 )
 from memory_langchain.scope import Given, ScopeResolver
 
-try:
-    from langchain_core.runnables import RunnableConfig
-    from langchain_core.tools import StructuredTool, ToolException
-except ImportError as error:
-    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
-
 logger = logging.getLogger(__name__)
 
 DEFAULT_TOOLS: Final = (STORE_MEMORY, SEARCH_MEMORIES, UPDATE_MEMORY, FORGET_MEMORY, MEMORY_PIN)
@@ -37,9 +34,6 @@ def memory_tools(
     memory: Given,
     *,
     tools: Sequence[Tool] = DEFAULT_TOOLS,
-    user_id: str | None = None,
-    session_id: str | None = None,
-    agent_id: str | None = None,
     timeout: float = limits.EXPLICIT_SECONDS,
 ) -> list[StructuredTool]:
     """Create tools with which a model stores, searches, corrects, forgets and pins memories.
@@ -53,15 +47,12 @@ def memory_tools(
             memory is from, and offer the writable ones by their labels. It may also be a function from user and context
             to a handle (see `memory_langchain.scope`); `MemoryMiddleware` then offers each user their own.
         tools: The tools to create.
-        user_id: Default user for calls that name none.
-        session_id: Default conversation for calls that name none.
-        agent_id: Default agent, the author of stored memories, for calls that name none.
         timeout: How many seconds a call may take; then the model is told so, and what was to be written still may be.
 
     Raises:
-        ScopeError: A default is empty or contradicts the handle; during a call, if no user is named.
+        ScopeError: During a call, if no user is named.
     """
-    scopes = ScopeResolver(memory, user_id, session_id, agent_id)
+    scopes = ScopeResolver(memory)
     offered = tools if scopes.handle is None else [tool.offered_for(scopes.handle) for tool in tools]
     deadline = Deadline(timeout, "an agent")
     return [_structured(tool, scopes, deadline) for tool in offered]

@@ -5,33 +5,32 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self, cast
 
-from memory_core import ClosedError, MemoryCoreError, MemoryRecord, Recalled, RecallOptions
-from memory_core.adapting import NOTHING, TURN, Asked, Deadline, block_of_turn, limits, reason_for_log, those
-from memory_langchain.history import first_sent_again, read_window, write_turn
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+)
+from langchain_core.prompt_values import PromptValue
+from pydantic import BaseModel
+
+from memory_core import ClosedError, MemoryCoreError, MemoryRecord, RecallOptions, run_sync
+from memory_core.adapting import Asked, Deadline, block_of_turn, on_core, reason_for_log, those
+from memory_langchain.history import first_sent_again, read, read_window, write_turn
 from memory_langchain.messages import spoken_text, to_message, to_messages
 from memory_langchain.scope import CallScope
-
-try:
-    from langchain_core.messages import (
-        AIMessage,
-        AIMessageChunk,
-        BaseMessage,
-        HumanMessage,
-        RemoveMessage,
-        SystemMessage,
-    )
-    from langchain_core.prompt_values import PromptValue
-    from pydantic import BaseModel
-except ImportError as error:
-    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
 
 logger = logging.getLogger(__name__)
 
 _DEFAULT_INPUT: Final = "input"
 _DEFAULT_OUTPUT: Final = "output"
+_MOST_SHOWN: Final = 9_999
+"""Largest limit of a history: with one more, to see whether it is cut, it is what the core lists at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,30 +41,42 @@ class Plan:
     history_key: str | None
     memories_key: str | None
     output_key: str | None
-    k: int
     history_limit: int | None
-    answer: Callable[[Any], object] | None = None
-    recall: RecallOptions = TURN
-    deadline: Deadline = field(default_factory=lambda: Deadline(limits.EXPLICIT_SECONDS, "a chain"))
+    answer: Callable[[Any], object] | None
+    recall: RecallOptions
+    deadline: Deadline
 
     def __post_init__(self) -> None:
-        if self.k < 0 or (self.history_limit is not None and self.history_limit < 0):
-            raise ValueError(f"k and history_limit must be 0 or more, not {self.k} and {self.history_limit}")
+        if self.history_limit is not None and not 0 <= self.history_limit <= _MOST_SHOWN:
+            raise ValueError(f"history_limit must be from 0 to {_MOST_SHOWN:,}, or None, not {self.history_limit}")
 
     @property
     def merges(self) -> bool:
         """Whether history and memories are prepended to the question as messages."""
         return self.history_key is None and self.memories_key is None
 
-    @property
-    def wants_history(self) -> bool:
-        """Whether the chain takes the history."""
-        return self.merges or self.history_key is not None
+    def check_form(self, options: Mapping[str, object]) -> None:
+        """Refuse a call of a graph in whose form of output no answer stands.
 
-    @property
-    def recalls(self) -> int:
-        """Most memories to recall for the chain."""
-        return self.k if self.merges or self.memories_key is not None else 0
+        Raises:
+            ValueError: It asks for such a form, and no function `answer=` reads it.
+        """
+        for name, readable in (("stream_mode", "values"), ("subgraphs", False), ("version", "v1")):
+            if self.answer is None and options.get(name, readable) != readable:
+                raise ValueError(
+                    f"no answer can be found in what a graph yields with {name}={options[name]!r}: call it with "
+                    f"{name}={readable!r}, or pass answer=, a function that finds the answer"
+                )
+
+    def question_in(self, given: object) -> list[BaseMessage]:
+        """The question in a chain's input, instructions included."""
+        named = _named(given)
+        if named is not None:
+            return to_messages(named[self.question_key(named)], role=HumanMessage)
+        if self.input_key is not None or not self.merges:
+            key = self.input_key or _DEFAULT_INPUT
+            raise TypeError(f"the input must be a dict with the question under {key!r}, not {given!r:.80}")
+        return to_messages(given, role=HumanMessage)
 
     def question_key(self, given: Mapping[str, object]) -> str:
         """Return the key of the question in a chain's input."""
@@ -88,101 +99,123 @@ class Plan:
         )
 
 
-@dataclass(slots=True)
 class Turn:
-    """A question that a chain is processing. It is saved once: with its answer, or alone if nothing answered it."""
+    """A question that a chain is processing, as a `with` block.
 
-    plan: Plan
-    scope: CallScope
-    given: object
-    history: list[MemoryRecord] = field(default_factory=list[MemoryRecord])
-    recalled: Recalled = NOTHING
-    chunks: list[object] = field(default_factory=list[object])
-    """The chunks streamed so far."""
-    sent: list[BaseMessage] = field(default_factory=list[BaseMessage])
-    """All messages given to the chain, if history and question are passed as one list."""
-    _saved: bool = False
-    _resent: list[str] = field(default_factory=list[str])
-    """Ids of the stored messages that the question itself already contains."""
+    It begins with what the memory knows; if the memory fails to tell, nothing is saved. If it is cancelled or fails
+    after that, but before the answer is saved, the question is saved alone.
+    """
 
-    @property
-    def question(self) -> list[BaseMessage]:
-        """The question as messages, instructions included."""
-        named = _named(self.given)
-        if named is not None:
-            return to_messages(named[self.plan.question_key(named)], role=HumanMessage)
-        if self.plan.input_key is not None or not self.plan.merges:
-            key = self.plan.input_key or _DEFAULT_INPUT
-            raise TypeError(f"the input must be a dict with the question under {key!r}, not {self.given!r:.80}")
-        return to_messages(self.given, role=HumanMessage)
+    def __init__(self, plan: Plan, scope: CallScope, given: object) -> None:
+        self.chunks: list[object] = []
+        """The chunks streamed so far."""
+        self._plan = plan
+        self._scope = scope
+        self._given = given
+        self._question = plan.question_in(given)
+        self._history: list[MemoryRecord] = []
+        self._memories = ""
+        self._sent: list[BaseMessage] = []
+        """All messages given to the chain, if history and question are passed as one list."""
+        self._is_saved = False
 
-    async def load(self) -> None:
-        """Read the history and recall memories that it does not show."""
-        await self.plan.deadline.read("reading a conversation", self._load)
+    def __enter__(self) -> Self:
+        try:
+            run_sync(self._load)
+        except KeyboardInterrupt as failure:
+            run_sync(self._keep, failure)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if failure is not None:  # Ctrl-C and the end of a generator included
+            run_sync(self._keep, failure)
+
+    async def __aenter__(self) -> Self:
+        try:
+            await on_core(self._load)
+        except asyncio.CancelledError as failure:
+            await to_the_end(on_core(self._keep, failure))
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if failure is not None:  # cancellation included
+            await to_the_end(on_core(self._keep, failure))
 
     async def _load(self) -> None:
-        plan, query = self.plan, "\n".join(filter(None, map(spoken_text, self.question)))
-        if plan.wants_history:
-            self.history = await read_window(self.scope, plan.history_limit)
-        if _is_conversation(self.question):
-            first = first_sent_again(self.history, self.question)
-            self.history, self._resent = self.history[:first], [record.id for record in self.history[first:]]
-        shown = self._resent + [record.id for record in self.history]
-        before = [record.text for record in self.history if record.role == "user"]
-        ids = frozenset(shown)
+        await self._plan.deadline.read("reading a conversation", self._read)
+
+    async def _read(self) -> None:
+        """Read the history and recall memories that it does not show."""
+        plan, resent = self._plan, list[MemoryRecord]()
+        if plan.merges or plan.history_key is not None:
+            most = plan.history_limit
+            self._history = await (read(self._scope) if most is None else read_window(self._scope, most))
+        if _is_conversation(self._question):
+            first = first_sent_again(self._history, self._question)
+            self._history, resent = self._history[:first], self._history[first:]
+        if not plan.merges and plan.memories_key is None:
+            return
+        shown = [record.id for record in (*resent, *self._history)]
+        before, ids = [record.text for record in self._history if record.role == "user"], frozenset(shown)
+        query = "\n".join(filter(None, map(spoken_text, self._question)))
         asked = Asked(query, before, lambda record: record.id in ids, those("id", shown))
-        self.recalled = await block_of_turn(self.scope.reach, asked, plan.recall, most=plan.recalls)
+        found = await block_of_turn(self._scope.reach, asked, plan.recall, most=plan.recall.limit)
+        self._memories = found.text
 
     def chain_input(self) -> object:
         """Return the chain's input, with history and memories filled in."""
-        plan, history = self.plan, [to_message(record) for record in self.history]
-        memories = self.recalled.text
+        plan, history = self._plan, [to_message(record) for record in self._history]
         if plan.merges:
-            self.sent = in_order(self.question, history, memories)
-        named = _named(self.given)
+            self._sent = in_order(self._question, history, self._memories)
+        named = _named(self._given)
         if named is None:
-            return list(self.sent)
+            return list(self._sent)
         filled = dict(named)
         if plan.merges:
-            filled[plan.question_key(filled)] = list(self.sent)
+            filled[plan.question_key(named)] = list(self._sent)
         if plan.history_key is not None:
             filled[plan.history_key] = history
         if plan.memories_key is not None:
-            filled[plan.memories_key] = memories
+            filled[plan.memories_key] = self._memories
         return filled
 
     def answer(self, output: object) -> list[BaseMessage]:
         """Return the new messages in a chain's output."""
         if output is None:
             return []
-        if self.plan.answer is not None:
-            return to_messages(self.plan.answer(output), role=AIMessage)
+        if self._plan.answer is not None:
+            return to_messages(self._plan.answer(output), role=AIMessage)
         if isinstance(output, BaseModel) and not isinstance(output, BaseMessage | PromptValue):
             return [AIMessage(output.model_dump_json())]  # structured output
         named = _named(output)
-        messages = to_messages(output if named is None else self.plan.answer_of(named, self.given), role=AIMessage)
-        return messages[len(self.sent) :] if _begins_with(messages, self.sent) else messages
+        messages = to_messages(output if named is None else self._plan.answer_of(named, self._given), role=AIMessage)
+        return messages[len(self._sent) :] if _begins_with(messages, self._sent) else messages
 
     async def save(self, answer: Sequence[BaseMessage]) -> None:
         """Append question and answer to the history in one transaction; of a resent conversation, only new messages.
 
         Removals in an answer shorten the chain's own state, and what was said stays; those of the person remove.
         """
-        self._saved = True
-        question = self.question
-        asked = [message for message in question if not isinstance(message, SystemMessage)]
+        self._is_saved = True
+        asked = [message for message in self._question if not isinstance(message, SystemMessage)]
         said = [message for message in answer if not isinstance(message, RemoveMessage)]
-        is_resent = _is_conversation(question)
-        await self.plan.deadline.write(
-            "remembering a turn", lambda: write_turn(self.scope, asked, said, is_resent=is_resent)
+        is_resent = _is_conversation(self._question)
+        await self._plan.deadline.write(
+            "remembering a turn", lambda: write_turn(self._scope, asked, said, is_resent=is_resent)
         )
 
-    async def keep(self, failure: BaseException) -> None:
+    async def _keep(self, failure: BaseException) -> None:
         """Save the question after a failure or an abandoned stream, without a partial answer.
 
         The caller sees the original failure; if saving the question fails too, a note is added to it.
         """
-        if self._saved:
+        if self._is_saved:
             return
         try:
             await self.save(())
@@ -215,16 +248,19 @@ def in_order(question: Sequence[BaseMessage], history: Sequence[BaseMessage], me
     """Return one list of messages: instructions followed by the memories, then the history, then the question."""
     first = next((n for n, message in enumerate(question) if not isinstance(message, SystemMessage)), len(question))
     instructions, rest = list(question[:first]), question[first:]
-    if memories:
-        last = instructions.pop() if instructions else None
-        instructions.append(with_memories(cast("SystemMessage | None", last), memories))
+    last = instructions.pop() if instructions else None
+    if (filled := with_memories(cast("SystemMessage | None", last), memories)) is not None:
+        instructions.append(filled)
     return [*instructions, *history, *rest]
 
 
-def with_memories(instruction: SystemMessage | None, memories: str) -> SystemMessage:
-    """A system message with the memories appended at the end, so that prompt caches can reuse its beginning."""
-    if instruction is None:
-        return SystemMessage(memories)
+def with_memories(instruction: SystemMessage | None, memories: str) -> SystemMessage | None:
+    """A system message with the memories appended at the end, so that prompt caches can reuse its beginning.
+
+    Without memories it is what it was.
+    """
+    if not memories or instruction is None:
+        return SystemMessage(memories) if memories else instruction
     before = instruction.content
     blocks = [{"type": "text", "text": before}] if isinstance(before, str) else before
     return instruction.model_copy(update={"content": [*blocks, {"type": "text", "text": memories}]})
@@ -232,20 +268,12 @@ def with_memories(instruction: SystemMessage | None, memories: str) -> SystemMes
 
 def joined(chunks: Iterable[object]) -> object:
     """Combine streamed chunks into one output: their sum, or the last chunk if they cannot be added."""
-    parts = list(chunks)
-    if not parts:
-        return None
-    if all(isinstance(part, str) for part in parts):
-        return "".join(cast("list[str]", parts))
-    first, *others = parts
-    if isinstance(first, AIMessageChunk) and all(isinstance(part, AIMessageChunk) for part in others):
-        return first + others
-    total: Any = first  # any type the chain yields; only its `+` is used
-    for part in others:
+    total: Any = None  # any type the chain yields; only its `+` is used
+    for chunk in chunks:
         try:
-            total = total + part
+            total = chunk if total is None else total + chunk
         except TypeError:
-            total = part
+            total = chunk
     return total
 
 

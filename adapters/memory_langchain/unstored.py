@@ -18,12 +18,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
-from memory_langchain.thread_changes import Changes, answered
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-try:
-    from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-except ImportError as error:
-    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
+from memory_langchain.thread_changes import Changes, answered
 
 _MOST_CONVERSATIONS: Final = 1_000
 """Most conversations of which something waits; one that is paused may never be resumed."""

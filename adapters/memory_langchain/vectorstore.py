@@ -9,6 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, time
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
+from langchain_core.documents import Document
+from langchain_core.vectorstores import VectorStore
+from typing_extensions import override
+
 from memory_core import (
     BoundMemory,
     Draft,
@@ -19,17 +23,9 @@ from memory_core import (
     Where,
     data_conditions,
 )
-from memory_core.adapting import check_unit, covered, cut_query
+from memory_core.adapting import Mode, check_unit, covered, cut_query
 from memory_langchain.embedding import LangChainEmbedder
-from memory_langchain.recall import SearchMode
 from memory_langchain.scope import of_one_owner
-
-try:
-    from langchain_core.documents import Document
-    from langchain_core.vectorstores import VectorStore
-    from typing_extensions import override
-except ImportError as error:
-    raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,9 +61,9 @@ class MemoryVectorStore(VectorStore):
         ScopeError: The handle is not bound to a user.
     """
 
-    def __init__(self, memory: BoundMemory, *, mode: SearchMode = "vector") -> None:
+    def __init__(self, memory: BoundMemory, *, mode: Mode = "vector") -> None:
         self._memory = of_one_owner(memory, "MemoryVectorStore(memory.bind(app='support', user='ann'))")
-        self._mode: SearchMode = mode
+        self._mode: Mode = mode
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
@@ -173,7 +169,11 @@ class MemoryVectorStore(VectorStore):
         Raises:
             InvalidInputError: The vector's dimensions differ from those of the memory, or it has no direction.
         """
-        return [_document(hit.record) for hit in self._found(embedding, k, filter, **kwargs)]
+        _no_options(**kwargs)
+        if k == 0:
+            return []
+        hits = self._memory.sync.search_by_vector(embedding, limit=k, where=_where(filter), floor=False)
+        return [_document(hit.record) for hit in hits]
 
     @override
     def max_marginal_relevance_search(
@@ -195,19 +195,6 @@ class MemoryVectorStore(VectorStore):
             filter: See `similarity_search`.
         """
         return [_document(hit.record) for hit in self._found(query, k, filter, lambda_mult, fetch_k, **kwargs)]
-
-    @override
-    def max_marginal_relevance_search_by_vector(
-        self,
-        embedding: list[float],
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        filter: Mapping[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
-        """Like `max_marginal_relevance_search`, for a vector as in `similarity_search_by_vector`."""
-        return [_document(hit.record) for hit in self._found(embedding, k, filter, lambda_mult, fetch_k, **kwargs)]
 
     @override
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
@@ -236,21 +223,17 @@ class MemoryVectorStore(VectorStore):
 
     def _found(
         self,
-        query: str | Sequence[float],
+        query: str,
         k: int,
         wanted: Mapping[str, Any] | None,
         lambda_mult: float = 1.0,
         fetch_k: int | None = None,
         /,
     ) -> list[Hit]:
-        """The best documents for a text or a vector."""
+        """The best documents for a text."""
         if k == 0:
             return []
         where, diversity = _where(wanted), 1 - check_unit("lambda_mult", lambda_mult)
-        if not isinstance(query, str):
-            return self._memory.sync.search_by_vector(
-                query, limit=k, where=where, floor=False, diversity=diversity, candidates=fetch_k
-            )
         if not query.strip():
             return [Hit(record, 0.0, None) for record in self._memory.sync.list(where=where, limit=k).records]
         return self._memory.sync.search(

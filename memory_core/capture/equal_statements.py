@@ -78,7 +78,7 @@ def merged(kept: MemoryRecord, gone: Sequence[MemoryRecord]) -> Patch:
         importance=max(record.importance for record in same),
         confidence=max(record.confidence for record in same),
         valid_from=UNSET if start == start_of(kept) else start,
-        links=linked(kept, "summarizes", gone),
+        links=linked(kept, "confirmed_by", gone),
     )
 
 
@@ -103,7 +103,7 @@ def _best(same: Sequence[MemoryRecord]) -> MemoryRecord:
     ids = {record.id for record in same}
 
     def rank(record: MemoryRecord) -> tuple[bool, datetime, str]:
-        has_begun = any(link.relation == "summarizes" and link.id in ids for link in record.links)
+        has_begun = any(link.relation == "confirmed_by" and link.id in ids for link in record.links)
         return (not has_begun, start_of(record), record.id)
 
     return min(same, key=rank)

@@ -1,13 +1,12 @@
 """Messages that a person leaves, comes back to, or changes: what that does to what is stored of them.
 
-A record that is left keeps everything, and what was derived from nothing but such records is left with them.
+A record that is left keeps everything, and the store leaves what was made of its words with it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -17,7 +16,7 @@ from memory_core.capture.remember import reachable
 from memory_core.errors import RecordNotFoundError
 from memory_core.every_record import every_record
 from memory_core.handle import BoundMemory, known
-from memory_core.models import Known, Link, MemoryRecord, Patch
+from memory_core.models import Known, Patch
 from memory_core.values.limits import MAX_LISTED
 from memory_core.where.where import ANY_STATE
 
@@ -33,17 +32,16 @@ async def stored(handle: BoundMemory, session: str, keys: Sequence[str]) -> list
 
 
 async def leave(handle: BoundMemory, session: str, keys: Sequence[str]) -> None:
-    """Leave the messages with these keys, and what was derived from nothing but them."""
-    shown = {one.id for one in await stored(handle, session, keys) if not one.left}
-    await _set_left(handle, [*shown, *await _derived(handle, shown)], left=True)
+    """Leave the messages with these keys; the store leaves what was made of their words."""
+    shown = [one.id for one in await stored(handle, session, keys) if not one.left]
+    await _set_left(handle, shown, left=True)
 
 
 async def resume(handle: BoundMemory, session: str, keys: Sequence[str]) -> None:
     """Take back that the messages with these keys were left."""
     left = await every_record(handle, replace(ANY_STATE, session=session, left=True))
     resumed = frozenset(keys)
-    hidden = {record.id for record in left if record.source_key in resumed}
-    await _set_left(handle, [*hidden, *await _derived(handle, hidden)], left=False)
+    await _set_left(handle, [record.id for record in left if record.source_key in resumed], left=False)
 
 
 async def follow_branch(handle: BoundMemory, session: str, visible: Sequence[Message], left: Sequence[Message]) -> None:
@@ -60,12 +58,11 @@ async def follow_branch(handle: BoundMemory, session: str, visible: Sequence[Mes
 
 
 async def edit(handle: BoundMemory, session: str, key: str, text: str) -> None:
-    """Give a message another text. What was derived from the earlier one alone is left."""
+    """Give a message another text; the store leaves what was made of the earlier one."""
     for one in await stored(handle, session, [key]):
         record = await handle.get(one.id)
         if record is not None and record.text != text:
             await handle.update(one.id, Patch(text=text))
-            await _set_left(handle, await _derived(handle, {one.id}), left=True)
 
 
 def _keys(handle: BoundMemory, session: str, messages: Sequence[Message]) -> list[str]:
@@ -80,17 +77,3 @@ async def _set_left(handle: BoundMemory, ids: Sequence[str], *, left: bool) -> N
 
     for start in range(0, len(ids), _AT_ONCE):
         await asyncio.gather(*map(set_one, ids[start : start + _AT_ONCE]))
-
-
-async def _derived(handle: BoundMemory, sources: AbstractSet[str]) -> list[str]:
-    """The ids of what was derived from nothing but the records with these ids, such as facts extracted from them."""
-    found: dict[str, None] = {}
-    for source in sources:
-        of_source = replace(ANY_STATE, links=(Link("derived_from", source),))
-        page = await handle.list(where=of_source, limit=MAX_LISTED)
-        found |= {record.id: None for record in page.records if _sources(record) <= sources}
-    return list(found)
-
-
-def _sources(record: MemoryRecord) -> set[str]:
-    return {link.id for link in record.links if link.relation == "derived_from"}

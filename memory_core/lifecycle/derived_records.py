@@ -35,8 +35,8 @@ def derived_id(kind: str, *parts: str) -> str:
 
 
 def linked_to(relation: Relation, records: Sequence[MemoryRecord]) -> tuple[Link, ...]:
-    """Links of one relation."""
-    return tuple(Link(relation, record.id) for record in records)
+    """Links of one relation to records as they were read."""
+    return tuple(Link(relation, each.id, each.rev, each.session, each.collection) for each in records)
 
 
 def changed(id: str, version: int, state: State) -> Change:  # noqa: A002  (the record's own word)
@@ -69,7 +69,7 @@ def noted(  # noqa: PLR0913  (the parts of a step)
         changes: Further changes, made last.
         data: Further data of the note.
     """
-    links = linked_to("derived_from", read)
+    links = linked_to("read", read)
     return Step(
         reason=reason,
         kept="\n".join(draft.text for draft in drafts),

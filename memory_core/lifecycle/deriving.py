@@ -49,8 +49,6 @@ LEAST_NEW: Final = 20
 """New memories after which a reflector is called again."""
 KNOWN_KINDS: Final = (EXTRACTION, REFLECTION, SUMMARY, INSIGHT, UNDONE)
 """Kinds that say what was derived or taken back before."""
-MAX_SOURCES: Final = 100
-"""Most memories that an insight links to, the latest."""
 IMPORTANT: Final = 0.8
 """Turns of this importance are not compacted."""
 
@@ -156,7 +154,8 @@ async def of_periods(
         for first, sources in groups.items():
             is_over = first < _first_day(now - 2 * QUIET_DAYS * DAY, period)
             if is_over and len(sources) > 1:
-                yield await _summary(sources[-MAX_LINKS:], summarizer, period)
+                for start in range(0, len(sources), MAX_LINKS):
+                    yield await _summary(sources[start : start + MAX_LINKS], summarizer, period)
 
 
 def _first_day(at: datetime, period: Period) -> date:
@@ -236,6 +235,9 @@ async def _reflections(
     drafts: list[Draft] = []
     changes: list[Change] = []
     for insight in insights:
+        if len(insight.sources) > MAX_LINKS:
+            logger.warning("an insight is left out: it is made of %d memories", len(insight.sources))
+            continue
         draft = _insight(insight, [_among(sources, place, reflector.name) for place in insight.sources], reflector.name)
         old = known.get(draft.source_key)
         if old is None and not undone.has("insight", str(draft.id)):
@@ -256,7 +258,7 @@ def _insight(insight: Insight, sources: Sequence[MemoryRecord], by: str) -> Draf
         confidence=CONFIDENCE,
         occurred_at=max((source.occurred_at for source in sources), default=None),
         data={"by": by},
-        links=linked_to("derived_from", sources[-MAX_SOURCES:]),
+        links=linked_to("derived_from", sources),
         **identity(INSIGHT, by, insight.about or insight.text),
     )
 

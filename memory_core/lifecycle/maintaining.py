@@ -188,7 +188,7 @@ async def _apply(handle: BoundMemory, step: Step) -> bool:
     if step.added:
         try:
             await handle.add_many(step.added)  # without those whose source key is forgotten
-        except DuplicateIdError:  # another caller was faster
+        except (DuplicateIdError, ConflictError):  # another caller was faster, or has taken away what was read
             return False
     for change in step.changes:
         try:
@@ -197,7 +197,7 @@ async def _apply(handle: BoundMemory, step: Step) -> bool:
             return False
     try:
         if step.deleted:
-            await handle.delete_exactly(step.deleted)
+            await handle.delete_exactly(step.deleted, keeps_derived=True)
     except ConflictError:  # another caller was faster
         return False
     return True

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
-from typing import Final, cast
+from typing import Final
 
 from memory_core.capture.equal_statements import is_statement, is_turn, linked
 from memory_core.handle import BoundMemory
@@ -16,7 +16,7 @@ from memory_core.lifecycle.derived_records import CONFIDENCE, INSIGHT, SUMMARY, 
 from memory_core.lifecycle.manager import Manager, ask
 from memory_core.lifecycle.prompt import MAX_TURN_CHARS, question
 from memory_core.lifecycle.values import CORRECTS, Change, Step, Usage
-from memory_core.models import Draft, Json, MemoryRecord, Patch
+from memory_core.models import Draft, MemoryRecord, Patch
 from memory_core.profile import PINNED_BY_MODEL, PINS, speaks_for
 from memory_core.records.kinds import CONVERSATION_TURN, MESSAGE_KIND, STEP, USER_QUERY
 from memory_core.records.undone import Undone, undone_by
@@ -35,8 +35,6 @@ SHOWN_BEFORE: Final = 6
 """Turns before the new ones of a conversation that a call shows as well."""
 NEAREST: Final = 5
 """Known facts that are looked for about each turn."""
-_REVS: Final = "revs"
-"""The key of a note's data with the `rev` of each turn that had been edited when it was read."""
 _SPEAKERS: Final = ("user", "assistant", None)
 _NO_STATEMENT: Final = (MESSAGE_KIND, USER_QUERY, CONVERSATION_TURN, STEP, SUMMARY, INSIGHT)
 """Kinds that are not facts that somebody stated, so that no search for these has to leave them out."""
@@ -96,10 +94,8 @@ async def managed(
             spent.append(Usage(refused_lines=answer.refused))
         drafts, changes = _found(handle.scope.user, manager.name, part.turns, facts, answer)
         new = [draft for draft in drafts if draft.id not in stored]
-        note = derived_id(EXTRACTION, manager.name, *_reading(part.turns[0]))
-        edited: dict[str, Json] = {turn.id: turn.rev for turn in part.turns if turn.rev > 1}
-        data: dict[str, Json] = {_REVS: edited} if edited else {}
-        step = noted(EXTRACTION, note, manager.name, "extracted", new, part.turns, changes=changes, data=data)
+        note = derived_id(EXTRACTION, manager.name, *chain.from_iterable(map(_reading, part.turns)))
+        step = noted(EXTRACTION, note, manager.name, "extracted", new, part.turns, changes=changes)
         for draft in new:
             replaced.note(str(draft.id), draft.data.get(CORRECTS))
         yield step
@@ -112,10 +108,9 @@ def _reading(turn: MemoryRecord) -> tuple[str, ...]:
 
 def _readings(note: MemoryRecord) -> Iterator[tuple[str, ...]]:
     """What has been read, as `_reading` identifies it."""
-    edited: Mapping[str, object] = {}
-    if isinstance(revs := note.data.get(_REVS), Mapping):
-        edited = cast("Mapping[str, object]", revs)
-    return ((link.id, str(edited[link.id])) if link.id in edited else (link.id,) for link in note.links)
+    for link in note.links:
+        if link.relation == "read":
+            yield (link.id,) if link.rev in (None, 1) else (link.id, str(link.rev))
 
 
 def unread(records: Iterable[MemoryRecord], read: Collection[tuple[str, ...]]) -> Iterator[Part]:
@@ -189,7 +184,7 @@ def _found(
     same = (
         Change(id=fact.id, version=fact.version, patch=Patch(links=links), undo=Patch(links=fact.links))
         for fact in facts
-        if fact.id in sources and (links := linked(fact, "derived_from", sources[fact.id])) != fact.links
+        if fact.id in sources and (links := linked(fact, "confirmed_by", sources[fact.id])) != fact.links
     )
     return list(drafts.values()), tuple(same)
 

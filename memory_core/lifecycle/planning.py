@@ -140,7 +140,7 @@ def _supersessions(records: Sequence[MemoryRecord], undone: Undone) -> Iterator[
         records: Statements, oldest first.
     """
     by_id = {record.id: record for record in records}
-    now = by_id | {link.id: record for record in records for link in record.links if link.relation == "summarizes"}
+    now = by_id | {link.id: record for record in records for link in record.links if link.relation == "confirmed_by"}
     successors: dict[str, str] = {}
     contradicted: dict[str, str] = {}
     for new in records:

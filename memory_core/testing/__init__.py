@@ -24,6 +24,7 @@ for _module in (
     "chunker",
     "conditions",
     "conversations",
+    "derived",
     "deriving",
     "embedder",
     "items",

@@ -91,7 +91,7 @@ class RecordContract(Contract):
             agent="planner",
             session="monday",
             collection="trips/2020",
-            links=(Link("derived_from", "mem_0"),),
+            links=(Link("follows", "mem_0"),),
         )
         record = run_sync(ann.add, draft)
         assert record == run_sync(ann.get, "mem_1")

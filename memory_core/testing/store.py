@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memory_core.testing.conditions import ConditionContract
 from memory_core.testing.conversations import ConversationContract
+from memory_core.testing.derived import DerivedContract
 from memory_core.testing.items import ItemContract
 from memory_core.testing.left import LeftContract
 from memory_core.testing.listings import ListingContract
@@ -21,6 +22,7 @@ from memory_core.testing.vectors import VectorContract
 class StoreContract(
     ConversationContract,
     LeftContract,
+    DerivedContract,
     RecordContract,
     SourceKeyContract,
     ItemContract,

@@ -161,7 +161,7 @@ class LangChain:
         self._handle, reached = handle, grants.with_own(handle)
         self._history = MemoryChatMessageHistory(handle, session_id="s1")
         self._retriever = MemoryRetriever(memory=reached, k=10)
-        self._tools = {tool.name: tool for tool in memory_tools(reached, session_id="s1")}
+        self._tools = {tool.name: tool for tool in memory_tools(reached)}
 
     async def write(self, text: str) -> str:
         before = {record.id for record in (await self._handle.list(limit=1000)).records}

@@ -62,7 +62,9 @@ async def chain(handle: BoundMemory, said: list[str]) -> Callable[[], Awaitable[
     """A chain that shows its model the whole conversation."""
     messages = [(HumanMessage, AIMessage)[n % 2](text) for n, text in enumerate(said)]
     await MemoryChatMessageHistory(handle, "monday").aadd_messages(messages)
-    wrapped = with_memory(RunnableLambda(lambda _: AIMessage("Noted.")), handle, session_id="monday")
+    wrapped = with_memory(RunnableLambda(lambda _: AIMessage("Noted.")), handle).with_config(
+        configurable={"session_id": "monday"}
+    )
     return lambda: wrapped.ainvoke(QUESTION)
 
 

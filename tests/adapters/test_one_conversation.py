@@ -115,7 +115,7 @@ def by_langchain_agent(handle: BoundMemory, first: int = 0) -> None:
 
 
 def by_langchain_chain(handle: BoundMemory, first: int = 0) -> None:
-    chain = with_memory(model(), handle, session_id=SESSION)
+    chain = with_memory(model(), handle).with_config(configurable={"session_id": SESSION})
     for messages in requests(first):
         chain.invoke([(message["role"], message["content"]) for message in messages])
 

@@ -49,7 +49,7 @@ UNITS = st.sampled_from([0.0, 0.5, 1.0])
 VALUES = st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from([0.5, 1.0, "x", "y"])
 NESTED = VALUES | st.dictionaries(st.sampled_from("pq"), VALUES, max_size=2) | st.lists(VALUES, max_size=2)
 DATA = st.dictionaries(st.sampled_from("pq"), NESTED, max_size=2)
-LINKS = st.builds(Link, st.sampled_from(["summarizes", "follows"]), KEYS)
+LINKS = st.builds(Link, st.sampled_from(["confirmed_by", "follows"]), KEYS)
 TAGS = st.lists(st.sampled_from(["x", "y", "z"]), max_size=2, unique=True).map(tuple)
 PATHS = st.lists(st.sampled_from(["p", "q", 0]), min_size=1, max_size=2).map(tuple)
 

@@ -74,7 +74,7 @@ async def test_equal_texts_are_merged_and_every_source_is_kept_and_linked(ann: B
     kept, gone = await ann.get(first.id), await ann.get(second.id)
     assert kept is not None
     assert gone is not None
-    assert (kept.tags, kept.importance, kept.links) == (("tea", "drinks"), 0.8, (Link("summarizes", second.id),))
+    assert (kept.tags, kept.importance, kept.links) == (("tea", "drinks"), 0.8, (Link("confirmed_by", second.id),))
     assert gone.state == "compacted"
 
 

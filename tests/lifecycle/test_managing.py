@@ -242,7 +242,7 @@ async def test_a_repetition_adds_its_source_and_no_second_fact(ann: BoundMemory)
     await say(ann, 1, "I live in Oslo.")
     done = await maintain(ann, model=Answers("same T1 F1"))
     (after,) = (await ann.list(where=Where(kinds=["fact"]))).records
-    assert after.links == (Link("derived_from", "day 1"),)
+    assert after.links == (Link("confirmed_by", "day 1"),)
     assert await undo_maintenance(ann, done) == ()
     again = await ann.get(before.id)
     assert again is not None

@@ -255,6 +255,6 @@ async def test_links_of_merged_records_are_as_before_after_taking_back(ann: Boun
     done = await maintain(ann)
     kept = await ann.get(first.id)
     assert kept is not None
-    assert kept.links == (Link("summarizes", second.id),)
+    assert kept.links == (Link("confirmed_by", second.id),)
     await undo_maintenance(ann, done)
     assert [record.links for record in await active(ann)] == [(), ()]

@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.runnables import RunnableConfig
 from mcp import Client
 
 from memory_adk import tools as adk_tools
@@ -197,12 +198,12 @@ async def _bank(ann: BoundMemory) -> str:
 async def _langchain(ann: BoundMemory) -> str:
     """What the tools of LangChain answer a model."""
     said: list[str] = []
-    tools = langchain_tools(ann, session_id=HOSTILE, agent_id=HOSTILE)
+    tools, run = langchain_tools(ann), RunnableConfig(configurable={"session_id": HOSTILE, "agent_id": HOSTILE})
     for tool, made in zip(DEFAULT_TOOLS, tools, strict=True):
         for all_of_them in (False, True):
             known, offered = await _hostile_id(ann), tool.offered_for(ann)
             given = arguments(offered.parameters, known, all_of_them=all_of_them)
-            said.append(str(await made.ainvoke(given)))
+            said.append(str(await made.ainvoke(given, run)))
     return "\n".join(said)
 
 

@@ -20,12 +20,16 @@ OUTWARD: Final[dict[Relation, str]] = {
     "supersedes": "replaces",
     "summarizes": "summarises",
     "derived_from": "comes from",
+    "confirmed_by": "is also said by",
+    "read": "has read",
     "follows": "follows",
 }
 INWARD: Final[dict[Relation, str]] = {
     "supersedes": "replaced by",
     "summarizes": "summarised in",
     "derived_from": "source of",
+    "confirmed_by": "says the same as",
+    "read": "was read by",
     "follows": "followed by",
 }
 

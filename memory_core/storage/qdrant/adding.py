@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from memory_core.errors import ConflictError
 from memory_core.models import MemoryRecord
 from memory_core.records.kinds import is_message
 from memory_core.storage.qdrant import superseding
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import FORGOTTEN, Stored, key, to_row, to_stored
+from memory_core.storage.qdrant.deriving import follow, insist_on_sources
 from memory_core.storage.qdrant.erasing import Deletion, withdraw
 from memory_core.storage.qdrant.owners import Owner, matching
 from memory_core.storage.qdrant.points import OvertakenError
@@ -86,6 +88,8 @@ async def write(
     seen = await _survey(owner, items, now)
     plan, results = _plan(owner, items, seen, token, is_put=is_put)
     records = [record for record in results if record is not None]
+    made = [item.record for point, item in plan.items() if point not in seen.by_point and item.record.links]
+    await insist_on_sources(owner, made)
     is_repeated = any(token in known.writes for known in seen.by_point.values())
     heirs = await superseding.claim(owner, records, now, None if is_repeated else versions)
     new = [point for point in plan if point not in seen.by_point]
@@ -95,9 +99,13 @@ async def write(
             seqs[point] = known.seq
     await _carry_out(owner, plan, seen, seqs, token)
     await _insist_on_own_ids(owner, {point: plan[point] for point in new}, now)
+    await _take_back_without_sources(owner, made, now)
     if not {record.author for record in records} <= {None, *owner.access.authors.get(owner.key, (0.0, ()))[1]}:
         owner.access.authors.pop(owner.key, None)
     await superseding.close(owner, heirs)
+    for point, known in seen.by_point.items():
+        if is_repeated or (point in plan and plan[point].record.rev != known.record.rev):
+            await follow(owner, plan[point].record if point in plan else known.record)
     if remove:
         gone = await matching(owner, replace(ANY_STATE, source_keys=tuple(remove)), now)
         await Deletion(forget=None).attempt(owner, gone, now)
@@ -149,7 +157,7 @@ async def _survey(owner: Owner, items: Sequence[Prepared], now: datetime) -> _Su
             forgotten.add(point)
     there = [to_stored(record) for record in with_ids]
     if expired := [known for known in there if known.has_expired(now) and known.point not in vacant]:
-        await Deletion(forget=None).attempt(owner, expired, now)
+        await Deletion(forget=None, keeps_derived=True).attempt(owner, expired, now)
     return _Survey(
         by_id={known.record.id: known for known in there if not known.has_expired(now)},
         by_point=by_point,
@@ -203,6 +211,15 @@ async def _insist_on_own_ids(owner: Owner, new: Mapping[str, Prepared], now: dat
         mine = [item for item in there if item.point in new and item.record.id in shared]
         await withdraw(owner, mine, now)
         raise OvertakenError
+
+
+async def _take_back_without_sources(owner: Owner, made: Sequence[MemoryRecord], now: datetime) -> None:
+    """Withdraw new records if a source has gone, was left or has changed while they were written."""
+    try:
+        await insist_on_sources(owner, made)
+    except ConflictError:
+        await withdraw(owner, await matching(owner, replace(ANY_STATE, ids=[one.id for one in made]), None), now)
+        raise
 
 
 async def update(owner: Owner, was: Stored, item: Prepared, write: str) -> None:

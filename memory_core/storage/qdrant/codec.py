@@ -16,7 +16,7 @@ import json
 import uuid
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -31,8 +31,9 @@ from memory_core.retrieval.analysis import ANALYSIS
 from memory_core.retrieval.bm25 import K1, B
 from memory_core.retrieval.features import features, role_flag, terms_of_record
 from memory_core.storage.qdrant.client import models
+from memory_core.storage.rules.deriving import sources_of
 from memory_core.storage.shared.prepared import Prepared
-from memory_core.storage.shared.stored_forms import link_keys, micros, to_links
+from memory_core.storage.shared.stored_forms import link_keys, micros, stored_links, to_links
 from memory_core.storage.shared.transfer import Carried, Revision, tombstone
 from memory_core.storage.shared.versions import REVISIONS_KEPT
 from memory_core.values.json_text import encode_json
@@ -230,7 +231,7 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
         **{name: None if (value := getattr(record, name)) is None else stamp(value) for name in _TIMES},
         "data": encode_json(record.data),  # as text: JSON transport would lose digits and lone surrogates
         "tags": list(record.tags),
-        "links": link_keys(record.links),
+        "links": stored_links(record.links),
         "_seen_at": stamp(record.accessed_at or record.created_at),
         "_seq": known.seq,
         "_before": list(known.before),
@@ -270,9 +271,18 @@ def keys_of(record: MemoryRecord) -> list[str]:
         *(["tags"] if record.tags else []),
         *(["left"] if record.left else []),
         *(key("links", link) for link in link_keys(record.links)),
+        *_origins(record),
         *(key("under", one) for one in (() if record.collection is None else (*above, path))),
         *(data_key(name, value) for name, value in record.data.items() if is_plain(value)),
     ]
+
+
+def _origins(record: MemoryRecord) -> Iterator[str]:
+    """From which sessions and collections the words are that a record was made of."""
+    for link in sources_of(record.links):
+        for name in ("session", "collection"):
+            if (value := getattr(link, name)) is not None:
+                yield key(f"made_of_{name}", value)
 
 
 def key(name: str, value: object) -> str:

@@ -16,9 +16,10 @@ from functools import partial
 from typing import Final
 
 from memory_core.errors import ConflictError, MemoryCoreError, StorageError, UnfinishedWriteError, reason_for_log
-from memory_core.models import RELATIONS
+from memory_core.models import DERIVING, RELATIONS, Relation
 from memory_core.records.draft_to_record import insist_on_versions
 from memory_core.storage.qdrant.codec import Payload, Stored, key, to_stored, token
+from memory_core.storage.qdrant.deriving import give_back, made_of, made_within
 from memory_core.storage.qdrant.owners import ERASED, Access, Owner, matching, reachable, shard_of, to_owner
 from memory_core.storage.qdrant.points import MAX_POINTS, OvertakenError, by
 from memory_core.storage.qdrant.superseding import close_for
@@ -49,6 +50,10 @@ class Deletion:
     versions: Mapping[str, int] | None = None
     """What the records must be, together with those that earlier attempts have deleted; each is replaced only in the
     state that was compared."""
+    keeps_derived: bool = False
+    """Whether what was made of the words of these records stays."""
+    derived: set[str] = field(default_factory=set[str])
+    """The points of what went with the records, because it was made of their words."""
     write: str = field(default_factory=token)
     """The token of the call, the same in all of its attempts."""
     wanted: set[str] = field(default_factory=set[str])
@@ -62,16 +67,30 @@ class Deletion:
         """Close what the records supersede, replace them by markers, then remove the links to them from other records.
         Returns what all attempts have deleted, and raises as `Changes.carry_out`."""
         await self._look_back(owner)
-        seen = {item.point: item.record for item in (*going, *self.gone.values())}
+        seen = {item.point: item.record for item in (*going, *self.named)}
+        ids = {record.id for record in seen.values()}
         insist_on_versions({record.id: record.version for record in seen.values()}, self.versions)
-        self.wanted |= {record.id for record in seen.values()}
+        derived = [] if self.keeps_derived else await made_of(owner, ids)
+        self.derived |= {item.point for item in derived}
+        going = [*going, *derived]
+        self.wanted |= {*ids, *(item.record.id for item in derived)}
         await close_for(owner, going)
         for some in by(MAX_POINTS, going):
             await self._mark(owner, some, now)
         if self.gone:
-            ids = {item.record.id for item in self.gone.values()}
-            await owner.access.run(owner.scope, partial(_unlink, gone=ids))
+            await owner.access.run(owner.scope, partial(self._settle, now=now))
         return self.gone.values()
+
+    @property
+    def named(self) -> list[Stored]:
+        """Those of the deleted records that the call named."""
+        return [item for point, item in self.gone.items() if point not in self.derived]
+
+    async def _settle(self, owner: Owner, now: datetime) -> None:
+        gone, ids = list(self.gone.values()), {item.record.id for item in self.gone.values()}
+        if not self.keeps_derived:
+            await give_back(owner, gone, {item.record.id for item in gone if item.point in self.derived}, now)
+        await _unlink(owner, ids, keep=DERIVING if self.keeps_derived else ())
 
     async def _look_back(self, owner: Owner) -> None:
         found = await owner.points.read(list(self.unsure), fields=["_write", "_writes"]) if self.unsure else []
@@ -84,7 +103,10 @@ class Deletion:
     async def _mark(self, owner: Owner, some: Sequence[Stored], now: datetime) -> None:
         self.unsure |= {item.point: item for item in some if item.point not in self.gone}
         try:
-            await _mark(Changes(owner, self.write), some, now, forget=self.forget)
+            named = [item for item in some if item.point not in self.derived]
+            await _mark(Changes(owner, self.write), named, now, forget=self.forget)
+            rest = [item for item in some if item.point in self.derived]
+            await _mark(Changes(owner, self.write), rest, now, forget=None if self.forget is None else False)
         except UnfinishedWriteError as failure:
             self._note(some, stored=failure.stored, unknown=failure.unknown)
             raise
@@ -117,6 +139,11 @@ class Deletion:
         )
 
 
+async def attempt_late(owner: Owner, deletion: Deletion, now: datetime) -> Collection[Stored]:
+    """Delete what was made of the words of the scope, also of records that have expired before."""
+    return await deletion.attempt(owner, await made_within(owner), now)
+
+
 async def withdraw(owner: Owner, new: Sequence[Stored], now: datetime) -> None:
     """Replace records by markers that a write has stored and gives up; what they would have superseded stays."""
     await _mark(Changes(owner), new, now, forget=None)
@@ -128,13 +155,14 @@ async def _mark(changes: Changes, going: Sequence[Stored], now: datetime, *, for
     await changes.carry_out()
 
 
-async def _unlink(owner: Owner, gone: Collection[str]) -> None:
+async def _unlink(owner: Owner, gone: Collection[str], keep: Collection[Relation]) -> None:
     """Remove the links to records that are gone, whatever else changes in the records that have them."""
     keys = [key("links", f"{relation}:{one}") for one in sorted(gone) for relation in RELATIONS]
     found = await owner.points.having("_keys", keys, owned(owner.key))
     changes = Changes(owner)
     for known in map(to_stored, {record.id: record for record in found}.values()):
-        changes.overwrite(known, without_links(known.record, gone))
+        if (record := without_links(known.record, gone, keep)) is not known.record:
+            changes.overwrite(known, record)
     await changes.carry_out()
 
 
@@ -152,7 +180,7 @@ async def sweep_owner(owner: Owner, now: datetime) -> int:
     """Delete the expired records in reach; returns how many."""
     reach = await reachable([owner], ANY_STATE, None)
     expired = await owner.records(*reach, ranged("expires_at", lte=now))
-    await Deletion(forget=None).attempt(owner, expired, now)
+    await Deletion(forget=None, keeps_derived=True).attempt(owner, expired, now)
     return len(expired)
 
 

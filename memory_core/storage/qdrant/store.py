@@ -19,7 +19,7 @@ from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.records.draft_to_record import insist_on_version, is_long_patch, patched
 from memory_core.retrieval.owner_index import first_name
 from memory_core.retrieval.question import parse
-from memory_core.storage.qdrant import adding, background, erasing, listing, schema, searching, superseding
+from memory_core.storage.qdrant import adding, background, deriving, erasing, listing, schema, searching, superseding
 from memory_core.storage.qdrant.background import Background
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import Names, Stored, token
@@ -199,17 +199,33 @@ class QdrantStore:
             record = patched(current.record, patch, now)
             if record is not current.record:
                 item = made if record == made.record else made.again(record)
+                if record.links != current.record.links:
+                    await deriving.insist_on_sources(owner, [record])
                 reinstated = await superseding.reinstate(owner, current.record, record)
                 await adding.update(owner, current, item, write)
             return record
 
-        return await self._write(scope, work)
+        async def whole(owner: Owner) -> MemoryRecord:
+            after = await self._access.run(scope, work)
+            if (after.rev, after.left) != (known.record.rev, known.record.left):
+                await deriving.follow(owner, after)
+            return after
+
+        return await self._write(scope, whole)
 
     async def delete(
-        self, scope: Scope, where: Where, *, forget: bool, versions: Mapping[str, int] | None = None
+        self,
+        scope: Scope,
+        where: Where,
+        *,
+        forget: bool,
+        versions: Mapping[str, int] | None = None,
+        keeps_derived: bool = False,
     ) -> int:
         """See `Records.delete`."""
-        return len(await self._delete(scope, where, forget=forget, expired=False, versions=versions))
+        deletion = erasing.Deletion(forget, versions, keeps_derived=keeps_derived)
+        await self._delete(scope, where, deletion, expired=False)
+        return len(deletion.named)
 
     async def put(
         self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
@@ -235,13 +251,18 @@ class QdrantStore:
     async def erase(self, scope: Scope) -> ErasureReceipt:
         """See `Store.erase`; `files_clean` is false if there are files: a server keeps deleted points in them until
         its next optimization, which the client cannot check."""
-        now = self._clock()
+        now, deletion = self._clock(), erasing.Deletion(forget=True)
         if scope == owner_of(scope):
             gone: Collection[Stored] = await self._write(scope, lambda owner: erasing.erase(owner, now))
         else:
-            gone = await self._delete(scope, ANY_STATE, forget=True, expired=True)
+            await self._delete(scope, ANY_STATE, deletion, expired=True)
+            gone = deletion.named
+            late = erasing.Deletion(forget=False)
+            await self._write(scope, lambda owner: erasing.attempt_late(owner, late, now))
+            deletion.derived |= late.gone.keys()
         sessions = {item.record.session for item in gone} - {None}
-        return ErasureReceipt(len(gone), len(sessions), now, files_clean=self._server.path == IN_MEMORY)
+        clean = self._server.path == IN_MEMORY
+        return ErasureReceipt(len(gone), len(sessions), now, clean, len(deletion.derived))
 
     def port(self) -> QdrantPort:
         """The store for export and import."""
@@ -330,9 +351,9 @@ class QdrantStore:
         return await self._write(scope, write, alone=is_put)
 
     async def _delete(
-        self, scope: Scope, where: Where, *, forget: bool, expired: bool, versions: Mapping[str, int] | None = None
+        self, scope: Scope, where: Where, deletion: erasing.Deletion, *, expired: bool
     ) -> Collection[Stored]:
-        now, deletion = self._clock(), erasing.Deletion(forget, versions)
+        now = self._clock()
 
         async def work(owner: Owner) -> Collection[Stored]:
             return await deletion.attempt(owner, await matching(owner, where, None if expired else now), now)

@@ -5,7 +5,7 @@
 
 from memory_core.storage.rules.adding import add
 from memory_core.storage.rules.changing import update
-from memory_core.storage.rules.deleting import BEFORE_EVERYTHING, delete, remove, sweep
+from memory_core.storage.rules.deleting import BEFORE_EVERYTHING, delete, erase, remove, sweep
 from memory_core.storage.rules.putting import postpone, put
 from memory_core.storage.rules.reading import matching, page, search
 from memory_core.storage.rules.rows import Head, Row, Rows
@@ -17,6 +17,7 @@ __all__ = [
     "Rows",
     "add",
     "delete",
+    "erase",
     "matching",
     "page",
     "postpone",

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from memory_core.models import MemoryRecord, Scope
 from memory_core.storage.rules.changing import change
 from memory_core.storage.rules.deleting import sweep
+from memory_core.storage.rules.deriving import insist_on_sources
 from memory_core.storage.rules.rows import Row, Rows
 from memory_core.storage.rules.superseding import retire
 from memory_core.storage.shared.merging import insist_on_reach, merged, owner_of, updated
@@ -45,6 +46,7 @@ def add(
             known[source] = row = _bring_up_to_date(rows, scope, row, item)  # the key may be repeated in the batch
             results.append(row.record)
     if new:
+        insist_on_sources(rows, [item.record for item in new])
         rows.append(new)
         retire(rows, scope, (item.record for item in new), versions)
     return [new[result].record if isinstance(result, int) else result for result in results]

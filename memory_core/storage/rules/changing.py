@@ -7,6 +7,7 @@ from datetime import datetime
 from memory_core.errors import RecordNotFoundError
 from memory_core.models import MemoryRecord, Patch, Scope
 from memory_core.records.draft_to_record import insist_on_version, patched
+from memory_core.storage.rules.deriving import follow, insist_on_sources
 from memory_core.storage.rules.finding import find
 from memory_core.storage.rules.rows import Row, Rows
 from memory_core.storage.rules.superseding import reinstate
@@ -15,7 +16,8 @@ from memory_core.storage.shared.prepared import Prepared
 
 
 def change(rows: Rows, row: Row, record: MemoryRecord, item: Prepared) -> Row:
-    """Write a newer version of a stored record, in the cheapest way; returns its row.
+    """Write a newer version of a stored record, in the cheapest way, and what follows for what was made of its words;
+    returns its row.
 
     Args:
         item: Prepared for this record or an older version of it.
@@ -26,6 +28,7 @@ def change(rows: Rows, row: Row, record: MemoryRecord, item: Prepared) -> Row:
         rows.rewrite(row, item)
     else:
         rows.rewrite(row, item.again(record))
+    follow(rows, row.record, record)
     return Row(row.key, record)
 
 
@@ -40,5 +43,7 @@ def update(
     record = patched(row.record, patch, now)
     if record is row.record:
         return record
+    if record.links != row.record.links:
+        insist_on_sources(rows, [record])
     reinstate(rows, scope, row.record, record)
     return change(rows, row, record, item).record

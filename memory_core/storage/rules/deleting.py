@@ -5,19 +5,23 @@ either exactly these records go, in one transaction, or none.
 
 The caller of a deletion decides what becomes of the source keys: `forget=True` forgets them, and `False` frees them,
 even if they were forgotten before. A record that expires, or that a put removes, leaves its key as it was (`None`).
+
+What was made of the words of a deleted record goes with it (`deriving.py`), except of one that has only expired.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
-from memory_core.models import Scope
+from memory_core.models import DERIVING, Relation, Scope
 from memory_core.records.draft_to_record import insist_on_versions
-from memory_core.storage.rules.rows import Head, Rows
-from memory_core.storage.shared.merging import without_links
-from memory_core.where.where import Where
+from memory_core.storage.rules.deriving import forget_reading, give_back, is_within, made_of, sources_of
+from memory_core.storage.rules.rows import Head, Row, Rows
+from memory_core.storage.shared.merging import owner_of, without_links
+from memory_core.where.where import ANY_STATE, Where
 
 BEFORE_EVERYTHING: Final = datetime.min.replace(tzinfo=UTC)
 """Given as the current time, it makes expired records visible."""
@@ -31,25 +35,76 @@ def delete(
     *,
     forget: bool | None,
     versions: Mapping[str, int] | None = None,
+    keeps_derived: bool = False,
 ) -> int:
     """Delete the records that satisfy the conditions; see `Records.delete`."""
     gone = rows.matching(scope, where, now)
     insist_on_versions({head.id: head.version for head in gone}, versions)
-    return remove(rows, gone, forget=forget)
+    if keeps_derived:
+        discard(rows, gone, forget=forget)
+    else:
+        remove(rows, scope, gone, now, forget=forget)
+    return len(gone)
 
 
 def sweep(rows: Rows, scope: Scope, now: datetime) -> int:
     """Delete expired records, so that their ids and source keys can be used again; returns how many."""
-    return remove(rows, rows.expired(scope, now), forget=None)
+    expired = rows.expired(scope, now)
+    discard(rows, expired, forget=None)
+    return len(expired)
 
 
-def remove(rows: Rows, gone: Sequence[Head], *, forget: bool | None) -> int:
-    """Delete these records, forget or free their source keys, and remove links to them from those that stay."""
+def discard(rows: Rows, gone: Sequence[Head], *, forget: bool | None) -> None:
+    """Delete records whose time is over. What was made of their words stays, with its links to them."""
+    if gone:
+        _forget(rows, gone, forget)
+        rows.remove(gone)
+        _unlink(rows, {head.id for head in gone}, keep=DERIVING)
+
+
+def remove(rows: Rows, scope: Scope, gone: Sequence[Head], now: datetime, *, forget: bool | None) -> int:
+    """Delete these records and what was made of their words, forget or free their source keys, and remove links to
+    them from those that stay; returns how many derived records have gone with them."""
     if not gone:
         return 0
+    derived = _heads(rows, scope, made_of(rows, {head.id for head in gone}))
+    _forget(rows, gone, forget)
+    _forget(rows, derived, forget=False)
+    rows.remove([*gone, *derived])
+    forget_reading(rows, derived, now)
+    give_back(rows, [*gone, *derived], now)
+    _unlink(rows, {head.id for head in (*gone, *derived)}, keep=())
+    return len(derived)
+
+
+def erase(rows: Rows, scope: Scope, now: datetime) -> tuple[int, int]:
+    """Delete everything in scope, expired records included, and what was made of its words, also of records that had
+    expired before; returns how many records there were, and how many derived ones outside of the scope."""
+    gone = rows.matching(scope, ANY_STATE, BEFORE_EVERYTHING)
+    derived = remove(rows, scope, gone, now, forget=True)
+    late = _made_within(rows, scope)
+    return len(gone), derived + len(late) + remove(rows, scope, late, now, forget=False)
+
+
+def _made_within(rows: Rows, scope: Scope) -> list[Head]:
+    """What was made of the words of a session or collection, also of records that have expired; of an agent's alone,
+    links do not say it."""
+    if scope.agent is not None or (scope.session is None and scope.collection is None):
+        return []
+    heads = rows.matching(owner_of(scope), ANY_STATE, BEFORE_EVERYTHING)
+    return [head for head in heads if any(is_within(link, scope) for link in sources_of(head.links))]
+
+
+def _forget(rows: Rows, gone: Sequence[Head], forget: bool | None) -> None:  # noqa: FBT001
     if forget is not None:
         rows.forget([head.source_key for head in gone if head.source_key is not None], forgotten=forget)
-    rows.remove(gone)
-    ids = {head.id for head in gone}
-    rows.overwrite([(row, without_links(row.record, ids)) for row in rows.linking_to(ids)])
-    return len(gone)
+
+
+def _heads(rows: Rows, scope: Scope, found: Sequence[Row]) -> Sequence[Head]:
+    where = replace(ANY_STATE, ids=tuple(row.record.id for row in found))
+    return rows.matching(owner_of(scope), where, BEFORE_EVERYTHING) if found else ()
+
+
+def _unlink(rows: Rows, gone: Collection[str], keep: Collection[Relation]) -> None:
+    linked = [(row, without_links(row.record, gone, keep)) for row in rows.linking_to(gone)]
+    rows.overwrite([(row, record) for row, record in linked if record is not row.record])

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from memory_core.models import MemoryRecord, Scope
+from memory_core.models import Link, MemoryRecord, Scope
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.where.where import Where
 
@@ -31,6 +31,7 @@ class Head(NamedTuple):
     id: str
     source_key: str | None
     version: int
+    links: Sequence[Link] = ()
     size: int = 0
     """Bytes of content, for a database that counts them."""
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from memory_core.errors import DuplicateIdError
-from memory_core.models import MemoryRecord, Scope
+from memory_core.models import MemoryRecord, Relation, Scope
 from memory_core.records.restating import is_same
 from memory_core.storage.shared.prepared import Prepared
 
@@ -78,10 +78,10 @@ def replacing(before: MemoryRecord, after: MemoryRecord) -> MemoryRecord:
     )
 
 
-def without_links(record: MemoryRecord, gone: Collection[str]) -> MemoryRecord:
-    """The record without its links to deleted ones."""
-    left = tuple(link for link in record.links if link.id not in gone)
-    return replace(record, links=left, version=record.version + 1)
+def without_links(record: MemoryRecord, gone: Collection[str], keep: Collection[Relation] = ()) -> MemoryRecord:
+    """The record without its links to deleted ones, but those of the relations to keep; itself if it has none."""
+    left = tuple(link for link in record.links if link.id not in gone or link.relation in keep)
+    return record if left == record.links else replace(record, links=left, version=record.version + 1)
 
 
 def is_searched_differently(before: MemoryRecord, after: MemoryRecord) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -23,12 +23,27 @@ def moment(value: int) -> datetime:
     return EPOCH + timedelta(0, 0, value)  # by position: twice as fast
 
 
-def link_keys(links: Iterable[Link]) -> list[str]:
+def link_keys(links: Sequence[Link]) -> list[str]:
     """Links as strings, indexed like tags."""
     return [f"{link.relation}:{link.id}" for link in links]
 
 
-def to_links(keys: Iterable[str]) -> tuple[Link, ...]:
-    """The inverse of `link_keys`."""
-    parts: list[Any] = [key.split(":", 1) for key in keys]
+def stored_links(links: Sequence[Link]) -> list[Any]:
+    """Links as a store keeps them: the key of each, and after it, in a list, what else it says of the other record."""
+    stored: list[Any] = []
+    for link, key in zip(links, link_keys(links), strict=True):
+        stored.append(key)
+        if (said := [link.rev, link.session, link.collection]) != [None, None, None]:
+            stored.append(said)
+    return stored
+
+
+def to_links(stored: Iterable[Any]) -> tuple[Link, ...]:
+    """The inverse of `stored_links`."""
+    parts: list[list[Any]] = []
+    for part in stored:
+        if isinstance(part, str):
+            parts.append(part.split(":", 1))
+        else:
+            parts[-1] += part
     return tuple(Link(*part) for part in parts)

@@ -119,5 +119,7 @@ def _plain(value: Any) -> Any:  # a field of a record
         return value.isoformat()
     if isinstance(value, tuple):
         items = cast("tuple[object, ...]", value)
-        return [[item.relation, item.id] if isinstance(item, Link) else item for item in items]
+        return [
+            [getattr(item, each.name) for each in fields(Link)] if isinstance(item, Link) else item for item in items
+        ]
     return value

@@ -9,9 +9,9 @@ from operator import attrgetter
 from typing import Any, Final
 from zlib import crc32
 
-from memory_core.models import MemoryRecord, OpenRecord, sealed
+from memory_core.models import Link, MemoryRecord, OpenRecord, sealed
 from memory_core.records.fields import FIELDS, Form
-from memory_core.storage.shared.stored_forms import EPOCH, link_keys, micros, to_links
+from memory_core.storage.shared.stored_forms import EPOCH, micros, stored_links, to_links
 from memory_core.storage.sqlite.damage import damaged_record, form
 from memory_core.values.json_text import encode_json
 
@@ -24,17 +24,24 @@ _FORM: Final = form(2 + _SEEN)
 _values_of: Final = attrgetter(*_SEEN_NAMES)
 
 _TIMES: Final = tuple(at for at, field in enumerate(FIELDS) if field.form == "time")
+
+
+def links_in(column: str) -> tuple[Link, ...]:
+    """The links in the column `links`."""
+    return () if column == "[]" else to_links(json.loads(column))
+
+
 _ENCODERS: Final[Mapping[Form, Callable[[Any], object]]] = {
     "flag": int,
     "data": encode_json,
     "tags": encode_json,
-    "links": lambda value: encode_json(link_keys(value)),
+    "links": lambda value: encode_json(stored_links(value)),
 }
 _DECODERS: Final[Mapping[Form, Callable[[Any], object]]] = {
     "flag": bool,
     "data": json.loads,
     "tags": lambda value: tuple(json.loads(value)),
-    "links": lambda value: to_links(json.loads(value)),
+    "links": links_in,
 }
 _EMPTY: Final[Mapping[Form, tuple[str | int, Callable[[], object]]]] = {
     "flag": (0, bool),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from memory_core.errors import reason_for_log
 from memory_core.models import Scope
+from memory_core.storage.rules import deleting
 from memory_core.storage.rules.deleting import BEFORE_EVERYTHING
-from memory_core.storage.rules.deleting import remove as remove_records
 from memory_core.storage.shared.merging import owner_of
 from memory_core.storage.shared.stored_forms import micros
 from memory_core.storage.sqlite import meta
@@ -29,15 +30,24 @@ _AT_ONCE: Final = 1 << 24
 logger = logging.getLogger(__name__)
 
 
-def remove(db: sqlite3.Connection, scope: Scope) -> tuple[int, int, int | None]:
+class Removed(NamedTuple):
+    """What an erasure has removed from the tables."""
+
+    records: int
+    derived: int
+    sessions: int
+    owner: int | None
+    """The owner's number; `None` if there was no owner."""
+
+
+def remove(db: sqlite3.Connection, scope: Scope, now: datetime) -> Removed:
     """Delete all records in the scope, and the owner's row if the scope is the whole owner.
 
-    Returns:
-        Number of records, number of sessions, and the owner's number; `None` if there was no owner.
+    What was made of their words goes with them, also of those that have expired.
     """
     owner = find(db, scope)
     if owner is None:
-        return 0, 0, None
+        return Removed(0, 0, 0, None)
     found = conditions(owner.id, scope, ANY_STATE, micros(BEFORE_EVERYTHING))
     (sessions,) = db.execute(
         f"SELECT count(DISTINCT session) FROM record WHERE {found.sql}",
@@ -45,11 +55,11 @@ def remove(db: sqlite3.Connection, scope: Scope) -> tuple[int, int, int | None]:
     ).fetchone()
     meta.put(db, meta.SLACK, 1)  # although nothing may be deleted: an earlier change leaves copies too
     rows = SqliteRows(db, scope, owner)
-    records = remove_records(rows, rows.matching(scope, ANY_STATE, BEFORE_EVERYTHING), forget=True)
+    records, derived = deleting.erase(rows, scope, now)
     if scope == owner_of(scope):
         db.execute("DELETE FROM outbox WHERE owner = ?", (owner.id,))
         db.execute("DELETE FROM owner WHERE id = ?", (owner.id,))
-    return records, sessions, owner.id
+    return Removed(records, derived, sessions, owner.id)
 
 
 def scrub(db: sqlite3.Connection) -> bool:

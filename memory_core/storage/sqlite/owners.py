@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from memory_core.errors import QuotaExceededError
 from memory_core.models import MemoryRecord, Quota, Scope
-from memory_core.storage.shared.stored_forms import link_keys
+from memory_core.storage.shared.stored_forms import stored_links
 from memory_core.storage.sqlite.damage import explaining, unreadable
 from memory_core.values.json_text import encode_json
 
@@ -85,7 +85,7 @@ def _size(record: MemoryRecord) -> int:
     if record.tags:
         size += len(encode_json(record.tags)) - _PAIR
     if record.links:
-        size += len(encode_json(link_keys(record.links))) - _PAIR
+        size += len(encode_json(stored_links(record.links))) - _PAIR
     return size
 
 

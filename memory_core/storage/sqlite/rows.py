@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
@@ -15,7 +14,7 @@ from memory_core.storage.shared.merging import owner_of
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.shared.stored_forms import micros
 from memory_core.storage.sqlite import meta, revisions
-from memory_core.storage.sqlite.codec import COLUMNS, NAMES, to_record, to_row
+from memory_core.storage.sqlite.codec import COLUMNS, NAMES, links_in, to_record, to_row
 from memory_core.storage.sqlite.damage import explaining, has_whole_vector
 from memory_core.storage.sqlite.owners import (
     SIZE,
@@ -80,6 +79,8 @@ class SqliteRows:
 
     def linking_to(self, ids: Collection[str]) -> list[Row]:
         """See `StoredRows`."""
+        if not ids:
+            return []
         if len(ids) <= _FEW:
             ends = [f":{encode_json(one)[1:]}" for one in ids]  # a link is stored as the text "relation:id"
             named = " OR ".join(["instr(links, ?)"] * len(ends))
@@ -87,7 +88,7 @@ class SqliteRows:
             return [row for row in rows if any(link.id in ids for link in row.record.links)]
         linked = self._db.execute("SELECT key, links FROM record WHERE owner = ? AND links <> '[]'", (self._owner.id,))
         with explaining("the links of a record"):
-            keys = [key for key, links in linked if any(link.partition(":")[2] in ids for link in json.loads(links))]
+            keys = [key for key, links in linked if any(link.id in ids for link in links_in(links))]
         return self._rows("key IN (SELECT value FROM json_each(?))", encode_json(keys))
 
     def matching(self, scope: Scope, where: Where, now: datetime) -> list[Head]:
@@ -145,9 +146,10 @@ class SqliteRows:
 
     def _heads(self, found: Conditions) -> list[Head]:
         rows = self._db.execute(
-            f"SELECT key, id, source_key, version, {SIZE} FROM record WHERE {found.sql}", found.parameters
+            f"SELECT key, id, source_key, version, links, {SIZE} FROM record WHERE {found.sql}", found.parameters
         )
-        return [Head(*row) for row in rows]
+        with explaining("the links of a record"):
+            return [Head(key, id_, source, version, links_in(links), size) for key, id_, source, version, links, size in rows]
 
     def _vectors(self, key: int, pieces: Sequence[tuple[int, int]]) -> Sequence[bytes]:
         """The vectors of a record, unless one is pending or damaged, or they are of other pieces of its text."""

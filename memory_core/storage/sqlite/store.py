@@ -265,7 +265,13 @@ class SqliteStore:
         return self._prepare(patched(record, patch, now))
 
     async def delete(
-        self, scope: Scope, where: Where, *, forget: bool, versions: Mapping[str, int] | None = None
+        self,
+        scope: Scope,
+        where: Where,
+        *,
+        forget: bool,
+        versions: Mapping[str, int] | None = None,
+        keeps_derived: bool = False,
     ) -> int:
         """See `Records.delete`."""
         now = self._clock()
@@ -273,7 +279,13 @@ class SqliteStore:
 
         return await self._writer.write(
             lambda db: deleting.delete(
-                rows_of(db, scope, row_filter), scope, where, now, forget=forget, versions=versions
+                rows_of(db, scope, row_filter),
+                scope,
+                where,
+                now,
+                forget=forget,
+                versions=versions,
+                keeps_derived=keeps_derived,
             )
         )
 
@@ -325,11 +337,11 @@ class SqliteStore:
     async def erase(self, scope: Scope) -> ErasureReceipt:
         """See `Store.erase`: deletes the records and every trace of them in the files."""
         now = self._clock()
-        records, sessions, owner = await self._writer.write(lambda db: erasing.remove(db, scope))
-        if owner is not None:
+        gone = await self._writer.write(lambda db: erasing.remove(db, scope, now))
+        if (owner := gone.owner) is not None:
             await self._reader.run(lambda _: self._owner_indexes.forget(owner))
         clean = await self._shared.alone(erasing.scrub)
-        return ErasureReceipt(records, sessions, now, clean)
+        return ErasureReceipt(gone.records, gone.sessions, now, clean, gone.derived)
 
     async def scrub(self) -> bool:
         """See `optional.Scrubbing`."""

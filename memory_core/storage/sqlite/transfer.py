@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memory_core.models import Fingerprint, MemoryRecord, Scope
-from memory_core.storage.rules.deleting import BEFORE_EVERYTHING
-from memory_core.storage.rules.deleting import remove as remove_records
+from memory_core.storage.rules.deleting import BEFORE_EVERYTHING, discard
 from memory_core.storage.shared.prepared import Prepared, prepare_all, with_these_vectors
 from memory_core.storage.shared.transfer import Carried, Entry, Tombstones
 from memory_core.storage.sqlite import meta, owners, revisions, writing
@@ -144,7 +143,7 @@ def _restore(
     if remove:
         rows = SqliteRows(db, scope, owner)
         gone = rows.matching(scope, replace(ANY_STATE, ids=tuple(remove)), BEFORE_EVERYTHING)
-        remove_records(rows, gone, forget=None)
+        discard(rows, gone, forget=None)
     keys = writing.restore(db, owner, [item for _, item in batch])
     for key, (item, _) in zip(keys, batch, strict=True):
         revisions.replace(db, key, item.revisions)

@@ -72,10 +72,18 @@ class SlowStore:
             return await self._behind.update(scope, id, patch, expected_version=expected_version)
 
     async def delete(
-        self, scope: Scope, where: Where, *, forget: bool, versions: Mapping[str, int] | None = None
+        self,
+        scope: Scope,
+        where: Where,
+        *,
+        forget: bool,
+        versions: Mapping[str, int] | None = None,
+        keeps_derived: bool = False,
     ) -> int:
         async with self._writing():
-            return await self._behind.delete(scope, where, forget=forget, versions=versions)
+            return await self._behind.delete(
+                scope, where, forget=forget, versions=versions, keeps_derived=keeps_derived
+            )
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         async with self._writing():

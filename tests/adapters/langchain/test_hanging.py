@@ -104,7 +104,7 @@ async def test_an_owner_whose_quota_is_full_still_gets_answers_from_what_is_know
         await memory.bind(user="ann").add("Ann's tea is jasmine tea")
         call = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "call"}])
         model = ScriptedChatModel(script=[call, "Jasmine."])
-        middleware: Any = [MemoryMiddleware(memory, user_id="ann"), BankMiddleware(memory, user_id="ann")]
+        middleware: Any = [MemoryMiddleware(memory.bind(user="ann")), BankMiddleware(memory.bind(user="ann"))]
         agent: Any = create_agent(model, [look], middleware=middleware)
         answer = await agent.ainvoke({"messages": [HumanMessage("Which tea is Ann's tea?")]}, THREAD)
         assert answer["messages"][-1].text == "Jasmine."

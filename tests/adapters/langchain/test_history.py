@@ -81,7 +81,9 @@ def test_a_message_is_removed_as_in_a_graph(history: MemoryChatMessageHistory) -
 
 
 def test_a_message_that_a_chain_stored_is_removed(ann: BoundMemory, history: MemoryChatMessageHistory) -> None:
-    chain = with_memory(ScriptedChatModel(script=lambda _: "Noted"), ann, session_id="monday")
+    chain = with_memory(ScriptedChatModel(script=lambda _: "Noted"), ann).with_config(
+        configurable={"session_id": "monday"}
+    )
     chain.invoke([HumanMessage("My PIN is 4711", id="q1")])
     chain.invoke([RemoveMessage(id="q1"), HumanMessage("Hello", id="q2")])
     assert contents(history.messages) == ["Noted", "Hello", "Noted"]
@@ -99,7 +101,7 @@ def test_what_a_chain_trims_of_its_messages_stays_as_it_was_said(
     def trimming(_: object) -> list[BaseMessage]:
         return [RemoveMessage(id=removed), AIMessage("Noted", id="a1")]
 
-    chain = with_memory(RunnableLambda(trimming), ann, session_id="monday")
+    chain = with_memory(RunnableLambda(trimming), ann).with_config(configurable={"session_id": "monday"})
     chain.invoke([HumanMessage("My boat is called Marigold", id="q1")])
     chain.invoke([HumanMessage("Hello", id="q2")])
     assert contents(history.messages)[:2] == ["My boat is called Marigold", "Noted"]

@@ -58,7 +58,7 @@ EVERY_KIND: list[BaseMessage] = [
 
 def scope() -> CallScope:
     ann = Memory(":memory:", embedder=None).bind(app="demo", user="ann")
-    return CallScope(ann, "ann", "monday", None, ann)
+    return CallScope(ann, "monday", None)
 
 
 @pytest.mark.parametrize("message", EVERY_KIND, ids=lambda message: f"{message.type}-{message.id}")

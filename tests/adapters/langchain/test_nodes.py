@@ -78,7 +78,7 @@ def test_keys_and_classes_of_the_state_are_the_callers(ann: BoundMemory) -> None
     run_sync(ann.add, "Ann drinks jasmine tea")
     builder: Any = StateGraph(Typed)
     builder.add_node("recall", recall_node(ann, messages_key="talk", memories_key="known"))
-    builder.add_node("remember", remember_node(ann, messages_key="talk", agent_id="guide"))
+    builder.add_node("remember", remember_node(ann, messages_key="talk"))
     graph = builder.add_edge(START, "recall").add_edge("recall", "remember").compile()
     state = graph.invoke(Typed([HumanMessage("Which tea?")]), THREAD)
     assert "jasmine" in state["known"]

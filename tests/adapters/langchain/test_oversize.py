@@ -40,7 +40,7 @@ def photo(data: str = PHOTO) -> dict[str, Any]:
 def shortened(message: BaseMessage) -> BaseMessage:
     """The message as it comes back from a record."""
     ann = Memory(":memory:", embedder=None).bind(app="demo", user="ann")
-    draft = to_draft(message, CallScope(ann, "ann", "monday", None, ann), source_key=None)
+    draft = to_draft(message, CallScope(ann, "monday", None), source_key=None)
     return to_message(complete(draft, Scope("demo", "ann"), utc_now()))
 
 

@@ -25,7 +25,8 @@ from memory_langchain import MemoryChatMessageHistory, MemoryRetriever, memory_t
 from memory_langchain.testing import ScriptedChatModel
 
 ann = Memory(sys.argv[1], embedder=None).bind(app="demo", user="ann")
-chain = with_memory(ScriptedChatModel(script=lambda prompt: "green"), ann, session_id="monday")
+chain = with_memory(ScriptedChatModel(script=lambda prompt: "green"), ann)
+chain = chain.with_config(configurable={"session_id": "monday"})
 chain.invoke("Which tea?")
 "".join(chunk.text for chunk in chain.stream("Which tea?"))
 assert MemoryRetriever(memory=ann).invoke("tea")
@@ -84,7 +85,7 @@ for name in ("with_memory", "BankMiddleware", "ConversationMemory", "MemoryStore
     done = python(code)
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
-        "`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'",
+        "`with_memory` needs langchain-core: pip install 'memory-core[langchain]'",
         "`BankMiddleware` needs langchain: pip install 'memory-core[langgraph]'",
         "`ConversationMemory` needs langchain-classic: pip install 'memory-core[classic]'",
         "`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'",
@@ -104,6 +105,7 @@ def test_everything_can_be_imported_with_all_extras() -> None:
     [  # `langgraph` without its store is any folder of that name
         (["langchain_classic"], ["ConversationMemory"], "classic"),
         (["langchain"], ["BankMiddleware", "MemoryMiddleware"], "langgraph"),
+        (["langgraph.checkpoint.base"], ["recall_node", "remember_node"], "langgraph"),
         (["langgraph.store.base"], ["MemoryStore", "AsyncMemoryStore", "namespace_label"], "langgraph"),
     ],
 )
@@ -146,10 +148,10 @@ from memory_langchain import with_memory
 from memory_langchain.testing import ScriptedChatModel
 
 ann = Memory(sys.argv[1], embedder=None).bind(app="demo", user="ann")
-chain = with_memory(ScriptedChatModel(script=lambda prompt: "one two three"), ann, session_id="monday")
+chain = with_memory(ScriptedChatModel(script=lambda prompt: "one two three"), ann)
 
 async def main():
-    async for _ in chain.astream("go"):
+    async for _ in chain.astream("go", {"configurable": {"session_id": "monday"}}):
         break
 
 asyncio.run(main())

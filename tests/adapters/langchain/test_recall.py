@@ -18,7 +18,7 @@ def test_recall_goes_by_meaning_where_the_memory_has_an_embedder(tmp_path: Path)
         ann = memory.bind(app="demo", user="ann")
         run_sync(ann.add_many, ["My cat is called Oskar", "The train leaves at nine", "Rent is due on Friday"])
         model = ScriptedChatModel(script=["Oskar"])
-        with_memory(model, ann, k=1).invoke("Do I have a pet?", TUESDAY)
+        with_memory(model, ann, recall=RecallOptions(limit=1)).invoke("Do I have a pet?", TUESDAY)
     assert "Oskar" in model.prompts[0][0].text
 
 

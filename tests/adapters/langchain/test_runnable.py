@@ -7,14 +7,22 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableGenerator, RunnableLambda, RunnablePassthrough
+from langchain_core.runnables import (
+    Runnable,
+    RunnableConfig,
+    RunnableGenerator,
+    RunnableLambda,
+    RunnablePassthrough,
+    RunnableSequence,
+)
 from pydantic import BaseModel
 
-from memory_core import BoundMemory, Draft, ScopeError, run_sync
+from memory_core import BoundMemory, Draft, RecallOptions, ScopeError, run_sync
 from memory_langchain import MemoryChatMessageHistory, MemoryRunnable, with_memory
 from memory_langchain.testing import ScriptedChatModel
 
@@ -69,7 +77,7 @@ def test_what_stands_in_the_history_is_not_recalled_as_well(ann: BoundMemory) ->
 
 def test_what_the_history_limit_hides_can_be_recalled(ann: BoundMemory) -> None:
     model = echo()
-    chain = named(PROMPT | model, ann, history_limit=2, k=1)
+    chain = named(PROMPT | model, ann, history_limit=2, recall=RecallOptions(limit=1))
     for question in ("I like green tea", "hello", "Which tea?"):
         chain.invoke({"question": question}, MONDAY)
     system, *rest = model.prompts[2]
@@ -113,8 +121,8 @@ def test_a_graph_that_returns_all_messages_adds_only_the_new_ones(ann: BoundMemo
     assert saved(ann) == ["one", "answer", "two", "answer"]
 
 
-@pytest.mark.parametrize("k", [0, 1])
-def test_a_chain_gets_only_what_it_has_a_place_for(ann: BoundMemory, k: int) -> None:
+@pytest.mark.parametrize("most", [0, 1])
+def test_a_chain_gets_only_what_it_has_a_place_for(ann: BoundMemory, most: int) -> None:
     run_sync(ann.add, "Ann drinks tea")
     seen: list[dict[str, object]] = []
 
@@ -122,10 +130,10 @@ def test_a_chain_gets_only_what_it_has_a_place_for(ann: BoundMemory, k: int) -> 
         seen.append(given)
         return "ok"
 
-    chain = with_memory(look, ann, input_key="q", memories_key="m", k=k)
+    chain = with_memory(look, ann, input_key="q", memories_key="m", recall=RecallOptions(limit=most))
     chain.invoke({"q": "tea?", "other": 1}, MONDAY)
     assert set(seen[0]) == {"q", "m", "other"}
-    assert bool(seen[0]["m"]) == bool(k)
+    assert bool(seen[0]["m"]) == bool(most)
     assert saved(ann) == ["tea?", "ok"]
 
 
@@ -133,8 +141,8 @@ def test_a_chain_gets_only_what_it_has_a_place_for(ann: BoundMemory, k: int) -> 
     "output", ["yes", AIMessage("yes"), [AIMessage("yes")], {"text": "yes"}, {"output": "yes", "n": 1}]
 )
 def test_an_answer_is_found_in_whatever_a_chain_returns(ann: BoundMemory, output: object) -> None:
-    chain = with_memory(RunnableLambda(lambda given: output), ann, session_id="monday")
-    assert chain.invoke("ok?") == output
+    chain = with_memory(RunnableLambda(lambda given: output), ann)
+    assert chain.invoke("ok?", MONDAY) == output
     assert saved(ann) == ["ok?", "yes"]
 
 
@@ -265,7 +273,7 @@ def test_callbacks_see_the_chain_inside_the_memory(ann: BoundMemory) -> None:
 
 
 def test_the_chain_tells_which_configuration_it_takes_and_nothing_about_the_user(open_handle: BoundMemory) -> None:
-    chain = with_memory(echo(), open_handle, user_id="ann", session_id="monday", agent_id="guide")
+    chain = with_memory(echo(), open_handle).with_config(configurable={"user_id": "ann", "session_id": "monday"})
     assert {spec.id: spec.default for spec in chain.config_specs} == {
         "user_id": None,
         "session_id": None,
@@ -273,7 +281,7 @@ def test_the_chain_tells_which_configuration_it_takes_and_nothing_about_the_user
     }
     schema = chain.config_schema().model_json_schema()
     assert schema
-    assert not {"ann", "monday", "guide"} & set(json.dumps(schema).split('"'))
+    assert not {"ann", "monday"} & set(json.dumps(schema).split('"'))
 
 
 def test_defaults_may_be_bound_with_langchains_own_means(open_handle: BoundMemory, ann: BoundMemory) -> None:
@@ -283,7 +291,7 @@ def test_defaults_may_be_bound_with_langchains_own_means(open_handle: BoundMemor
 
 
 def test_the_agent_of_a_call_is_the_author_of_its_answers(ann: BoundMemory) -> None:
-    with_memory(echo(), ann, agent_id="guide").invoke("hello", MONDAY)
+    with_memory(echo(), ann).with_config(configurable={"agent_id": "guide"}).invoke("hello", MONDAY)
     question, answer = run_sync(ann.list, order="oldest").records
     assert (question.author, question.agent) == ("ann", "guide")
     assert (answer.author, answer.agent) == ("guide", "guide")
@@ -295,15 +303,16 @@ def test_arguments_of_the_call_reach_the_chain(ann: BoundMemory) -> None:
     assert model.tools == [[{"name": "f"}]]
 
 
-@pytest.mark.parametrize("options", [{"k": -1}, {"history_limit": -1}])
-def test_negative_counts_are_refused(ann: BoundMemory, options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="0 or more"):
-        with_memory(echo(), ann, **options)
+@pytest.mark.parametrize("limit", [-1, 10_000])
+def test_a_limit_of_the_history_that_cannot_be_read_is_refused(ann: BoundMemory, limit: int) -> None:
+    with_memory(echo(), ann, history_limit=9_999).invoke("hello", MONDAY)
+    with pytest.raises(ValueError, match="from 0 to 9,999"):
+        with_memory(echo(), ann, history_limit=limit)
 
 
 def test_a_client_that_sends_the_whole_conversation_has_it_shown_and_kept_once(ann: BoundMemory) -> None:
     model = ScriptedChatModel(script=lambda prompt: f"answer to {prompt[-1].text}")
-    chain = with_memory(model, ann, session_id="monday")
+    chain = with_memory(model, ann).with_config(configurable={"session_id": "monday"})
     said: list[BaseMessage] = []
     for question in ("I like tea", "And coffee", "Which do I like?"):
         said.append(HumanMessage(question))
@@ -359,15 +368,63 @@ def test_the_schema_asks_for_what_the_caller_gives(ann: BoundMemory) -> None:
     )
     chain = named(prompt | echo(), ann)
     assert set(chain.get_input_jsonschema()["properties"]) == {"name", "question"}
-    assert chain.get_output_jsonschema() == (prompt | echo()).get_output_jsonschema()
+    assert chain.OutputType == (prompt | echo()).OutputType
     assert with_memory(echo(), ann).get_input_jsonschema() == echo().get_input_jsonschema()
 
 
-def test_the_graph_shows_the_chain_between_recalling_and_remembering(ann: BoundMemory) -> None:
-    graph = named(PROMPT | echo(), ann).get_graph()
-    names, place = [], graph.first_node()
-    while place is not None:
-        names.append(place.name)
-        place = next((graph.nodes[edge.target] for edge in graph.edges if edge.source == place.id), None)
-    assert names[1:-1] == ["recall", "ChatPromptTemplate", "ScriptedChatModel", "remember"]
-    assert "remember" in graph.draw_mermaid()
+def agent_of(model: ScriptedChatModel) -> Any:
+    """Typed by LangChain in four parameters that say nothing here."""
+    return create_agent(model)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"stream_mode": "updates"},
+        {"stream_mode": "messages"},
+        {"stream_mode": ["values"]},
+        {"stream_mode": "values", "subgraphs": True},
+        {"stream_mode": "values", "version": "v2"},
+    ],
+    ids=str,
+)
+async def test_a_form_of_a_graph_in_which_no_answer_stands_is_refused_before_the_model_is_paid(
+    ann: BoundMemory, options: dict[str, Any]
+) -> None:
+    model = echo()
+    agent, question = agent_of(model), {"messages": [("user", "hello")]}
+    for graph in (agent, agent.with_config(tags=["a"]), RunnableLambda(lambda given: given) | agent):
+        chain: Any = with_memory(graph, ann, input_key="messages")
+        is_sequence = isinstance(graph, RunnableSequence)  # gives what a call says to its first step, not to the graph
+        with pytest.raises(ValueError, match="answer="):
+            list(chain.stream(question, MONDAY, **({} if is_sequence else options)))
+        with pytest.raises(ValueError, match="answer="):
+            [chunk async for chunk in chain.astream(question, MONDAY, **({} if is_sequence else options))]
+        if options and not is_sequence:
+            with pytest.raises(ValueError, match="answer="):
+                chain.invoke(question, MONDAY, **options)
+            with pytest.raises(ValueError, match="answer="):
+                await chain.ainvoke(question, MONDAY, **options)
+    assert model.prompts == []
+    assert saved(ann) == []
+
+
+async def test_a_graph_that_streams_whole_states_is_read(ann: BoundMemory) -> None:
+    agent = agent_of(echo())
+    chain = with_memory(agent, ann, input_key="messages")
+    bound: Any = with_memory(agent.bind(stream_mode="values"), ann, input_key="messages")
+    list(chain.stream({"messages": [("user", "one")]}, MONDAY, stream_mode="values"))
+    [chunk async for chunk in chain.astream({"messages": [("user", "two")]}, MONDAY, stream_mode="values")]
+    list(bound.stream({"messages": [("user", "three")]}, MONDAY))
+    said = ["one", "you said one", "two", "you said two", "three", "you said three"]
+    assert saved(ann) == said
+
+
+def test_a_function_may_read_the_answer_in_any_form(ann: BoundMemory) -> None:
+    def answer(update: dict[str, Any]) -> object:
+        return update["model"]["messages"]
+
+    chain = with_memory(agent_of(echo()), ann, input_key="messages", answer=answer)
+    list(chain.stream({"messages": [("user", "one")]}, MONDAY, stream_mode="updates"))
+    assert saved(ann) == ["one", "you said one"]

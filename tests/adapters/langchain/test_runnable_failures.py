@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from langchain_core.messages import BaseMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import RunnableConfig, RunnableGenerator, RunnableLambda
 
-from memory_core import BoundMemory, Memory, StorageError, run_sync
+from memory_core import BoundMemory, Hit, Memory, Scope, StorageError, run_sync
+from memory_core.protocols import SearchRequest
+from memory_core.storage.sqlite.store import SqliteStore
 from memory_langchain import MemoryChatMessageHistory, with_memory
 from memory_langchain.testing import ScriptedChatModel
 
@@ -57,7 +61,7 @@ async def test_an_abandoned_async_stream_does_the_same(ann: BoundMemory) -> None
 
     stream = with_memory(RunnableGenerator(speak), ann).astream("go", MONDAY)
     await anext(stream)
-    await stream.aclose()  # type: ignore[attr-defined]
+    await stream.aclose()
     assert saved(ann) == ["go"]
 
 
@@ -75,6 +79,45 @@ async def test_a_cancelled_call_keeps_the_question(ann: BoundMemory) -> None:
     with pytest.raises(asyncio.CancelledError):
         await call
     assert saved(ann) == ["go"]
+
+
+class Waiting(SqliteStore):
+    """A store in which the first search never ends."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, embedder=None, clock=lambda: datetime.now(UTC))
+        self.asked = threading.Event()
+
+    async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
+        if not self.asked.is_set():
+            self.asked.set()
+            await asyncio.Event().wait()
+        return await super().search(scope, request)
+
+
+@pytest.mark.parametrize("form", ["ainvoke", "astream"])
+async def test_a_call_that_is_cancelled_while_the_memory_is_read_keeps_the_question(tmp_path: Path, form: str) -> None:
+    store = Waiting(tmp_path / "memory.db")
+    async with Memory(store) as memory:
+        ann, model = memory.bind(user="ann"), echo()
+        await ann.add("Ann drinks tea")
+        chain = with_memory(model, ann)
+
+        async def call() -> None:
+            if form == "ainvoke":
+                await chain.ainvoke("Which tea?", MONDAY)
+            else:
+                [chunk async for chunk in chain.astream("Which tea?", MONDAY)]
+
+        calling = asyncio.create_task(call())
+        await asyncio.to_thread(store.asked.wait)
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+        assert model.prompts == []
+        assert [message.text for message in await MemoryChatMessageHistory(ann, "monday").aget_messages()] == [
+            "Which tea?"
+        ]
 
 
 async def test_cancelling_at_any_moment_never_tears_a_turn(ann: BoundMemory) -> None:

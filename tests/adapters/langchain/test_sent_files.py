@@ -90,7 +90,7 @@ async def test_a_thread_stored_before_files_were_named_is_not_stored_again(
     def thread(*blocks: dict[str, Any]) -> list[BaseMessage]:
         return [HumanMessage([TEXT, *blocks], id=ids[0]), AIMessage("Noted.", id=ids[1])]
 
-    within = CallScope(ann, "ann", "monday", None, ann)
+    within = CallScope(ann, "monday", None)
     for messages in (thread(), thread(CONTRACT)):
         await write_turn(within, messages, [], is_resent=True)
     assert (await ann.stats()).records == 2
@@ -99,6 +99,6 @@ async def test_a_thread_stored_before_files_were_named_is_not_stored_again(
 def test_the_names_of_files_are_no_part_of_the_question(ann: BoundMemory) -> None:
     run_sync(ann.add, Draft("Attached: contract.pdf", kind="message", role="user", session="sunday"))
     model = ScriptedChatModel(script=["Noted."])
-    chain = with_memory(model, ann, session_id="monday")
+    chain = with_memory(model, ann).with_config(configurable={"session_id": "monday"})
     chain.invoke([HumanMessage([{"type": "text", "text": "Tea or coffee?"}, CONTRACT])])
     assert "contract.pdf" not in model.prompts[-1][0].text

@@ -164,7 +164,7 @@ def test_a_shared_memory_belongs_to_the_user_whom_a_call_names(memory: Memory, b
     with pytest.raises(ScopeError, match="no user is named"):
         MemoryRetriever(memory=lambda _, __: both).invoke("kettle")
     with pytest.raises(ScopeError, match="bob"):
-        with_memory(quiet(), both, user_id="bob")
+        with_memory(quiet(), both).invoke("kettle", called({"user_id": "bob"}))
 
 
 def test_what_is_no_memory_is_refused_by_name() -> None:

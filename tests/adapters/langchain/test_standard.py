@@ -67,7 +67,9 @@ class StandardTool(WithMemory):
 
     @property
     def tool_constructor(self) -> BaseTool:
-        return memory_tools(self.handle, tools=[self.made_from], session_id="monday")[0]
+        is_of_talk = self.made_from is REMEMBER_INTERACTION_INFO
+        handle = self.handle.bind(session="monday") if is_of_talk else self.handle
+        return memory_tools(handle, tools=[self.made_from])[0]
 
     @property
     def tool_invoke_params_example(self) -> dict[str, Any]:

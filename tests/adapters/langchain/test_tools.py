@@ -127,7 +127,7 @@ async def test_an_unusable_argument_is_told_to_the_model(tools: dict[str, Struct
 
 
 def test_other_tools_can_be_chosen(open_handle: BoundMemory) -> None:
-    chosen = memory_tools(open_handle, tools=[LIST_MEMORIES, REMEMBER_INTERACTION_INFO], user_id="ann", session_id="1")
+    chosen = memory_tools(open_handle, tools=[LIST_MEMORIES, REMEMBER_INTERACTION_INFO])
     assert [tool.name for tool in chosen] == ["list_memories", "remember_interaction_info"]
-    chosen[1].invoke({"information": "likes tea"})
-    assert "likes tea" in chosen[0].invoke({})
+    chosen[1].invoke({"information": "likes tea"}, ANN)
+    assert "likes tea" in chosen[0].invoke({}, ANN)

@@ -68,7 +68,9 @@ def test_whatever_a_chain_streams_its_answer_is_kept(ann: BoundMemory, chunks: l
 )
 def test_memories_come_after_the_instructions(instruction: SystemMessage | None, content: object) -> None:
     before = None if instruction is None else instruction.model_copy(deep=True)
-    assert with_memories(instruction, "memories").content == content
+    filled = with_memories(instruction, "memories")
+    assert filled is not None
+    assert filled.content == content
     assert instruction == before
 
 
@@ -92,4 +94,3 @@ def test_the_runnable_has_the_output_type_of_its_chain(ann: BoundMemory) -> None
     chain = with_memory(model, ann)
     assert chain.OutputType == model.OutputType
     assert chain.get_input_jsonschema()
-    assert chain.get_graph().nodes

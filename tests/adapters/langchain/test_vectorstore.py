@@ -17,9 +17,9 @@ from langchain_core.example_selectors import MaxMarginalRelevanceExampleSelector
 from langchain_core.indexing import InMemoryRecordManager, index
 
 from memory_core import BoundMemory, Embedder, EmbeddingError, InvalidInputError, Memory, Scope, ScopeError, run_sync
+from memory_core.adapting import Mode
 from memory_core.testing.embedder import EmbedderContract
 from memory_langchain import LangChainEmbedder, MemoryRetriever, MemoryVectorStore
-from memory_langchain.recall import SearchMode
 
 FAKE = DeterministicFakeEmbedding(size=6)
 
@@ -95,18 +95,15 @@ async def test_maximal_marginal_relevance_finds_what_was_not_said_yet(vectors: B
     store, question = MemoryVectorStore(vectors), "Ann drinks tea"
     texts = [question, f"{question}!", f"{question}.", "The train leaves at nine", "Berth fourteen"]
     await store.aadd_texts(texts, [{"page": n} for n in range(5)])
-    vector = FAKE.embed_query(question)
     only = {"page": {"$lt": 4}}
     found = [
         store.max_marginal_relevance_search(question, k=2, lambda_mult=0, filter=only),
         await store.amax_marginal_relevance_search(question, k=2, lambda_mult=0, filter=only),
-        store.max_marginal_relevance_search_by_vector(vector, k=2, lambda_mult=0, filter=only),
-        await store.amax_marginal_relevance_search_by_vector(vector, k=2, lambda_mult=0, filter=only),
         await store.as_retriever(
             search_type="mmr", search_kwargs={"k": 2, "fetch_k": 9, "lambda_mult": 0, "filter": only}
         ).ainvoke(question),
     ]
-    assert [[document.page_content for document in one] for one in found] == [[question, texts[3]]] * 5
+    assert [[document.page_content for document in one] for one in found] == [[question, texts[3]]] * 3
     by_relevance = store.max_marginal_relevance_search(question, k=3, lambda_mult=1)
     assert by_relevance == store.similarity_search(question, k=3)
     assert len(store.max_marginal_relevance_search(question, k=3, fetch_k=2)) == 2
@@ -115,7 +112,7 @@ async def test_maximal_marginal_relevance_finds_what_was_not_said_yet(vectors: B
 
 
 @pytest.mark.parametrize("mode", ["vector", "hybrid", "lexical"])
-async def test_a_blank_query_lists_what_satisfies_the_filter(mode: SearchMode, vectors: BoundMemory) -> None:
+async def test_a_blank_query_lists_what_satisfies_the_filter(mode: Mode, vectors: BoundMemory) -> None:
     store, only = MemoryVectorStore(vectors, mode=mode), {"page": {"$gt": 6}}
     await store.aadd_texts([f"tea {n}" for n in range(9)], [{"page": n} for n in range(9)])
     newest = [Document("tea 8", metadata={"page": 8}), Document("tea 7", metadata={"page": 7})]
@@ -134,7 +131,7 @@ def test_a_misspelt_argument_is_refused_rather_than_ignored(vectors: BoundMemory
         lambda: store.similarity_search("tea", **misspelt),
         lambda: store.similarity_search_with_score("tea", **misspelt),
         lambda: store.max_marginal_relevance_search("tea", **misspelt),
-        lambda: store.max_marginal_relevance_search_by_vector(FAKE.embed_query("tea"), **misspelt),
+        lambda: store.similarity_search_by_vector(FAKE.embed_query("tea"), **misspelt),
         lambda: store.delete(**misspelt),
         lambda: store.add_texts(["milk"], **misspelt),
     ):

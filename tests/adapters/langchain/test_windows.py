@@ -7,9 +7,11 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 
-from memory_core import BoundMemory
+from memory_core import BoundMemory, RecallOptions
 from memory_langchain import MemoryChatMessageHistory, with_memory
 from memory_langchain.testing import ScriptedChatModel
+
+NOTHING = RecallOptions(limit=0)
 
 
 @tool
@@ -36,7 +38,7 @@ def check(prompt: list[BaseMessage]) -> None:
 @pytest.mark.parametrize("limit", range(12))
 def test_a_window_begins_with_a_question(ann: BoundMemory, limit: int) -> None:
     model = ScriptedChatModel(script=reply)
-    chain = with_memory(create_agent(model, [look]), ann, input_key="messages", history_limit=limit, k=0)
+    chain = with_memory(create_agent(model, [look]), ann, input_key="messages", history_limit=limit, recall=NOTHING)
     for question in "abcdef":
         chain.invoke({"messages": [("user", question)]}, {"configurable": {"session_id": "s"}})
     for prompt in model.prompts:
@@ -50,5 +52,7 @@ def test_a_window_begins_with_a_question(ann: BoundMemory, limit: int) -> None:
 def test_a_history_that_fits_is_shown_from_its_first_message_whoever_wrote_it(ann: BoundMemory) -> None:
     MemoryChatMessageHistory(ann, "s").add_messages([AIMessage("Welcome!"), HumanMessage("hello")])
     model = ScriptedChatModel(script=["fine"])
-    with_memory(model, ann, session_id="s", history_limit=2, k=0).invoke("How are you?")
+    with_memory(model, ann, history_limit=2, recall=NOTHING).invoke(
+        "How are you?", {"configurable": {"session_id": "s"}}
+    )
     assert [message.text for message in model.prompts[0]] == ["Welcome!", "hello", "How are you?"]

@@ -90,9 +90,8 @@ async def chain(handle: BoundMemory | None) -> AsyncIterator[Turn]:
             input_key="q",
             history_key="history",
             memories_key="memories",
-            session_id="monday",
             history_limit=10,
-        )
+        ).with_config(configurable={"session_id": "monday"})
     yield lambda number: bare.ainvoke({"q": said(number)[0]})
 
 

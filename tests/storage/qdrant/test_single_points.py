@@ -29,7 +29,7 @@ from tests.storage.qdrant.settled import pending, points, records_collection, se
 
 MEGABYTES = 2**20
 ALLOWED = 32 * MEGABYTES
-OTHER: Relation = "derived_from"
+OTHER: Relation = "confirmed_by"
 
 
 @pytest.fixture

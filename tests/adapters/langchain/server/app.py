@@ -55,5 +55,5 @@ agent = create_agent(
 )
 personal = create_agent(
     ScriptedChatModel(script=lambda prompt: "green"),
-    middleware=[MemoryMiddleware(Memory(os.environ["MEMORY_FILE"], embedder=None).bind(app="dev"), user_id="me")],
+    middleware=[MemoryMiddleware(Memory(os.environ["MEMORY_FILE"], embedder=None).bind(app="dev", user="me"))],
 )

@@ -1,0 +1,131 @@
+"""The rules of `storage/rules/deriving.py`, on a store that changes one point at a time.
+
+What a rule reads is fetched first, the rule decides, and what it changes is written. A crash in between leaves derived
+records beside a source that has changed or gone; the next write that reaches them finishes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from memory_core.models import DERIVING, RELATIONS, MemoryRecord, Relation
+from memory_core.storage.qdrant.codec import Stored, key, to_stored
+from memory_core.storage.qdrant.owners import Owner
+from memory_core.storage.qdrant.where import owned, same
+from memory_core.storage.qdrant.writing import Changes
+from memory_core.storage.rules import deriving
+from memory_core.storage.rules.deriving import is_within, sources_of
+from memory_core.storage.rules.rows import Head, Row
+
+
+@dataclass(slots=True)
+class Fetched:
+    """`LinkedRows` that were fetched before."""
+
+    stored: dict[str, Stored] = field(default_factory=dict[str, Stored])
+    """By id."""
+    changed: dict[str, MemoryRecord] = field(default_factory=dict[str, MemoryRecord])
+
+    def take(self, found: Iterable[Stored]) -> set[str]:
+        """Add records; returns the ids of those that are new."""
+        new = {item.record.id: item for item in found if item.record.id not in self.stored}
+        self.stored |= new
+        return set(new)
+
+    def with_ids(self, ids: Sequence[str]) -> list[Row]:
+        """See `LinkedRows`."""
+        return [self._row(id_) for id_ in ids if id_ in self.stored]
+
+    def linking_to(self, ids: Collection[str]) -> list[Row]:
+        """See `LinkedRows`."""
+        rows = map(self._row, self.stored)
+        return [row for row in rows if any(link.id in ids for link in row.record.links)]
+
+    def overwrite(self, changed: Sequence[tuple[Row, MemoryRecord]]) -> None:
+        """See `LinkedRows`."""
+        self.changed |= {row.record.id: record for row, record in changed}
+
+    async def carry_out(self, owner: Owner) -> None:
+        """Write what a rule has changed."""
+        changes = Changes(owner)
+        for id_, record in self.changed.items():
+            changes.overwrite(self.stored[id_], record)
+        await changes.carry_out()
+
+    def _row(self, id_: str) -> Row:
+        stored = self.stored[id_]
+        return Row(stored.seq, self.changed.get(id_, stored.record))
+
+
+async def insist_on_sources(owner: Owner, new: Sequence[MemoryRecord]) -> None:
+    """See `rules.deriving.insist_on_sources`."""
+    rows = Fetched()
+    rows.take(await _with_ids(owner, {link.id for record in new for link in sources_of(record.links)}))
+    deriving.insist_on_sources(rows, new)
+
+
+async def made_of(owner: Owner, ids: Collection[str]) -> list[Stored]:
+    """See `rules.deriving.made_of`."""
+    rows, latest = Fetched(), set(ids)
+    while latest:
+        latest = rows.take(await _linking_to(owner, latest, DERIVING)).difference(ids)
+    return [item for item in rows.stored.values() if item.record.id not in ids]
+
+
+async def made_within(owner: Owner) -> list[Stored]:
+    """See `rules.deleting.erase`: what was made of the words of the session or collection in whose scope it is."""
+    scope = owner.scope
+    named = {"made_of_session": scope.session, "made_of_collection": scope.collection}
+    keys = [key(name, value) for name, value in named.items() if value is not None]
+    if scope.agent is not None or not keys:
+        return []
+    found = await owner.records(*(same("_keys", each) for each in keys))
+    return [item for item in found if any(is_within(link, scope) for link in sources_of(item.record.links))]
+
+
+async def follow(owner: Owner, after: MemoryRecord) -> None:
+    """See `rules.deriving.follow`; any number of times."""
+    rows = Fetched()
+    rows.take(await made_of(owner, {after.id}))
+    if rows.stored:
+        rows.take(await _with_ids(owner, _sources(rows.stored.values())))
+        deriving.follow(rows, replace(after, rev=0), after)
+        await rows.carry_out(owner)
+
+
+async def give_back(owner: Owner, gone: Sequence[Stored], derived: Collection[str], now: datetime) -> None:
+    """See `rules.deriving.give_back`, and `forget_reading` for those that went with a source, by id; any number of
+    times."""
+    made = [item for item in gone if sources_of(item.record.links)]
+    if not made:
+        return
+    rows, ids = Fetched(), {item.record.id for item in gone}
+    linked = {link.id for item in made for link in item.record.links}
+    rows.take(await _with_ids(owner, linked - ids))
+    rows.take(await _linking_to(owner, linked | ids, RELATIONS))
+    heads = [_head(item) for item in made]
+    deriving.forget_reading(rows, [head for head in heads if head.id in derived], now)
+    deriving.give_back(rows, heads, now)
+    await rows.carry_out(owner)
+
+
+def _sources(found: Iterable[Stored]) -> set[str]:
+    return {link.id for item in found for link in sources_of(item.record.links)}
+
+
+def _head(item: Stored) -> Head:
+    record = item.record
+    return Head(item.seq, record.id, record.source_key, record.version, record.links)
+
+
+async def _with_ids(owner: Owner, ids: Collection[str]) -> list[Stored]:
+    found = await owner.points.having("_keys", [key("id", one) for one in sorted(ids)], owned(owner.key))
+    return [to_stored(point) for point in found]
+
+
+async def _linking_to(owner: Owner, ids: Collection[str], relations: Sequence[Relation]) -> list[Stored]:
+    keys = [key("links", f"{relation}:{one}") for one in sorted(ids) for relation in relations]
+    found = await owner.points.having("_keys", keys, owned(owner.key))
+    return [to_stored(point) for point in {point.id: point for point in found}.values()]

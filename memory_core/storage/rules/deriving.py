@@ -1,0 +1,168 @@
+"""What was made of the words of other records has their life.
+
+A record is derived if it has a `summarizes` or `derived_from` link. What holds after every write:
+
+- No source of a derived record was deleted or erased. It may have expired, or stand outside of the store, as the source
+  of an imported record.
+- A derived record is left while one of its sources is left, or reads otherwise than it was read.
+
+So a write that would break this is refused (`insist_on_sources`), takes the derived records with it (`made_of`,
+`give_back`), or leaves them (`follow`). What only says the same (`confirmed_by`), or was read without finding anything
+(`read`), is no source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Protocol
+
+from memory_core.errors import ConflictError
+from memory_core.models import DERIVING, Link, MemoryRecord, Scope
+from memory_core.records.superseding import reinstated, retired, superseded_by
+from memory_core.storage.rules.rows import Head, Row
+from memory_core.values.checks import shown
+
+
+class LinkedRows(Protocol):
+    """What these rules need of `Rows`."""
+
+    def with_ids(self, ids: Sequence[str]) -> Sequence[Row]:
+        """See `Rows`."""
+        ...
+
+    def linking_to(self, ids: Collection[str]) -> Sequence[Row]:
+        """See `Rows`."""
+        ...
+
+    def overwrite(self, changed: Sequence[tuple[Row, MemoryRecord]]) -> None:
+        """See `Rows`."""
+        ...
+
+
+def sources_of(links: Iterable[Link]) -> list[Link]:
+    """The links to the records whose words a record was made of."""
+    return [link for link in links if link.relation in DERIVING]
+
+
+def is_within(link: Link, scope: Scope) -> bool:
+    """Whether a link names a record of the session and collection of a scope."""
+    return scope.session in (None, link.session) and scope.collection in (None, link.collection)
+
+
+def insist_on_sources(rows: LinkedRows, new: Sequence[MemoryRecord]) -> None:
+    """Refuse records of which a source is gone, was left or has changed since it was read.
+
+    Raises:
+        ConflictError: Naming the record and its source.
+    """
+    wanted = {link.id for record in new for link in sources_of(record.links)}
+    if not wanted:
+        return
+    known = {row.record.id: row.record for row in rows.with_ids(sorted(wanted))} | {one.id: one for one in new}
+    for record in new:
+        for link in sources_of(record.links):
+            if (problem := _problem(known.get(link.id), link)) is not None:
+                raise ConflictError(
+                    f"the memory {shown(record.text)} was made of the words of {link.id!r}, which {problem}; nothing "
+                    "was written, read that memory again"
+                )
+
+
+def made_of(rows: LinkedRows, ids: Collection[str]) -> list[Row]:
+    """The records that were made of the words of these, of what was made of them, and so on."""
+    found: dict[str, Row] = {}
+    latest = set(ids)
+    while latest:
+        derived = [row for row in rows.linking_to(latest) if _is_made_of(row.record, latest)]
+        latest = {row.record.id for row in derived}.difference(found, ids)
+        found |= {row.record.id: row for row in derived if row.record.id in latest}
+    return list(found.values())
+
+
+def give_back(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
+    """Undo what derived records did that are gone: what they had superseded is as it was before, unless a record that
+    stays has superseded them; then that one supersedes it. Turns that a summary had compacted are active again."""
+    for head in gone:
+        if sources_of(head.links):
+            _reinstate(rows, head, now)
+            _expand(rows, head, now)
+
+
+def forget_reading(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
+    """Let the sources be read again of which something was derived that has gone with another source of it."""
+    sources = {link.id for head in gone for link in sources_of(head.links)}
+    notes = [row for row in rows.linking_to(sources) if any(link.relation == "read" for link in row.record.links)]
+    rows.overwrite([(row, _without_reading(row.record, sources, now)) for row in notes])
+
+
+def follow(rows: LinkedRows, before: MemoryRecord, after: MemoryRecord) -> None:
+    """Leave what was made of the words of a record that has changed or was left, or resume it."""
+    if (before.rev, before.left) == (after.rev, after.left):
+        return
+    for row in rows.linking_to({after.id}):
+        if _is_made_of(row.record, {after.id}):
+            _follow_one(rows, row, after.updated_at)
+
+
+def _follow_one(rows: LinkedRows, row: Row, now: datetime) -> None:
+    links = sources_of(row.record.links)
+    known = {source.record.id: source.record for source in rows.with_ids([link.id for link in links])}
+    is_left = any(_problem(known[link.id], link) is not None for link in links if link.id in known)
+    if is_left != row.record.left:
+        after = replace(row.record, left=is_left, updated_at=now, version=row.record.version + 1)
+        rows.overwrite([(row, after)])
+        follow(rows, row.record, after)
+
+
+def _problem(source: MemoryRecord | None, link: Link) -> str | None:
+    """Why a record that was made of the words of another one does not hold."""
+    if source is None:
+        return "is gone"
+    if source.left:
+        return "was left"
+    return "has changed" if link.rev not in (None, source.rev) else None
+
+
+def _is_made_of(record: MemoryRecord, ids: Collection[str]) -> bool:
+    return any(link.id in ids for link in sources_of(record.links))
+
+
+def _reinstate(rows: LinkedRows, head: Head, now: datetime) -> None:
+    old = [link.id for link in head.links if link.relation == "supersedes"]
+    if not old:
+        return
+    heir = next((row for row in rows.linking_to({head.id}) if head.id in superseded_by(row.record)), None)
+    for row in rows.with_ids(old):
+        restored = reinstated(row.record, now)
+        if heir is not None and restored is not row.record:
+            restored = replace(retired(restored, heir.record), version=row.record.version + 1)
+        if restored is not row.record:
+            rows.overwrite([(row, restored)])
+            follow(rows, row.record, restored)
+    if heir is not None:
+        links = tuple(link for link in heir.record.links if (link.relation, link.id) != ("supersedes", head.id))
+        inherited = (*links, *(Link("supersedes", one) for one in old))
+        rows.overwrite([(heir, replace(heir.record, links=inherited, version=heir.record.version + 1))])
+
+
+def _expand(rows: LinkedRows, head: Head, now: datetime) -> None:
+    """Make turns active again that no other summary covers."""
+    turns = {link.id for link in head.links if link.relation == "summarizes"}
+    covered = {
+        link.id
+        for row in (rows.linking_to(turns) if turns else ())
+        if row.record.id != head.id
+        for link in row.record.links
+        if link.relation == "summarizes"
+    }
+    again = [row for row in rows.with_ids(sorted(turns - covered)) if row.record.state == "compacted"]
+    rows.overwrite(
+        [(row, replace(row.record, state="active", updated_at=now, version=row.record.version + 1)) for row in again]
+    )
+
+
+def _without_reading(record: MemoryRecord, read: Collection[str], now: datetime) -> MemoryRecord:
+    links = tuple(link for link in record.links if link.relation != "read" or link.id not in read)
+    return replace(record, links=links, updated_at=now, version=record.version + 1)

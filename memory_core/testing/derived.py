@@ -1,0 +1,176 @@
+"""What was made of the words of other records has their life."""
+
+# ruff: noqa: S101  (a contract is made of assertions)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from memory_core import BoundMemory, ConflictError, Draft, Link, MemoryRecord, Patch, Where, run_sync
+from memory_core.models import Relation
+from memory_core.testing.base import Contract, Ticks, add, everything, optional, texts
+from memory_core.where.where import ANY_STATE
+
+
+def _made(text: str, relation: Relation, *sources: MemoryRecord, links: Sequence[Link] = ()) -> Draft:
+    read = [Link(relation, each.id, each.rev, each.session, each.collection) for each in sources]
+    return Draft(text, kind="fact", links=[*read, *links])
+
+
+def _stored(handle: BoundMemory) -> set[str]:
+    """The texts of all records, in every state."""
+    return {record.text for record in run_sync(handle.list, where=ANY_STATE, limit=1_000).records}
+
+
+class DerivedContract(Contract):
+    """Derived records go, are left and come back with their sources."""
+
+    @pytest.mark.parametrize("relation", ["derived_from", "summarizes"])
+    def test_it_is_deleted_with_any_of_its_sources(self, ann: BoundMemory, relation: Relation) -> None:
+        code, tea, _ = add(ann, "the door code is 2231", "I drink tea", "I live in Oslo")
+        (fact,) = add(ann, _made("code 2231, tea", relation, code, tea))
+        add(ann, _made("a summary of the fact", "summarizes", fact))
+        run_sync(ann.delete, code.id)
+        assert _stored(ann) == {"I drink tea", "I live in Oslo"}
+
+    def test_what_only_says_the_same_stays(self, ann: BoundMemory) -> None:
+        one, two = add(ann, Draft("I drink tea", session="monday"), Draft("I drink tea", session="friday"))
+        read = [Link("confirmed_by", two.id), Link("read", two.id)]
+        (fact,) = add(ann, _made("Ann drinks tea", "derived_from", one, links=read))
+        run_sync(ann.bind(session="friday").erase)
+        kept = run_sync(ann.get, fact.id)
+        assert kept is not None
+        assert kept.links == (Link("derived_from", one.id),)
+
+    def test_a_source_that_is_gone_left_or_changed_is_refused(self, ann: BoundMemory) -> None:
+        gone, left, changed, same = add(ann, "gone", "left", "changed", "same")
+        run_sync(ann.delete, gone.id)
+        run_sync(ann.update, left.id, Patch(left=True))
+        run_sync(ann.update, changed.id, Patch(text="changed since"))
+        run_sync(ann.update, same.id, Patch(tags=("tea",)))
+        for source in (gone, left, changed):
+            with pytest.raises(ConflictError, match=source.id):
+                add(ann, _made("a fact", "derived_from", same, source))
+            with pytest.raises(ConflictError, match=source.id):
+                run_sync(ann.add_many, ["beside it", _made("a fact", "derived_from", source)])
+        add(ann, _made("of the same", "derived_from", same))
+        assert texts(everything(ann)) == ["changed since", "same", "of the same"]
+
+    def test_it_is_left_while_a_source_is(self, ann: BoundMemory) -> None:
+        one, two = add(ann, "one", "two")
+        (fact,) = add(ann, _made("of both", "derived_from", one, two))
+        add(ann, _made("of that", "summarizes", fact))
+        for source in (one, two):
+            run_sync(ann.update, source.id, Patch(left=True))
+            assert not {"of both", "of that"} & set(texts(everything(ann)))
+        run_sync(ann.update, one.id, Patch(left=False))
+        assert texts(everything(ann)) == ["one"]
+        run_sync(ann.update, two.id, Patch(left=False))
+        assert texts(everything(ann)) == ["one", "two", "of both", "of that"]
+
+    def test_it_is_left_when_a_source_is_edited(self, ann: BoundMemory) -> None:
+        (source,) = add(ann, "the code is 2231")
+        add(ann, _made("Ann's code is 2231", "derived_from", source))
+        run_sync(ann.update, source.id, Patch(importance=1.0))
+        assert len(everything(ann)) == 2
+        edited = run_sync(ann.update, source.id, Patch(text="the code is 8874"))
+        assert texts(everything(ann)) == ["the code is 8874"]
+        add(ann, _made("Ann's code is 8874", "derived_from", edited))
+        assert texts(everything(ann)) == ["the code is 8874", "Ann's code is 8874"]
+
+    def test_what_it_had_replaced_is_true_again(self, ann: BoundMemory, clock: Ticks) -> None:
+        ends = clock.now + timedelta(days=90)
+        (oslo,) = add(ann, Draft("Ann lives in Oslo", kind="fact", valid_to=ends))
+        (said,) = add(ann, "I have moved to Bergen")
+        (bergen,) = add(ann, _made("Ann lives in Bergen", "derived_from", said, links=[Link("supersedes", oslo.id)]))
+        assert texts(everything(ann)) == ["I have moved to Bergen", "Ann lives in Bergen"]
+        run_sync(ann.delete, said.id)
+        (again,) = everything(ann)
+        assert (again.text, again.valid_to) == ("Ann lives in Oslo", ends)
+        assert run_sync(ann.get, bergen.id) is None
+
+    def test_an_heir_replaces_what_it_had_replaced(self, ann: BoundMemory) -> None:
+        (oslo,) = add(ann, Draft("Ann lives in Oslo", kind="fact"))
+        (said,) = add(ann, "I have moved to Bergen")
+        (bergen,) = add(ann, _made("Ann lives in Bergen", "derived_from", said, links=[Link("supersedes", oslo.id)]))
+        rome = run_sync(ann.supersede, bergen.id, "Ann lives in Rome")
+        run_sync(ann.delete, said.id)
+        assert texts(everything(ann)) == ["Ann lives in Rome"]
+        kept = run_sync(ann.get, rome.id)
+        assert kept is not None
+        assert kept.links == (Link("supersedes", oslo.id),)
+
+    def test_turns_of_a_deleted_summary_are_active_again(self, ann: BoundMemory) -> None:
+        turns = add(ann, "one", "two", "three")
+        (summary,) = add(ann, _made("one to three", "summarizes", *turns))
+        for turn in turns[:2]:
+            run_sync(ann.update, turn.id, Patch(state="compacted"))
+        run_sync(ann.update, turns[2].id, Patch(state="archived"))
+        run_sync(ann.delete, summary.id)
+        assert texts(everything(ann)) == ["one", "two"]
+
+    def test_a_turn_that_another_summary_covers_stays_compacted(self, ann: BoundMemory) -> None:
+        one, two = add(ann, "one", "two")
+        (first,) = add(ann, _made("first", "summarizes", one, two))
+        add(ann, _made("second", "summarizes", two))
+        for turn in (one, two):
+            run_sync(ann.update, turn.id, Patch(state="compacted"))
+        run_sync(ann.delete, first.id)
+        assert texts(everything(ann)) == ["one", "second"]
+
+    def test_what_has_expired_leaves_what_was_made_of_it(self, ann: BoundMemory, clock: Ticks) -> None:
+        expires = clock.now + timedelta(days=1)
+        (source,) = add(ann, Draft("I am in Oslo", session="monday", expires_at=expires))
+        (fact,) = add(ann, _made("Ann was in Oslo", "derived_from", source))
+        clock.advance(days=2)
+        run_sync(ann.add, "later")
+        assert texts(everything(ann)) == ["Ann was in Oslo", "later"]
+        kept = run_sync(ann.get, fact.id)
+        assert kept is not None
+        assert [(link.id, link.session) for link in kept.links] == [(source.id, "monday")]
+
+    def test_erasing_a_session_reaches_what_was_made_of_it(self, ann: BoundMemory, clock: Ticks) -> None:
+        expires = clock.now + timedelta(days=1)
+        brief, lasting = add(
+            ann,
+            Draft("the code is 2231", session="monday", expires_at=expires),
+            Draft("I live in Oslo", session="monday"),
+        )
+        (other,) = add(ann, Draft("I drink tea", session="friday"))
+        add(ann, _made("Ann's code is 2231", "derived_from", brief), _made("Ann: Oslo", "derived_from", lasting))
+        add(ann, _made("Ann drinks tea", "derived_from", other))
+        clock.advance(days=2)
+        run_sync(ann.add, "later")
+        receipt = run_sync(ann.bind(session="monday").erase)
+        assert receipt.derived == 2
+        assert texts(everything(ann)) == ["I drink tea", "Ann drinks tea", "later"]
+
+    def test_what_tidies_up_may_keep_it(self, ann: BoundMemory) -> None:
+        (source,) = add(ann, "I drink tea")
+        add(ann, _made("Ann drinks tea", "derived_from", source))
+        run_sync(ann.delete_exactly, {source.id: source.version}, keeps_derived=True)
+        assert texts(everything(ann)) == ["Ann drinks tea"]
+
+    def test_what_was_read_with_a_deleted_turn_is_read_again(self, ann: BoundMemory) -> None:
+        one, two, three = add(ann, "one", "two", "three")
+        read = [Link("read", each.id, each.rev) for each in (one, two, three)]
+        (note,) = add(ann, Draft(kind="extraction", data={"by": "a model"}, links=read))
+        add(ann, _made("of one and two", "derived_from", one, two))
+        run_sync(ann.delete, one.id)
+        kept = run_sync(ann.get, note.id)
+        assert kept is not None
+        assert kept.links == (Link("read", three.id),)
+
+    @optional
+    def test_a_replaced_item_leaves_what_was_made_of_it(self, ann: BoundMemory) -> None:
+        (item,) = run_sync(ann.put_many, [Draft("dark", source_key="theme")])
+        add(ann, _made("Ann likes it dark", "derived_from", item))
+        run_sync(ann.put_many, [Draft("light", source_key="theme")])
+        assert texts(everything(ann)) == ["light"]
+        assert run_sync(ann.list, where=replace(Where(), left=True)).records[0].text == "Ann likes it dark"
+        run_sync(ann.put_many, [], remove=["theme"])
+        assert _stored(ann) == set()
