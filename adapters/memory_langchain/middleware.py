@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary, ref
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -28,9 +28,10 @@ from memory_langchain.messages import searchable_text, to_draft, to_messages
 from memory_langchain.record_reader import MOST_SECONDS
 from memory_langchain.run_start import astart_of, start_of
 from memory_langchain.scope import CallScope, Given, ScopeResolver
-from memory_langchain.thread_changes import Changes, Start, answered, changes, is_spoken
+from memory_langchain.thread_changes import Start, changes, is_spoken
 from memory_langchain.tools import DEFAULT_TOOLS, memory_tools
 from memory_langchain.turns import with_memories
+from memory_langchain.unstored import Brought, Unstored, brought
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime
@@ -41,20 +42,13 @@ _NO_RECORD: Final = "a run goes on without the record of its thread"
 _TAKEN: Final = "an answer may be taken for an earlier one"
 _MOST_BEFORE: Final = 4
 """Messages of the person that may say what a question is about."""
-_MOST_TURNS: Final = 1_000
-"""Most unfinished turns that are known; one that is paused may never be resumed."""
 
 
 @dataclass(slots=True)
 class _Turn:
     """What is known of an invocation of an agent until it ends."""
 
-    start: Start | None = None
-    """`None` without a record."""
-    changes: Changes | None = None
-    """What its person has said and changed, until it is stored."""
-    returned: list[BaseMessage] = field(default_factory=list[BaseMessage])
-    """What the model has returned; the messages get their ids later."""
+    has_record: bool = False
     keys: dict[str, str] = field(default_factory=dict[str, str])
     """The keys of messages by their ids: a long turn asks for them with each call of the model."""
 
@@ -110,7 +104,9 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self._scopes = ScopeResolver(memory)
         self._conversations = Conversations(FRAMEWORK, "an agent", seconds=timeout, options=recall, most=recall.limit)
         self._captures = capture
-        self._turns: OrderedDict[object, _Turn] = OrderedDict()
+        self._unstored = Unstored()
+        self._turns: WeakKeyDictionary[object, dict[str, _Turn]] = WeakKeyDictionary()
+        """By the invocation, and the namespace of the agent in it."""
         self._node = name
         self._seconds = min(timeout, MOST_SECONDS)
         """How long a run waits for its record."""
@@ -128,14 +124,14 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Ask LangGraph's record what the person of this run has said and changed."""
         config = ensure_config()
         if self._asks(config) and (scope := run_sync(self._named, config, runtime)) is not None:
-            self._begin(scope, config, self._start(config), state)
+            self._begin(scope, config, runtime, self._start(config), state)
 
     @override
     async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         """As `before_agent`."""
         config = ensure_config()
         if self._asks(config) and (scope := await self._named(config, runtime)) is not None:
-            self._begin(scope, config, await self._astart(config), state)
+            self._begin(scope, config, runtime, await self._astart(config), state)
 
     @override
     def wrap_model_call(
@@ -145,11 +141,12 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         config = ensure_config()
         if (scope := run_sync(self._named, config, request.runtime)) is None:
             return handler(request)
-        if self._asks(config) and self._is_new(scope, config):
-            self._begin(scope, config, self._start(config), request.state)
+        if self._asks(config) and self._is_new(config, request.runtime):
+            self._begin(scope, config, request.runtime, self._start(config), request.state)
         block = run_sync(self._enter, scope, config, request)
         response = handler(self._filled(request, scope, block))
-        self._turn(scope, config).returned.extend(response.result)
+        if self._asks(config):
+            self._unstored.answer(_name(scope), response.result)
         return response
 
     @override
@@ -160,11 +157,12 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         config = ensure_config()
         if (scope := await self._named(config, request.runtime)) is None:
             return await handler(request)
-        if self._asks(config) and self._is_new(scope, config):
-            self._begin(scope, config, await self._astart(config), request.state)
+        if self._asks(config) and self._is_new(config, request.runtime):
+            self._begin(scope, config, request.runtime, await self._astart(config), request.state)
         block = await on_core(self._enter, scope, config, request)
         response = await handler(self._filled(request, scope, block))
-        self._turn(scope, config).returned.extend(response.result)
+        if self._asks(config):
+            self._unstored.answer(_name(scope), response.result)
         return response
 
     @override
@@ -172,14 +170,14 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Store what the agent has answered."""
         config = ensure_config()
         if self._asks(config) and (scope := run_sync(self._named, config, runtime)) is not None:
-            run_sync(self._end, scope, config, state)
+            run_sync(self._end, scope, config, runtime, state)
 
     @override
     async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         """As `after_agent`."""
         config = ensure_config()
         if self._asks(config) and (scope := await self._named(config, runtime)) is not None:
-            await on_core(self._end, scope, config, state)
+            await on_core(self._end, scope, config, runtime, state)
 
     async def _named(self, config: RunnableConfig, runtime: Runtime[Any]) -> CallScope | None:
         """Whose memory a run has; `None` if a function makes it and does not do so, which costs the run its memory."""
@@ -204,66 +202,81 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             return await astart_of(config, seconds=self._seconds)
         return None
 
-    def _begin(self, scope: CallScope, config: RunnableConfig, start: Start | None, state: AgentState[Any]) -> None:
-        turn = _Turn(start, changes(start, state["messages"]))
-        self._turns[_name(scope, config)] = turn
-        while len(self._turns) > _MOST_TURNS:
-            self._turns.popitem(last=False)
+    def _begin(
+        self,
+        scope: CallScope,
+        config: RunnableConfig,
+        runtime: Runtime[Any],
+        start: Start | None,
+        state: AgentState[Any],
+    ) -> None:
+        has_record, thread = start is not None, state["messages"]
+        self._turns.setdefault(_invocation(runtime), {})[_namespace(config)] = _Turn(has_record)
+        given = brought(changes(start, thread), thread, ref(_invocation(runtime)), has_record=has_record)
+        self._unstored.bring(_name(scope), given)
 
-    def _is_new(self, scope: CallScope, config: RunnableConfig) -> bool:
+    def _is_new(self, config: RunnableConfig, runtime: Runtime[Any]) -> bool:
         """Whether this invocation goes on behind `before_agent`: after an interrupt, or from a checkpoint."""
-        return _name(scope, config) not in self._turns
+        return _namespace(config) not in self._turns.get(_invocation(runtime), {})
 
-    def _turn(self, scope: CallScope, config: RunnableConfig) -> _Turn:
+    def _turn(self, config: RunnableConfig, runtime: Runtime[Any]) -> _Turn:
         """The turn of this invocation; one that is not stored has no end, and is not kept."""
-        return self._turns.setdefault(_name(scope, config), _Turn()) if self._asks(config) else _Turn()
+        return self._turns.get(_invocation(runtime), {}).get(_namespace(config)) or _Turn()
 
     async def _enter(self, scope: CallScope, config: RunnableConfig, request: ModelRequest[Any]) -> str:
         thread = request.state["messages"]
-        await self._follow(scope, self._turn(scope, config), thread)
+        if self._asks(config):
+            await self._follow(scope, request.runtime, thread)
         shown = to_messages(request.messages, role=HumanMessage)  # other middleware may add dicts and tuples
-        return await self._conversation(scope).recall(_question(shown, thread), self._visible(scope, config, shown))
+        return await self._conversation(scope).recall(
+            _question(shown, thread), self._visible(scope, self._turn(config, request.runtime), shown)
+        )
 
-    async def _end(self, scope: CallScope, config: RunnableConfig, state: AgentState[Any]) -> None:
-        turn, thread = self._turns.pop(_name(scope, config), _Turn()), state["messages"]
-        await self._follow(scope, turn, thread)
+    async def _end(
+        self, scope: CallScope, config: RunnableConfig, runtime: Runtime[Any], state: AgentState[Any]
+    ) -> None:
+        turn, thread = self._turn(config, runtime), state["messages"]
+        self._turns.get(_invocation(runtime), {}).pop(_namespace(config), None)
+        await self._follow(scope, runtime, thread)
         with self._conversations.deadline.spared(_lack(scope), Exception, but=OF_THE_APPLICATION):
-            said = answered(thread, turn.returned)
+            said = self._unstored.take_answers(_name(scope), thread)
             keys = [key_of(scope, message.id or "") for message in said]
             with self._conversations.deadline.spared(_TAKEN, Exception, but=OF_THE_APPLICATION):
                 keys = await self._conversations.deadline.read("looking for answers", lambda: _unused_keys(scope, said))
             drafts = [to_draft(message, scope, source_key=key) for message, key in zip(said, keys, strict=True)]
-            await self._remember(scope, turn, drafts, _before(said, thread))
+            await self._remember(scope, drafts, _before(said, thread), has_record=turn.has_record)
 
-    async def _follow(self, scope: CallScope, turn: _Turn, thread: Sequence[BaseMessage]) -> None:
-        """Store what the person of a turn has said and changed, once, as other middleware has left it."""
-        found, turn.changes = turn.changes, None
-        if found is None:
-            return
-        conversation, now = self._conversation(scope), {message.id: message for message in thread}
-        with self._conversations.deadline.spared(_lack(scope), Exception, but=OF_THE_APPLICATION):
-            await conversation.leave(key_of(scope, identity) for identity in found.left)
-            shown = {*found.resumed, *(message.id for message in found.asked if message.id is not None)}
-            await conversation.resume(key_of(scope, identity) for identity in shown)
-            for identity, message in found.edited.items():
-                await conversation.edit(key_of(scope, identity), searchable_text(now.get(identity, message)))
-            said = [now.get(message.id, message) for message in found.asked]
-            await self._remember(scope, turn, [draft_of(message, scope) for message in said], _before(said, thread))
+    async def _follow(self, scope: CallScope, runtime: Runtime[Any], thread: Sequence[BaseMessage]) -> None:
+        """Store what the person has said and changed in this run and in unfinished ones, once."""
+        for given in self._unstored.take_brought(_name(scope), ref(_invocation(runtime)), thread):
+            with self._conversations.deadline.spared(_lack(scope), Exception, but=OF_THE_APPLICATION):
+                await self._store(scope, given, thread)
+
+    async def _store(self, scope: CallScope, given: Brought, thread: Sequence[BaseMessage]) -> None:
+        """Store what a run has brought."""
+        found, conversation = given.changes, self._conversation(scope)
+        await conversation.leave(key_of(scope, identity) for identity in found.left)
+        shown = {*found.resumed, *(message.id for message in found.asked if message.id is not None)}
+        await conversation.resume(key_of(scope, identity) for identity in shown)
+        for identity, message in found.edited.items():
+            await conversation.edit(key_of(scope, identity), searchable_text(message))
+        drafts = [draft_of(message, scope) for message in found.asked]
+        await self._remember(scope, drafts, _before(found.asked, thread), has_record=given.has_record)
 
     async def _remember(
-        self, scope: CallScope, turn: _Turn, drafts: Sequence[Draft], before: Sequence[BaseMessage]
+        self, scope: CallScope, drafts: Sequence[Draft], before: Sequence[BaseMessage], *, has_record: bool
     ) -> None:
         """Store messages of a turn. Without a record, the thread is what a client sends, perhaps again and under other
         ids; then only the order of the messages tells which are known. A first question has no order yet."""
-        context = [draft_of(message, scope) for message in before] if turn.start is None else []
-        if turn.start is None and sum(draft.role == "user" for draft in (*context, *drafts)) > 1:
+        context = [draft_of(message, scope) for message in before] if not has_record else []
+        if not has_record and sum(draft.role == "user" for draft in (*context, *drafts)) > 1:
             context, drafts = ([replace(draft, source_key=None) for draft in part] for part in (context, drafts))
         conversation = self._conversation(scope)
         await conversation.remember(drafts, context=context, ids_may_differ=bool(context))
         await conversation.settled()
 
-    def _visible(self, scope: CallScope, config: RunnableConfig, shown: Sequence[BaseMessage]) -> Visible:
-        keys = self._turn(scope, config).keys
+    def _visible(self, scope: CallScope, turn: _Turn, shown: Sequence[BaseMessage]) -> Visible:
+        keys = turn.keys
         ids = [message.id for message in shown if message.id is not None]
         for identity in [one for one in ids if one not in keys]:
             keys[identity] = key_of(scope, identity)
@@ -306,9 +319,14 @@ def _before(said: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> list[
     return [message for message in takewhile(lambda message: message.id not in first, thread) if is_spoken(message)]
 
 
-def _name(scope: CallScope, config: RunnableConfig) -> object:
-    """What tells the turn of an agent apart from those of others at the same time."""
-    return scope.memory.scope, scope.session, _namespace(config).rpartition("|")[0]
+def _name(scope: CallScope) -> object:
+    """What tells a conversation of one owner apart from all others."""
+    return scope.memory.scope, scope.session
+
+
+def _invocation(runtime: Runtime[Any]) -> object:
+    """What tells an invocation apart from others of its thread at the same time; LangGraph makes a writer for each."""
+    return runtime.stream_writer
 
 
 def _lack(scope: CallScope) -> str:
@@ -316,9 +334,10 @@ def _lack(scope: CallScope) -> str:
 
 
 def _namespace(config: RunnableConfig) -> str:
-    return str(config.get("configurable", {}).get("checkpoint_ns") or "")
+    """Of the agent whose hook has this configuration; empty if it is no part of a graph."""
+    return str(config.get("configurable", {}).get("checkpoint_ns") or "").rpartition("|")[0]
 
 
 def _nodes_around(config: RunnableConfig) -> list[str]:
     """The names of the nodes that run this agent, outermost first; nothing if it is no part of a graph."""
-    return [node.partition(":")[0] for node in _namespace(config).split("|")[:-1]]
+    return [node.partition(":")[0] for node in _namespace(config).split("|")]

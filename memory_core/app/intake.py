@@ -137,11 +137,12 @@ class Intake:
             (self.report.left_out if item.is_meant else self.report.refused).append(item)
             return
         owner, draft = self._owners.of(item)
-        if draft.kind == MESSAGE_KIND and (draft := in_own_words(draft)) is None:
+        said = in_own_words(draft) if draft.kind == MESSAGE_KIND else draft
+        if said is None:
             raise InvalidInputError("this memory wrote it, and nobody said it")
-        self._waiting.setdefault(owner, []).append(check_draft(draft))
+        self._waiting.setdefault(owner, []).append(check_draft(said))
         self.report.read += 1
-        self.report.undated += draft.occurred_at is None
+        self.report.undated += said.occurred_at is None
         if owner != self._owners.default:
             self.others.add((owner.app, owner.user or ""))
 

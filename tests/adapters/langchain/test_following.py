@@ -242,6 +242,7 @@ def test_a_run_that_stores_nothing_leaves_nothing_behind(ann: BoundMemory) -> No
     for thread in "abc":
         agent.invoke({"messages": [("user", "Hello")]}, {"configurable": {"thread_id": thread}})
     assert not active(ann)
+    assert not vars(middleware)["_unstored"]
     assert not vars(middleware)["_turns"]
 
 

@@ -7,8 +7,10 @@ the same histories run against the record alone and against a memory.
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
@@ -24,11 +26,32 @@ from tests.adapters.langchain.threads.watching import Setting, Turn
 
 PEOPLE = ("ann", "ben")
 ACTS = ("say", "say", "say", "say", "edit", "remove", "add", "fork", "repeat", "fail", "ask", "resume", "edit input")
+MORE_ACTS = (*ACTS, "deaf", "fail model", "cancel", "twice")
+"""With what only matters to what stores words: a memory that fails, a model that does, a run that is given up, and two
+runs at once."""
 HOOKS = ("none", "trim", "redact", "summarize")
 FORMS = ("agent", "node", "two nodes", "called by a node")
+MORE_FORMS = (*FORMS, "with a sub-agent")
 NODES = ("none", "supervise", "rewrite", "summarize", "trim")
 
-Kind = Literal["say", "edit", "remove", "add", "fork", "repeat", "fail", "ask", "resume", "edit input"]
+Kind = Literal[
+    "say",
+    "edit",
+    "remove",
+    "add",
+    "fork",
+    "repeat",
+    "fail",
+    "ask",
+    "resume",
+    "edit input",
+    "deaf",
+    "fail model",
+    "cancel",
+    "twice",
+]
+ASKING = {"say", "fail", "ask", "edit input", "fork", "deaf", "fail model", "cancel", "twice"}
+"""What brings a question."""
 
 
 @dataclass(frozen=True)
@@ -59,16 +82,16 @@ class History:
     acts: Sequence[Act]
 
 
-def history_of(seed: int, length: int = 12) -> History:
+def history_of(seed: int, length: int = 12, *, kinds: Sequence[str] = ACTS, forms: Sequence[str] = FORMS) -> History:
     """A history in which two people use two agents with one thread id; every word is said once."""
     rng = random.Random(seed)
-    form = rng.choice(FORMS)
-    node = "none" if form == "agent" else rng.choice(NODES)
+    form = rng.choice(forms)
+    node = "none" if form in {"agent", "with a sub-agent"} else rng.choice(NODES)
     hook = "none" if node != "none" else rng.choice(HOOKS)
     acts: list[Act] = []
     for n in range(length):
         person = rng.choice(PEOPLE)
-        kind: Any = rng.choice(ACTS) if n else "say"
+        kind: Any = rng.choice(kinds) if n else "say"
         acts.append(Act(kind, person, f"{person} says {n}", int(rng.random() < 0.2), rng.random()))
     return History(seed, Shape(form, hook, node, rng.random() < 0.5), acts)
 
@@ -89,18 +112,37 @@ class Played:
     """Ids that people have taken out or gone back behind, in all."""
     edited: set[str] = field(default_factory=set[str])
     """The texts that people have written over others."""
+    corrected: dict[str, str] = field(default_factory=dict[str, str])
+    """What its person wrote directly before this invocation over messages of the thread, by their ids."""
 
 
 class Gate(AgentMiddleware[Any, Any, Any]):
     """Lets a run pass, fails it, or asks a person."""
 
-    mode: Literal["pass", "fail", "ask"] = "pass"
+    mode: Literal["pass", "fail", "ask", "fail model", "cancel"] = "pass"
+    give_up: Callable[[], object] | None = None
+    """Cancels the run; without it, it is interrupted as by Ctrl-C."""
 
     def before_agent(self, state: Any, runtime: Any) -> None:
         if self.mode == "fail":
             raise ConnectionError("429")
         if self.mode == "ask":
             interrupt("ok?")
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        if self.mode == "fail model":
+            raise ConnectionError("429")
+        if self.mode == "cancel":
+            raise KeyboardInterrupt
+        return handler(request)
+
+    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        if self.mode == "fail model":
+            raise ConnectionError("429")
+        if self.mode == "cancel" and self.give_up is not None:
+            self.give_up()
+            await asyncio.Event().wait()
+        return await handler(request)
 
 
 class Hook(AgentMiddleware[Any, Any, Any]):
@@ -140,9 +182,13 @@ class Stage:
         shape: Of the first graph; the second is a plain agent with a checkpointer of its own.
         agent: Makes an agent from middleware and options, such as `Setting.agent`.
         other: The checkpointer of the second.
+        names: Whether each message has its words as its id, or one that LangGraph makes.
     """
 
-    def __init__(self, setting: Setting, shape: Shape, agent: Callable[..., Any], other: Any) -> None:
+    def __init__(
+        self, setting: Setting, shape: Shape, agent: Callable[..., Any], other: Any, *, names: bool = False
+    ) -> None:
+        self.names = names
         self.setting, self.gate = setting, Gate()
         self.shape, self.agent = shape, agent
         self.graphs = [self._graph(shape), self._made(checkpointer=other)]
@@ -152,6 +198,11 @@ class Stage:
         self._unread: list[set[str]] = [set(), set()]
         self._edited: set[str] = set()
         self._departed: list[set[str]] = [set(), set()]
+        self.departed: set[str] = set()
+        """Ids that the last choice of an old checkpoint has gone back behind."""
+        self._written: list[dict[str, tuple[str, str]]] = [{}, {}]
+        self.rewritten: set[str] = set()
+        """Ids of messages to which people have given another text."""
 
     def play(self, act: Act) -> Played | None:
         """Do what a person does; an invocation returns what happened, and other acts nothing."""
@@ -160,8 +211,8 @@ class Stage:
             self._update(act)
             return None
         config, given, question = as_user(act.person), cast("Any", None), cast("str | None", None)
-        if act.kind in {"say", "fail", "ask", "edit input", "fork"}:
-            question, given = act.words, {"messages": [*self._rewritten(act), HumanMessage(act.words)]}
+        if act.kind in ASKING:
+            question, given = act.words, {"messages": [*self._rewritten(act), self._human(act.words)]}
         before = self.ids(act.graph)
         state = self.setting.state(graph, as_user(act.person))
         if act.kind == "resume":
@@ -173,23 +224,58 @@ class Stage:
             if old is None:
                 return None
             config = {"configurable": {**old.config["configurable"], "user_id": act.person}}
-            self._departed[act.graph] |= before - ids_of(old)
-        elif act.kind in {"fail", "ask"}:
-            self.gate.mode = "fail" if act.kind == "fail" else "ask"
-        with suppress(ConnectionError):
-            self.setting.call(graph, given, config)
+            self.departed = before - ids_of(old)
+            self._departed[act.graph] |= self.departed
+        elif act.kind in {"fail", "ask", "fail model", "cancel"}:
+            self.gate.mode = cast("Any", act.kind)
+        with suppress(ConnectionError, KeyboardInterrupt, asyncio.CancelledError):
+            self._call(act, graph, given, config)
         self.gate.mode = "pass"
         return self._played(act, question)
 
+    def _call(self, act: Act, graph: Any, given: Any, config: RunnableConfig) -> None:
+        runner, options = self.setting.runner, {"durability": self.setting.durability}
+        if act.kind not in {"twice", "cancel"} or (act.kind == "cancel" and runner is None):
+            self.setting.call(graph, given, config)
+            return
+        self.setting.turns.append(Turn())
+        also = {"messages": [self._human(f"{act.words}, too")]}
+        if runner is None:
+            with ThreadPoolExecutor() as pool:
+                list(pool.map(lambda one: graph.invoke(one, config, **options), (given, also)))
+            return
+
+        async def ran() -> None:
+            runs = [
+                asyncio.ensure_future(graph.ainvoke(one, config, **options))
+                for one in (given, also)[: 1 + (act.kind == "twice")]
+            ]
+            self.gate.give_up = runs[0].cancel
+            await asyncio.gather(*runs)
+
+        runner.run(ran())
+
+    def _human(self, words: str) -> HumanMessage:
+        return HumanMessage(words, id=words if self.names else None)
+
     def ids(self, graph: int) -> set[str]:
         return ids_of(self.setting.state(self.graphs[graph]))
+
+    @property
+    def gone(self) -> set[str]:
+        """Ids that people have taken out or gone back behind, in any graph."""
+        return self._ever_removed.union(*self._departed)
 
     def _played(self, act: Act, question: str | None) -> Played:
         brought = [*self._added[act.person], *([question] if question else [])]
         removed = set[str]() if act.kind in {"fork", "repeat"} else self._removed[act.graph]
         gone = self._departed[act.graph] | self._ever_removed
         self._removed[act.graph], self._unread[act.graph] = set(), set()
-        return Played(act, self.setting.turns[-1], brought, question, removed, gone, set(self._edited))
+        written, self._written[act.graph] = self._written[act.graph], {}
+        own = {key: text for key, (person, text) in written.items() if person == act.person}
+        corrected = own if act.kind in ASKING - {"fork", "edit input"} else {}
+        turn = self.setting.turns[-1]
+        return Played(act, turn, brought, question, removed, gone, set(self._edited), corrected)
 
     def _update(self, act: Act) -> None:
         state = self.setting.state(self.graphs[act.graph])
@@ -201,15 +287,18 @@ class Stage:
         if act.kind == "add":
             self._added[act.person].append(act.words)
             self._unread[act.graph].add(act.words)
-            given = HumanMessage(act.words)
+            given = self._human(act.words)
         elif act.kind == "edit":
             self._edited.add(act.words)
+            self.rewritten.add(str(chosen.id))
+            self._written[act.graph][str(chosen.id)] = act.person, act.words
             self._unread[act.graph] |= {act.words} if chosen.text in self._unread[act.graph] else set()
             given = HumanMessage(act.words, id=chosen.id)
         else:
             if chosen.text not in self._unread[act.graph]:
                 self._removed[act.graph].add(str(chosen.id))
             self._ever_removed.add(str(chosen.id))
+            self._written[act.graph].pop(str(chosen.id), None)
             given = RemoveMessage(id=str(chosen.id))
         self.setting.update(self.graphs[act.graph], [given], as_user(act.person))
 
@@ -218,7 +307,9 @@ class Stage:
         if act.kind != "edit input" or not messages:
             return []
         self._edited.add(f"{act.words}, edited")
-        return [HumanMessage(f"{act.words}, edited", id=messages[int(act.place * len(messages))].id)]
+        chosen = messages[int(act.place * len(messages))].id
+        self.rewritten.add(str(chosen))
+        return [HumanMessage(f"{act.words}, edited", id=chosen)]
 
     def _old(self, act: Act) -> Any:
         """A checkpoint of the past: between two turns for a question, within one to repeat it."""
