@@ -21,7 +21,7 @@ from memory_core import Memory
 
 def what_i_know(request: LlmRequest) -> str:
     """Answer with the first memory in the prompt."""
-    known = re.search(r'^- "User: (.*?) Assistant: ', prompt(request), re.MULTILINE)
+    known = re.search(r'^- user: "(.*?)"$', prompt(request), re.MULTILINE)
     return f"I know: {known[1]}" if known else "Noted."
 
 

@@ -24,7 +24,7 @@ async def main() -> None:
             ann = memory.bind(user="ann")
             await ann.add("Ann's spare key is with Mrs Okafor")  # by an agent of SPADE, ADK or LangChain
 
-            arguments = ["-m", "memory_mcp", "--db", str(db), "--user", "ann"]
+            arguments = ["-m", "memory_mcp", "--file", str(db), "--user", "ann"]
             async with Client(StdioServerParameters(command=sys.executable, args=arguments)) as client:
                 found = await client.call_tool("memory_search", {"query": "Who has a key?"})
                 print(found.content[0].model_dump()["text"])

@@ -44,9 +44,11 @@ from memory_core.recall.quoting import named, quoted
 from memory_core.records.draft_to_record import complete, patched
 from memory_core.records.kinds import USER_QUERY
 from memory_core.records.superseding import FRAMEWORK_MESSAGE, retired
+from memory_core.retrieval.equal_texts import equal_form
 from memory_core.retrieval.hits import covered
 from memory_core.spaces import PRIVATE
 from memory_core.tools.arguments import Arguments
+from memory_core.tools.known import known_already
 from memory_core.tools.memory_tools import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -176,6 +178,7 @@ __all__ = [
     "cut_query",
     "database",
     "digest_of",
+    "equal_form",
     "every_record",
     "fields_of",
     "file_at",
@@ -188,6 +191,7 @@ __all__ = [
     "items_of",
     "json_of",
     "known",
+    "known_already",
     "known_messages",
     "leave",
     "limits",

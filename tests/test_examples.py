@@ -11,7 +11,6 @@ import pytest
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 SAYS = {
-    "adk_migration.py": ["here: ['I go sailing in June']", "here: ['My sister lives in Bergen']"],
     "adk_radbot.py": ["agent: I know: important: the garden gate has code 4711"],
     "adk_two_sessions.py": ["helper: You told me: My favourite tea is jasmine"],
     "facts_from_chats.py": [

@@ -15,8 +15,6 @@ try:
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
-from typing import ClassVar
-
 from memory_adk.recall import as_results, for_search
 from memory_adk.service import MAX_CHARS, MemoryService, check_service
 from memory_adk.tools import (
@@ -44,12 +42,9 @@ class MemoryToolset(BaseToolset):
             bound to another user is refused. The default is the memory that the service has for the app and the user.
         recall: Recall options: budget, conditions (kinds, tags, session, …), least score, mode, floor and so on. The
             model may ask for another number of results and for a shorter time window.
-        neighbors: Find a message also by what was said just before and after it, not only if it matches by itself.
         tool_filter: Names of the tools to offer, or a predicate.
         tool_name_prefix: Prefix of every tool name, joined with an underscore.
     """
-
-    _tool_class: ClassVar[type[MemoryTool]] = MemoryTool
 
     def __init__(
         self,
@@ -57,16 +52,15 @@ class MemoryToolset(BaseToolset):
         *,
         memory_of: MemoryOf | None = None,
         recall: RecallOptions | None = None,
-        neighbors: bool = False,
         tool_filter: ToolPredicate | list[str] | None = None,
         tool_name_prefix: str | None = None,
     ) -> None:
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
         check_service(service)
         options = recall or for_search(DEFAULT_RESULTS, MAX_CHARS)
-        search = search_past_conversations(as_results(options, neighbors))
+        search = search_past_conversations(as_results(options))
         tools = (search, STORE_IMPORTANT_INFORMATION, UPDATE_MEMORY, FORGET_MEMORY, MEMORY_PIN)
-        self._tools = [self._tool_class(service, tool, memory_of) for tool in tools]
+        self._tools = [MemoryTool(service, tool, memory_of) for tool in tools]
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         """Return the tools that pass the filter."""

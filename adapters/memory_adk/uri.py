@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
-from memory_adk.service import MAX_CHARS, MAX_RESULTS, MemoryService
+from memory_adk.service import MemoryService
 from memory_core import InvalidInputError, Memory
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ _FORM: Final = (
     "memorycore:///absolute/path.db, memorycore:relative/path.db, memorycore::memory: or "
     "memorycore+qdrant://host:6333/collection"
 )
-_OPTIONS: Final = ("app_name", "embedder", "max_chars", "max_results")
+_OPTIONS: Final = ("app_name", "embedder")
 _FILE_OPTIONS: Final = ("mode",)
 _VALUES: Final = {"embedder": ("default", "none"), "grpc": ("true", "false"), "mode": ("ro", "rw")}
 _QDRANT_OPTIONS: Final = ("grpc", "grpc_port", "timeout")
@@ -48,12 +48,6 @@ class _Address:
     def path(self) -> str:
         return unquote(self.parts.path)
 
-    def number(self, name: str, default: int) -> int:
-        value = self.options.get(name, str(default))
-        if not value.isascii() or not value.isdigit():
-            raise InvalidInputError(f"{self.shown!r} has {name}={value!r}, which must be a whole number")
-        return int(value)
-
 
 def memory_service(uri: str, **kwargs: Any) -> MemoryService:  # noqa: ARG001  (ADK's signature)
     """Create a `MemoryService` on the file or the Qdrant server that `uri` names, and open it in the background.
@@ -62,7 +56,7 @@ def memory_service(uri: str, **kwargs: Any) -> MemoryService:  # noqa: ARG001  (
         uri: `memorycore:///absolute/path.db` (four slashes work too), `memorycore:relative/path.db` (relative to the
             working directory) or `memorycore::memory:`; or `memorycore+qdrant://[key@]host[:port][/collection]`
             (`memorycore+qdrant+https://` for TLS). Without a host, the environment names the server. Options after
-            `?`: `app_name`, `max_results` and `max_chars` of `MemoryService`; `embedder=none` for keyword search
+            `?`: `app_name` of `MemoryService`; `embedder=none` for keyword search
             only; `mode=ro` to only read a file; for Qdrant `grpc=true`, `grpc_port` and `timeout` (seconds).
         kwargs: Unused; ADK passes its own settings, such as `agents_dir`, to every service.
 
@@ -74,8 +68,6 @@ def memory_service(uri: str, **kwargs: Any) -> MemoryService:  # noqa: ARG001  (
     service = MemoryService(
         _at_qdrant(address) if address.parts.scheme in _QDRANT else _in_file(address),
         app_name=address.options.get("app_name"),
-        max_results=address.number("max_results", MAX_RESULTS),
-        max_chars=address.number("max_chars", MAX_CHARS),
         owns_memory=True,
     )
     service.access.load()  # a process that ADK starts has a question soon

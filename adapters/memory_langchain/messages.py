@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 MESSAGE_KIND: Final = "message"
 """Kind of the records that are turns of a conversation."""
 
-_DATA_KEY: Final = "langchain"
-"""Key in a record's `FRAMEWORK_MESSAGE` for the message itself; turns that another framework captured and corrections
-do not have it."""
+_LANGCHAIN: Final = "langchain"
+"""Key of the message itself in `FRAMEWORK_MESSAGE`; turns that another framework captured do not have it."""
 
 MAX_SEARCHABLE_CHARS: Final = 100_000
 """Searchable length of a message; the rest is stored and returned with the message but not searched. Senders control
@@ -85,7 +84,7 @@ def to_draft(message: object, scope: CallScope, *, source_key: str | None) -> Dr
         agent=scope.agent,
         session=scope.session,
         source_key=source_key,
-        data=shortened_data({FRAMEWORK_MESSAGE: {_DATA_KEY: {"type": message.type, "data": _fields(message)}}}),
+        data=shortened_data({FRAMEWORK_MESSAGE: {_LANGCHAIN: {"type": message.type, "data": _fields(message)}}}),
     )
 
 
@@ -168,16 +167,11 @@ def _as_author(name: str) -> str | None:
     return storable(name.replace("\0", ""), _MAX_AUTHOR_CHARS).strip() or None
 
 
-def _copy(record: MemoryRecord) -> Mapping[str, object] | None:
-    copies = record.data.get(FRAMEWORK_MESSAGE)
-    given = cast("Mapping[str, object]", copies).get(_DATA_KEY) if isinstance(copies, Mapping) else None
-    return cast("Mapping[str, object]", given) if isinstance(given, Mapping) else None
-
-
 def _stored(record: MemoryRecord) -> BaseMessage | None:
     """The message a record contains, or `None`: one bad record must not make a conversation unreadable."""
-    given = _copy(record)
-    if given is None:
+    copy = record.data.get(FRAMEWORK_MESSAGE)
+    given = copy.get(_LANGCHAIN) if isinstance(copy, Mapping) else None
+    if not isinstance(given, Mapping):
         return None
     try:
         message = messages_from_dict([cast("dict[str, object]", given)])[0]

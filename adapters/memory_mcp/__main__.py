@@ -1,4 +1,4 @@
-"""The command line: `python -m memory_mcp --db memory.db --user ann`, or `memory-mcp` with the same options."""
+"""The command line: `python -m memory_mcp --file memory.db --user ann`, or `memory-mcp` with the same options."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def _server(given: argparse.Namespace) -> LocalServer | None:
     """The server that may listen beside the file, if it can do what the options ask for."""
     if given.share or given.user is None:
         return None
-    return LocalServer(given.db, given.app, given.user, given.collection)
+    return LocalServer(given.file, given.app, given.user, given.collection)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("memory-mcp", description="Serve a memory to MCP clients, over stdio or HTTP.")
     parser.add_argument("action", nargs="?", choices=("serve", "hook"), default="serve", help="hook: see docs/mcp.md")
-    parser.add_argument("--db", required=True, metavar="FILE", help="the memory file; created if it is missing")
+    parser.add_argument("--file", required=True, metavar="FILE", help="the memory file; created if it is missing")
     parser.add_argument("--user", help="the owner of the memories; with --tokens, each token names its user")
     parser.add_argument("--app", default="default", help="the app the memories belong to (default: %(default)s)")
     parser.add_argument(
@@ -79,9 +79,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--tools",
-        choices=("all", "core", "read"),
-        default="all",
-        help="core: five tools, in fewer tokens; read: those that change nothing (default: all)",
+        nargs="+",
+        metavar="NAME",
+        help="the tools to offer; all: every one; read: those that change nothing (default: what agents use)",
     )
     parser.add_argument(
         "--skynet", action="store_true", help="the arguments and defaults of the Skynet document; see docs/mcp.md"

@@ -36,7 +36,7 @@ async def served(
     writable: bool,
 ) -> AsyncGenerator[ASGIApp]:
     """Serve MCP at `/mcp` of another server; see `memory_core.app.serve.beside.Offer`."""
-    server = memory_server(memory, tools="all" if writable else "read", tokens=TokensOfThePage(user_of))
+    server = memory_server(memory, tools=None if writable else "read", tokens=TokensOfThePage(user_of))
     named = [f"{host}{port}" for host in sorted(hosts) for port in ("", ":*")]
     app = http_app(server, hosts=named)
     async with app.router.lifespan_context(app):

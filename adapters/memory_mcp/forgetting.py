@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 
 from memory_core import BoundMemory, ConflictError, InvalidInputError, MemoryRecord, Where
 from memory_core.adapting import check_where, every_record, scrubbed
-from memory_mcp.showing import first_lines
+from memory_mcp.showing import MARK, first_lines, note_of_deletion
 from memory_mcp.signatures import Tool, with_parameters
 from memory_mcp.values import Filter, ForgetAnswer
 
@@ -83,7 +83,12 @@ def question(records: Sequence[MemoryRecord]) -> str:
 
 
 async def forget(
-    handle: BoundMemory, shown: Sequence[MemoryRecord], *, expected: str | None, agreed: Answered | None
+    handle: BoundMemory,
+    shown: Sequence[MemoryRecord],
+    *,
+    expected: str | None,
+    agreed: Answered | None,
+    has_asked: bool,
 ) -> ForgetAnswer:
     """Delete the memories that were shown, if the user agreed or the expected code is theirs.
 
@@ -92,22 +97,53 @@ async def forget(
         shown: What satisfied the conditions when the user was asked.
         expected: The code, from a client that cannot ask.
         agreed: The answer of the user of a client that can.
+        has_asked: Whether the client can ask.
 
     Raises:
         ConflictError: One of them has changed or is gone since; none was deleted.
     """
     is_agreed = isinstance(agreed, AcceptedElicitation) and agreed.data.delete
     if not shown or not (is_agreed or expected == code_of(shown)):
-        code = code_of(shown) if shown else None
-        return ForgetAnswer(matching=len(shown), deleted=0, ids=[], expected=code, shown=first_lines(shown))
+        return _refused(shown, has_asked=has_asked)
     versions = {record.id: record.version for record in shown}
     try:
         await handle.delete_exactly(versions)
     except ConflictError as conflict:
         raise ConflictError("a memory has changed since the user was asked; none was deleted: ask again") from conflict
+    is_clean = await scrubbed(handle.memory)
     return ForgetAnswer(
-        matching=len(shown), deleted=len(shown), ids=[*versions], shown=[], filesClean=await scrubbed(handle.memory)
+        note=f"{len(shown)} memories: {note_of_deletion(is_clean=is_clean)}",
+        matching=len(shown),
+        deleted=len(shown),
+        ids=[*versions],
+        shown=[],
+        filesClean=is_clean,
     )
+
+
+def text_of_forgotten(answer: ForgetAnswer) -> str:
+    """What was deleted by conditions, or what it takes to delete it."""
+    return "\n".join([answer.note, *answer.shown])
+
+
+def _refused(shown: Sequence[MemoryRecord], *, has_asked: bool) -> ForgetAnswer:
+    """Nothing was deleted, and what can be done about it."""
+    code = code_of(shown) if shown and not has_asked else None
+    if not shown:
+        note = "Nothing was deleted: no memory satisfies the filter."
+    elif has_asked:
+        note = (
+            f"Nothing was deleted: {len(shown)} memories satisfy the filter, and the user has not agreed, or their "
+            "client could not show them the question. Do not ask again with this tool. If the user says in the "
+            f"conversation which of them shall go, delete each of these with memory_delete. {MARK}"
+        )
+    else:
+        note = (
+            f"Nothing was deleted: {len(shown)} memories satisfy the filter, and the user has not been asked. Show "
+            f"them these, and if they agree, call memory_forget again with expected={code}. {MARK}"
+        )
+    lines = first_lines(shown, with_ids=has_asked)
+    return ForgetAnswer(note=note, matching=len(shown), deleted=0, ids=[], expected=code, shown=lines)
 
 
 def can_ask(context: Context[Any, Any]) -> bool:

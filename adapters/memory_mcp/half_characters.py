@@ -1,7 +1,8 @@
 """Halves of characters in the JSON of a client, such as of an emoji that it has cut in two.
 
 JavaScript writes them as `\\ud83d`, which is JSON, but no text. The SDK cannot read such a message: it refuses it over
-HTTP, and ignores it over stdio, so that the client waits in vain.
+HTTP, and ignores it over stdio, so that the client waits in vain. So does mcp 2.3.0 with pydantic 2.14; this file goes
+when pydantic reads such texts (https://github.com/pydantic/jiter/issues/120).
 """
 
 from __future__ import annotations

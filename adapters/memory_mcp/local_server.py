@@ -33,7 +33,7 @@ _CREDENTIALS: Final = struct.Struct("3i")
 class LocalServer(NamedTuple):
     """The server of a memory file, and whose memory it is asked for."""
 
-    db: str
+    file: str
     app: str
     user: str
     collection: str | None
@@ -50,7 +50,7 @@ class LocalServer(NamedTuple):
             seconds: All in all, also for a server that speaks slowly.
         """
         try:
-            file = os.path.realpath(os.path.expanduser(self.db))  # noqa: PTH111  (`pathlib` takes as long as an answer)
+            file = os.path.realpath(os.path.expanduser(self.file))  # noqa: PTH111  (`pathlib` takes as long as an answer)
             found = os.stat(file)  # noqa: PTH116
             about: Mapping[str, Json] = {
                 "protocol": PROTOCOL,

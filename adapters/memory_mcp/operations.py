@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from memory_core import (
     BoundMemory,
     Draft,
     DuplicateIdError,
+    Hit,
     InvalidInputError,
     Json,
     MemoryRecord,
@@ -19,7 +20,15 @@ from memory_core import (
     ScopeError,
     Where,
 )
-from memory_core.adapting import PINNED, PINNED_BY_MODEL, correcting, tags_of_pin
+from memory_core.adapting import (
+    PINNED,
+    PINNED_BY_MODEL,
+    PRIVATE,
+    correcting,
+    equal_form,
+    known_already,
+    tags_of_pin,
+)
 from memory_mcp.showing import milliseconds
 from memory_mcp.values import EVERY_COLLECTION, Changes, Entry, Filter
 
@@ -27,7 +36,6 @@ _KEY: Final = "memory_store:"
 """Prefix of a stored memory's source key. Storing under the same id again replaces that memory."""
 _USER: Final = "user"
 """Key in a record's data for the user whom the memory is about. The owner comes from the handle."""
-_NEVER_NULL: Final = ("type", "importance", "confidence", "tags")
 
 
 def shelf(handle: BoundMemory, collection: str) -> BoundMemory:
@@ -56,13 +64,57 @@ def conditions(wanted: Filter | None) -> Where:
     )
 
 
-async def store(handle: BoundMemory, entries: Sequence[Entry]) -> list[MemoryRecord]:
-    """Store memories, all or none of them; a memory with a known id is replaced.
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of an entry."""
+
+    record: MemoryRecord
+    is_known: bool = False
+    """Whether the memory was there before, so that nothing was stored."""
+
+
+async def store(handle: BoundMemory, entry: Entry) -> Stored:
+    """Store a memory, unless a memory with an equal text represents it; under a known id it replaces that memory.
 
     Raises:
-        DuplicateIdError: An id belongs to a memory of another collection or, in a batch, to one of another framework.
+        DuplicateIdError: The id belongs to a memory of another collection.
+    """
+    if entry.id is not None:
+        (record,) = await _put(handle, [_draft(handle, entry)])
+        return Stored(record)
+    return await add_once(handle, _draft(handle, entry))
+
+
+async def store_many(handle: BoundMemory, entries: Sequence[Entry]) -> list[Stored]:
+    """Store memories, all or none of them, as `store` does.
+
+    Raises:
+        DuplicateIdError: An id belongs to a memory of another collection or of another framework.
     """
     drafts = [_draft(handle, entry) for entry in entries]
+    known: dict[str | None, MemoryRecord] = {}
+    same: dict[str | None, str | None] = {}
+    """The ids of drafts, each with the id of an earlier draft that says the same."""
+    said: dict[object, str | None] = {}
+    for entry, draft in zip(entries, drafts, strict=True):
+        if entry.id is not None:
+            continue
+        first = said.setdefault((equal_form(draft.text), draft.kind, draft.emotion, repr(draft.data)), draft.id)
+        if (record := await known_already(handle, draft)) is not None:
+            known[draft.id] = record
+        elif first != draft.id:
+            same[draft.id] = first
+    news = [draft for draft in drafts if draft.id not in known and draft.id not in same]
+    stored = {record.id: record for record in (await _put(handle, news) if news else ())}
+    return [
+        Stored(known[draft.id], is_known=True)
+        if draft.id in known
+        else Stored(stored[str(same.get(draft.id, draft.id))], is_known=draft.id in same)
+        for draft in drafts
+    ]
+
+
+async def _put(handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
     try:
         return await handle.put_many(drafts)
     except DuplicateIdError as cause:
@@ -73,8 +125,8 @@ async def store(handle: BoundMemory, entries: Sequence[Entry]) -> list[MemoryRec
         ) from cause
 
 
-async def store_in(reach: BoundMemory, space: str, collection: str, entry: Entry) -> MemoryRecord:
-    """Store a memory in a shared space; a memory of that space with the same id is replaced.
+async def store_in(reach: BoundMemory, space: str, collection: str, entry: Entry) -> Stored:
+    """Store a memory in a shared space, as `store` does; a memory of that space with the same id is replaced.
 
     Raises:
         ScopeError: The caller may not write to the space.
@@ -87,9 +139,23 @@ async def store_in(reach: BoundMemory, space: str, collection: str, entry: Entry
     if known is not None and reach.space_of(known) != space:
         raise DuplicateIdError(f"the id {known.id!r} belongs to a memory outside the space {space!r}; use another id")
     if known is not None:
-        return await _replace(reach, draft)
+        return Stored(await _replace(reach, draft))
     named = None if collection == EVERY_COLLECTION else collection
-    return await reach.add(replace(draft, collection=named), space=space)
+    return await add_once(reach, replace(draft, collection=named), space=space)
+
+
+async def add_once(handle: BoundMemory, draft: Draft, *, space: str = PRIVATE) -> Stored:
+    """Add a draft with an id of its own, unless a memory with an equal text represents it."""
+    record = await handle.add(draft, space=space, on_duplicate="refuse")
+    return Stored(record, is_known=record.id != draft.id)
+
+
+def different(hits: Sequence[Hit], label_of: Callable[[MemoryRecord], str | None]) -> list[list[Hit]]:
+    """Hits, those that say the same sentence in the same place together, the best of each first."""
+    groups: dict[object, list[Hit]] = {}
+    for hit in hits:
+        groups.setdefault((equal_form(hit.record.text), label_of(hit.record)), []).append(hit)
+    return [*groups.values()]
 
 
 async def pin(handle: BoundMemory, memory_id: str, *, pinned: bool) -> None:
@@ -108,7 +174,7 @@ async def change(handle: BoundMemory, memory_id: str, content: str | None, chang
     """Change the given fields of a memory.
 
     Raises:
-        InvalidInputError: No field is given, or null is given for a required field.
+        InvalidInputError: No field is given, or one is given and cleared.
         RecordNotFoundError: There is no such memory.
     """
     given = _given(changes)
@@ -171,13 +237,15 @@ async def _replace(handle: BoundMemory, draft: Draft) -> MemoryRecord:
 
 
 def _given(changes: Changes | None) -> dict[str, Any]:
-    """The changes under the field names of drafts and patches, plus `user`."""
+    """The changes under the field names of drafts and patches, plus `user`; `None` clears a field."""
     if changes is None:
         return {}
-    given: dict[str, Any] = {name: getattr(changes, name) for name in changes.model_fields_set}
-    for name in _NEVER_NULL:
-        if name in given and given[name] is None:
-            raise InvalidInputError(f"{name!r} cannot be null; leave it out to keep its value")
+    cleared = changes.clear or ()
+    given: dict[str, Any] = {name: getattr(changes, name) for name in changes.model_fields_set - {"clear"}}
+    for name in cleared:
+        if given.get(name) is not None:
+            raise InvalidInputError(f"{name!r} is given and in 'clear'; leave out one of them")
+    given = {name: value for name, value in given.items() if value is not None} | dict.fromkeys(cleared)
     if "type" in given:
         given["kind"] = given.pop("type")
     if "tags" in given:

@@ -52,12 +52,12 @@ def _process(given: argparse.Namespace, event: str, server: LocalServer | None) 
 
 async def _answer(given: argparse.Namespace, event: str) -> None:
     """Write the text for the model to standard output."""
-    async with Memory(given.db) as memory:
+    async with Memory(given.file) as memory:
         sys.stdout.write(await run_hook(_of_hook(memory, given), event))
 
 
 async def _remember(given: argparse.Namespace, turn: Turn) -> None:
-    async with Memory(given.db) as memory:
+    async with Memory(given.file) as memory:
         await remember_turn(_of_hook(memory, given), turn)
 
 
@@ -82,7 +82,7 @@ async def serve(given: argparse.Namespace) -> None:
         raise InvalidInputError("--tokens works only with --http; over stdio, name the user with --user")
     if given.http is not None and tokens is None and not is_loopback(given.http[0]):
         raise InvalidInputError(f"--http {given.http[0]} is open to other machines; name its users with --tokens")
-    async with Memory(given.db, cache_bytes=given.cache_mb * 1024 * 1024) as memory:
+    async with Memory(given.file, cache_bytes=given.cache_mb * 1024 * 1024) as memory:
         if tokens is None or not given.share:
             served: Served = _reached(memory, given, given.user)
         else:

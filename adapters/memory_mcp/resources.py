@@ -11,7 +11,7 @@ from urllib.parse import quote
 from memory_core import BoundMemory, MemoryCoreError, StorageError
 from memory_core.adapting import Deadline, complaints, remembered_block
 from memory_mcp.owners import Owner
-from memory_mcp.showing import stored
+from memory_mcp.showing import shown_memory
 from memory_mcp.values import MAX_QUERY_CHARS, MAX_RESULTS
 
 try:
@@ -23,6 +23,8 @@ try:
         INVALID_PARAMS,
         Completion,
         CompletionArgument,
+        GetPromptResult,
+        InputRequiredResult,
         PromptReference,
         ResourceTemplateReference,
     )
@@ -67,7 +69,7 @@ class MemoryResources:
         page = await self._read(lambda reach: _narrower(reach.own, collection).list(limit=MAX_RESULTS))
         if not page.records and collection not in await self._collections():
             raise ResourceNotFoundError(f"there is no collection {collection!r}")
-        return _json([stored(record).model_dump(mode="json", exclude_none=True) for record in page.records])
+        return _json([shown_memory(record).model_dump(mode="json", exclude_none=True) for record in page.records])
 
     async def completed(
         self, ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument, _: object
@@ -86,7 +88,7 @@ class MemoryResources:
             if (record := await reach.get(id)) is None:
                 return None
             space = reach.label_of(record)
-            return stored(record, whole=True, space=space).model_dump(mode="json", exclude_none=True)
+            return shown_memory(record, whole=True, space=space).model_dump(mode="json", exclude_none=True)
 
         if (memory := await self._read(shown)) is None:
             raise ResourceNotFoundError(f"there is no memory {id!r}")
@@ -117,6 +119,23 @@ class MemoryResources:
             return await work(await self.owner())
 
         return await self.deadline.read("reading for a client", asked)
+
+
+class PromptingServer(MCPServer[Any]):
+    """A server that says which prompts there are, if it is asked for another.
+
+    mcp 2.3.0 logs a crash and answers with an internal error; this class goes with
+    https://github.com/modelcontextprotocol/python-sdk/pull/1872.
+    """
+
+    @override
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        known = [prompt.name for prompt in await self.list_prompts()]
+        if name not in known:
+            raise MCPError(INVALID_PARAMS, f"there is no prompt {name!r:.80}; there is {', '.join(known)}")
+        return await super().get_prompt(name, arguments, context)
 
 
 class _SafePrompt(Prompt):

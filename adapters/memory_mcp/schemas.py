@@ -2,57 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
-_LEFT_OUT: Final = ("title", "maxLength", "maxItems")
-"""Names repeat what stands before them, and lengths are so generous that no model has to know them."""
 _NULL: Final = {"type": "null"}
 _REF: Final = "#/$defs/"
 
 
-def compact(schema: Mapping[str, Any], *, nullable: Mapping[str, Collection[str]]) -> dict[str, Any]:
-    """A schema that says the same to a model with fewer characters; the server checks calls by the whole one.
+def compact(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema that says the same with fewer characters: a value that satisfies it satisfies the one that is given.
 
-    Definitions stand where they are used, and what may be left out need not be null as well.
+    Definitions stand where they are used. Left out are titles, which repeat names; descriptions of definitions, which
+    vanish without docstrings (`python -OO`); and null, which stands for "not given" and needs no place in a schema.
 
     Args:
         schema: As pydantic makes it.
-        nullable: The properties that may be null, by the definition that has them: null means something there.
     """
-    whole = {name: value for name, value in schema.items() if name != "$defs"}
-    return _Compacting(schema.get("$defs", {}), nullable).schema(whole, ())
+    whole = {name: value for name, value in schema.items() if name not in ("$defs", "description")}
+    return _compacted(whole, schema.get("$defs", {}))
 
 
-class _Compacting:
-    """The compaction of one schema."""
+def _compacted(given: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    given = _resolved(given, definitions)
+    made: dict[str, Any] = {}
+    for name, value in given.items():
+        if name == "properties":
+            made[name] = {each: _compacted(part, definitions) for each, part in value.items()}
+        elif isinstance(value, Mapping):
+            made[name] = _compacted(cast("Mapping[str, Any]", value), definitions)
+        elif name != "title" and not (name == "default" and value is None):
+            made[name] = value
+    return made
 
-    def __init__(self, definitions: Mapping[str, Any], nullable: Mapping[str, Collection[str]]) -> None:
-        self._definitions = definitions
-        self._nullable = nullable
 
-    def schema(self, given: Mapping[str, Any], may_be_null: Collection[str]) -> dict[str, Any]:
-        """A schema whose properties of these names may be null."""
-        if _REF in str(given.get("$ref", "")):
-            name = str(given["$ref"]).removeprefix(_REF)
-            rest = {key: value for key, value in given.items() if key != "$ref"}
-            return self.schema({**self._definitions[name], **rest}, self._nullable.get(name, ()))
-        made: dict[str, Any] = {}
-        for name, value in given.items():
-            if name == "properties":
-                made[name] = {each: self._property(part, each in may_be_null) for each, part in value.items()}
-            elif isinstance(value, Mapping):
-                made[name] = self.schema(cast("Mapping[str, Any]", value), ())
-            elif name not in _LEFT_OUT and not (name == "default" and value is None):
-                made[name] = value
-        return made
-
-    def _property(self, given: Mapping[str, Any], may_be_null: bool) -> dict[str, Any]:  # noqa: FBT001  (of a helper)
-        options = [each for each in given.get("anyOf", ()) if each != _NULL]
-        if not options:
-            return self.schema(given, ())
-        rest = {name: value for name, value in given.items() if name != "anyOf"}
-        if len(options) == 1 and not may_be_null:
-            return self.schema({**options[0], **rest}, ())
-        parts = [self.schema(each, ()) for each in (*options, *([_NULL] if may_be_null else []))]
-        return self.schema({**rest, "anyOf": parts}, ())
+def _resolved(given: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema itself, where it is a reference or may also be null."""
+    options = [each for each in given.get("anyOf", ()) if each != _NULL]
+    if len(options) == 1:
+        return _resolved({**options[0], **{name: each for name, each in given.items() if name != "anyOf"}}, definitions)
+    reference = str(given.get("$ref", ""))
+    if not reference.startswith(_REF):
+        return given
+    defined = {name: each for name, each in definitions[reference.removeprefix(_REF)].items() if name != "description"}
+    return _resolved({**defined, **{name: each for name, each in given.items() if name != "$ref"}}, definitions)

@@ -78,7 +78,10 @@ async def _served(serving: asyncio.Task[None], stop: Callable[[], None]) -> None
 
 
 class _WebServer(uvicorn.Server):
-    """A web server that leaves signals to the program: uvicorn would end the process before the memory is closed."""
+    """A web server that leaves signals to the program: uvicorn would end the process before the memory is closed.
+
+    uvicorn 0.54 has no option for that (https://github.com/Kludex/uvicorn/issues/1579).
+    """
 
     def stop(self) -> None:
         """End soon."""

@@ -29,7 +29,7 @@ class SkynetMetadata(Metadata, frozen=True):
 
 
 class SkynetChanges(Changes, frozen=True):
-    """Metadata to change; what is left out stays as it is, and null clears `user` and `emotion`."""
+    """Metadata to change; what is left out stays as it is."""
 
     type: MemoryType | None = None
     emotion: Emotion | None = None
@@ -50,7 +50,6 @@ class SkynetEntry(Entry, frozen=True):
 
 _NARROWER: Final[Mapping[str, Mapping[str, tuple[object, object]]]] = {
     "memory_store": {"metadata": (SkynetMetadata, REQUIRED)},
-    "memory_store_shared": {"metadata": (SkynetMetadata, REQUIRED)},
     "memory_store_many": {
         "memories": (Annotated[list[SkynetEntry], Field(min_length=1, max_length=MAX_BATCH)], REQUIRED)
     },

@@ -2,6 +2,9 @@
 
 A thread that reads standard input waits until the client writes or closes it, and nothing can interrupt that. So one
 thread reads for the life of the process, and the server reads from that thread.
+
+mcp 2.3.0 waits for its thread; this file goes when a server of the SDK ends at a signal
+(https://github.com/modelcontextprotocol/python-sdk/issues/3551).
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Run a program until its work ends or a signal asks it to end; then the work still closes what it opened."""
+"""Run a program until its work ends or a signal asks it to end; then the work still closes what it opened.
+
+`MCPServer.run` of mcp 2.3.0 ends with a traceback after Ctrl-C, and at once after SIGTERM, which leaves the write-ahead
+log beside the file; this file goes when it ends in an orderly way
+(https://github.com/modelcontextprotocol/python-sdk/issues/2663). A hook needs it as long as `asyncio.run` knows Ctrl-C
+alone.
+"""
 
 from __future__ import annotations
 

@@ -1,36 +1,58 @@
-"""The tools, with the names, descriptions and schemas that clients see."""
+"""The tools, each with all that is said of it: name, title, description, hints and advice for an agent.
+
+A new tool is a method of `MemoryTools` below `@offered`, and nothing else: names, order, defaults and the instructions
+of the server follow from it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from collections.abc import Collection as Some
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final, cast
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Final, TypeVar, cast
+from weakref import WeakValueDictionary
 
-from memory_core import BoundMemory, MemoryCoreError, MemoryRecord, Message, StorageError, Where
-from memory_core.adapting import PRIVATE, Deadline, LateError, complaints, scrubbed
-from memory_mcp.forgetting import Answered, asking, can_ask, forget
-from memory_mcp.operations import change, conditions, pin, shelf, store, store_in, supersede
+from memory_core import BoundMemory, Hit, InvalidInputError, MemoryCoreError, MemoryRecord, Message, StorageError, Where
+from memory_core.adapting import PRIVATE, Deadline, LateError, complaints, named, scrubbed
+from memory_mcp.budget import MOST_CHARS, fits, fitted, most_that_fits
+from memory_mcp.forgetting import Answered, asking, can_ask, forget, text_of_forgotten
+from memory_mcp.meant import as_meant
+from memory_mcp.operations import (
+    Stored,
+    change,
+    conditions,
+    different,
+    pin,
+    shelf,
+    store,
+    store_in,
+    store_many,
+    supersede,
+)
 from memory_mcp.owners import Owner
 from memory_mcp.schemas import compact
 from memory_mcp.showing import (
+    MARK,
+    fields_of,
     found,
-    line_of,
-    lines_of,
     milliseconds,
-    stored,
-    text_of_deleted,
-    text_of_forgotten,
+    note_of_deletion,
+    shown_memory,
+    text_of_changed,
     text_of_history,
+    text_of_list,
     text_of_search,
     text_of_statistics,
     text_of_stored,
+    text_of_whole,
 )
 from memory_mcp.signatures import Tool as ToolFunction
 from memory_mcp.skynet import as_documented
 from memory_mcp.values import (
     EVERY_COLLECTION,
     MAX_BATCH,
+    Answer,
     BatchAnswer,
     Changes,
     Collection,
@@ -39,6 +61,7 @@ from memory_mcp.values import (
     Entry,
     Filter,
     ForgetAnswer,
+    FoundMemory,
     HistoryAnswer,
     Limit,
     ListAnswer,
@@ -58,22 +81,25 @@ from memory_mcp.values import (
     StatisticsAnswer,
     StoredMemory,
     SupersedeAnswer,
+    WholeMemory,
 )
 
 try:
     from mcp.server.mcpserver import Context
     from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
     from mcp.server.mcpserver.tools import Tool
+    from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
+    from mcp.shared.exceptions import MCPError
     from mcp_types import CallToolResult, TextContent, ToolAnnotations
-    from pydantic import BaseModel, Field, PrivateAttr, ValidationError
+    from pydantic import Field, PrivateAttr, ValidationError
     from typing_extensions import override
 except ImportError as error:
     raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
 
 Calls = Context[Any, Any]  # the SDK's call context; this server does not use its type parameters
+A = TypeVar("A", bound=Answer)
+M = TypeVar("M", bound=Callable[..., Any])
 
-_NO_METADATA: Final = Metadata()
-_CLEARED_BY_NULL: Final = {"Changes": ("user", "emotion"), "SkynetChanges": ("user", "emotion")}
 _READS: Final = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
@@ -86,17 +112,76 @@ _ADDS_OR_REPLACES: Final = _ADDS.model_copy(update={"destructive_hint": True})
 _CHANGES: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
 )
+_LEAST_BLOCK: Final = 200
+"""Least characters of a block."""
+_MOST_FETCHED: Final = 1_000
+"""Hits that a search reads at most to find different sentences."""
+_READ_ON: Final = "memory_get shows the whole of a memory."
 
 
-CORE: Final = ("memory_recall", "memory_store", "memory_search", "memory_supersede", "memory_delete")
-"""What an agent needs to remember, in schemas of less than 5 kB."""
-READING: Final = ("memory_recall", "memory_search", "memory_list", "memory_history", "memory_statistics")
-"""What changes nothing."""
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What is said of a tool."""
+
+    title: str
+    description: str
+    hints: ToolAnnotations
+    advice: str
+    """When to call it, for the instructions of the server; empty if the description says enough."""
+    by_default: bool
+
+
+OFFERS: Final[dict[str, Offer]] = {}
+"""By the names of the tools, in the order in which they are listed."""
+
+
+def offered(
+    title: str, description: str, hints: ToolAnnotations, *, advice: str = "", by_default: bool = False
+) -> Callable[[M], M]:
+    """Offer a method of `MemoryTools` as a tool under its name."""
+
+    def offer(method: M) -> M:
+        OFFERS[method.__name__] = Offer(title, description, hints, advice, by_default)
+        return method
+
+    return offer
+
+
+def chosen_tools(wanted: str | Sequence[str] | None) -> list[str]:
+    """The names of the tools to offer, in the order in which they are listed.
+
+    Args:
+        wanted: Names; `"all"` or `"read"`, the tools that change nothing; `None` for what agents use.
+
+    Raises:
+        InvalidInputError: There is no such tool.
+    """
+    if wanted is None:
+        return [name for name, offer in OFFERS.items() if offer.by_default]
+    names = [wanted] if isinstance(wanted, str) else [*wanted]
+    if names == ["all"]:
+        return [*OFFERS]
+    if names == ["read"]:
+        return [name for name, offer in OFFERS.items() if offer.hints.read_only_hint]
+    for name in names:
+        if name not in OFFERS:
+            raise InvalidInputError(f"there is no tool {name!r}; there are all, read, or some of {', '.join(OFFERS)}")
+    return [name for name in OFFERS if name in names]
+
+
+def advice_on(names: Some[str]) -> list[str]:
+    """When to call these tools, a line each."""
+    return [f"- {offer.advice}" for name, offer in OFFERS.items() if name in names and offer.advice]
+
+
+def can_write(names: Some[str]) -> bool:
+    """Whether one of these tools changes something."""
+    return any(not OFFERS[name].hints.read_only_hint for name in names)
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryTools:
-    """The tools of one server; each public method but `all` is a tool."""
+    """The tools of one server."""
 
     owner: Owner
     collection: str
@@ -105,102 +190,117 @@ class MemoryTools:
     """Ends the wait for calls that the memory does not answer."""
     skynet: bool = False
     """Whether the arguments are those of the Skynet document."""
+    _storing: WeakValueDictionary[object, asyncio.Lock] = field(
+        default_factory=WeakValueDictionary[object, asyncio.Lock]
+    )
+    """A lock for each text that is being stored: a client that repeats a late call waits for that one, and finds it."""
 
-    def all(self, *, writable: Sequence[str] | None = (), only: Some[str] | None = None) -> list[Tool]:
-        """The tools, ready to be registered with a server.
+    def all(self, names: Some[str], *, writable: Sequence[str] | None = ()) -> list[Tool]:
+        """The tools of these names, ready to be registered with a server.
 
         Args:
+            names: From `chosen_tools`.
             writable: Labels of the spaces that `memory_store` offers; `None` if each caller has others.
-            only: The names of the tools that are offered; `None` for every tool.
         """
-        storing = self.memory_store_shared if writable is None or writable else self.memory_store
-        made = [
-            self._tool(self.memory_recall, "Recall what is known", _READS),
-            self._tool(self.memory_remember, "Remember a conversation", _ADDS_ONCE),
-            self._tool(storing, "Store a memory", _ADDS_OR_REPLACES, spaces=writable or ()),
-            self._tool(self.memory_store_many, "Store several memories", _ADDS_OR_REPLACES),
-            self._tool(self.memory_search, "Search memories", _READS),
-            self._tool(self.memory_list, "List memories", _READS),
-            self._tool(self.memory_history, "Show what a memory said before", _READS),
-            self._tool(self.memory_statistics, "Count memories", _READS),
-            self._tool(self.memory_update, "Change a memory", _CHANGES),
-            self._tool(self.memory_supersede, "Replace what is no longer true", _ADDS),
-            self._tool(self.memory_pin, "Keep a memory in every prompt", _CHANGES),
-            self._tool(self.memory_delete, "Delete a memory", _CHANGES),
-            self._tool(self.memory_forget, "Delete memories by conditions", _CHANGES),
-        ]
-        return [tool for tool in made if only is None or tool.name in only]
+        return [self._tool(name, offer, writable) for name, offer in OFFERS.items() if name in names]
 
+    @offered(
+        "Recall what is known",
+        "Recall what is remembered about a question, or about a message to be answered, from all collections and "
+        "conversations, as one block that is ready to read. Call it before you answer.",
+        _READS,
+        advice="Before you answer, and before you say that you do not know, call memory_recall with what the user "
+        "says.",
+        by_default=True,
+    )
     async def memory_recall(
         self,
         query: Query,
-        maxChars: Annotated[int, Field(ge=200, le=20_000, description="Longest block")] = 4_000,  # noqa: N803  (as the others)
+        maxChars: Annotated[int, Field(ge=_LEAST_BLOCK, le=16_000, description="Longest block")] = 4_000,  # noqa: N803  (as the others)
     ) -> Annotated[CallToolResult, RecallAnswer]:
-        """Recall what is remembered about a question, or about a message to be answered, from all collections and
-        conversations, as one block that is ready to read. Call it before you answer."""
-        recalled = await (await self.owner()).recall(query, max_chars=maxChars)
-        answer = RecallAnswer(block=recalled.text, ids=[record.id for record in recalled.records])
-        return _answer(answer, recalled.text or "Nothing is remembered about this.")
+        reach = await self.owner()
+        while True:
+            recalled = await reach.recall(query, max_chars=maxChars)
+            note = f"{len(recalled.records)} memories. {MARK}" if recalled.text else "Nothing is remembered about this."
+            answer = RecallAnswer(note=note, block=recalled.text, ids=[record.id for record in recalled.records])
+            if maxChars <= _LEAST_BLOCK or fits(answer, answer.block):  # in some scripts a character has three bytes
+                return _answer(answer, lambda one: one.block or one.note)
+            maxChars = max(maxChars // 2, _LEAST_BLOCK)  # noqa: N806  (the argument)
 
+    @offered(
+        "Remember a conversation",
+        "Remember what was said in a conversation. Every message is kept once, also if the whole conversation is "
+        "handed over again.",
+        _ADDS_ONCE,
+        advice="After a conversation, memory_remember keeps what was said.",
+    )
     async def memory_remember(
         self,
         messages: Annotated[list[SaidMessage], Field(min_length=1, max_length=MAX_BATCH)],
         session: Annotated[Name | None, Field(description="Which conversation")] = None,
     ) -> Annotated[CallToolResult, RememberAnswer]:
-        """Remember what was said in a conversation. Every message is kept once, also if the whole conversation is
-        handed over again."""
         said = [
             Message(one.content, role=one.role, author=one.name, id=one.id, occurred_at=one.timestamp)
             for one in messages
         ]
         records = await (await self.owner()).remember(said, session=session)
-        answer = RememberAnswer(ids=[record.id for record in records], count=len(records))
-        return _answer(answer, f"{answer.count} messages are remembered.")
+        note = f"{len(records)} messages are remembered."
+        return _answer(RememberAnswer(note=note, ids=[record.id for record in records], count=len(records)))
 
+    @offered(
+        "Store a memory",
+        "Store a fact, a preference, a decision or an insight. Be specific and concise, 1 to 3 sentences; do not "
+        "store secrets. Storing under a known id replaces that memory.",
+        _ADDS_OR_REPLACES,
+        advice="When the user states a fact or a preference, decides something, or corrects you, call memory_store "
+        "at once.",
+        by_default=True,
+    )
     async def memory_store(
         self,
         content: Content,
-        metadata: Metadata = _NO_METADATA,
-        collection: Collection | None = None,
-        id: MemoryId | None = None,  # noqa: A002  (the document's word)
-    ) -> Annotated[CallToolResult, StoredMemory]:
-        """Store a fact, a preference, a decision or an insight. Be specific and concise, 1 to 3 sentences; do not store
-        secrets. Storing under a known id replaces that memory."""
-        (record,) = await store(await self._shelf(collection), [Entry(content=content, metadata=metadata, id=id)])
-        memory = stored(record, whole=True)
-        return _answer(memory, text_of_stored(memory))
-
-    async def memory_store_shared(
-        self,
-        content: Content,
-        metadata: Metadata = _NO_METADATA,
+        metadata: Metadata | None = None,
         collection: Collection | None = None,
         id: MemoryId | None = None,  # noqa: A002  (the document's word)
         space: Space | None = None,
     ) -> Annotated[CallToolResult, StoredMemory]:
-        """Store a fact, a preference, a decision or an insight. Be specific and concise, 1 to 3 sentences; do not store
-        secrets. Storing under a known id replaces that memory. It is private unless a space is named."""
-        if space is None or space == PRIVATE:
-            return await self.memory_store(content, metadata, collection, id)
-        reach, entry = await self.owner(), Entry(content=content, metadata=metadata, id=id)
-        record = await store_in(reach, space, collection or self.collection, entry)
-        memory = stored(record, whole=True, space=space)
-        return _answer(memory, text_of_stored(memory))
+        reach, entry = await self.owner(), Entry(content=content, metadata=metadata or Metadata(), id=id)
+        shared = None if space == PRIVATE else space
+        async with self._storing.setdefault((reach.own.scope, content), asyncio.Lock()):
+            if shared is None:
+                stored = await store(shelf(reach.own, collection or self.collection), entry)
+            else:
+                stored = await store_in(reach, shared, collection or self.collection, entry)
+        return _stored(stored, shared)
 
+    @offered(
+        "Store several memories",
+        "Store several memories at once: all of them or, on an error, none.",
+        _ADDS_OR_REPLACES,
+    )
     async def memory_store_many(
         self,
         memories: Annotated[list[Entry], Field(min_length=1, max_length=MAX_BATCH)],
         context: Calls,
         collection: Collection | None = None,
     ) -> Annotated[CallToolResult, BatchAnswer]:
-        """Store several memories at once: all of them or, on an error, none."""
         shelved, total = await self._shelf(collection), len(memories)
         await context.report_progress(0, total, "computing vectors")
-        records = await store(shelved, memories)
+        stored = await store_many(shelved, memories)
         await context.report_progress(total, total, "stored")
-        answer = BatchAnswer(memories=[stored(record) for record in records], count=len(records))
-        return _answer(answer, lines_of(f"Stored {answer.count} memories", answer.memories))
+        known = sum(each.is_known for each in stored)
+        note = f"{total - known} memories are stored" + (f"; {known} were known already." if known else ".")
+        ids = [each.record.id for each in stored]
+        return _answer(BatchAnswer(note=note, ids=ids, count=total, known=known), _text_of_batch)
 
+    @offered(
+        "Search memories",
+        "Search memories for relevant context. Use natural language; filters combine. Results have a distance: "
+        "lower is more similar.",
+        _READS,
+        advice="memory_search looks for one thing and can filter.",
+        by_default=True,
+    )
     async def memory_search(
         self,
         query: Query,
@@ -215,20 +315,31 @@ class MemoryTools:
             ),
         ] = "relevance",
     ) -> Annotated[CallToolResult, SearchAnswer]:
-        """Search memories for relevant context. Use natural language; filters combine. Results have a distance: lower
-        is more similar."""
         reach, where = await self._reading(collection, filter)
-        hits = await reach.search(
-            query,
-            limit=nResults,
-            where=where,
-            mode="vector" if ranking == "distance" else "hybrid",
-            floor=ranking == "relevance",
-        )
-        results = [found(hit, space=reach.label_of(hit.record)) for hit in hits]
-        answer = SearchAnswer(results=results, query=query, count=len(results))
-        return _answer(answer, text_of_search(answer))
+        fetched = nResults
+        while True:
+            hits = await reach.search(
+                query,
+                limit=fetched,
+                where=where,
+                mode="vector" if ranking == "distance" else "hybrid",
+                floor=ranking == "relevance",
+            )
+            groups = different(hits, reach.label_of)
+            if len(groups) >= nResults or len(hits) < fetched or fetched >= _MOST_FETCHED:
+                break
+            fetched = min(4 * fetched, _MOST_FETCHED)
+        results = [_found(reach, group) for group in groups[:nResults]]
+        note = f"{len(results)} memories found. {MARK}" if results else "No memories found."
+        answer = SearchAnswer(note=note, results=results, query=query, count=len(results))
+        return _answer(answer, text_of_search, way_out=f"Ask for fewer with nResults or a filter. {_READ_ON}")
 
+    @offered(
+        "List memories",
+        "List memories without a query, a page at a time; `since` and `until` of the filter are a window of time.",
+        _READS,
+        by_default=True,
+    )
     async def memory_list(
         self,
         collection: Collection | None = None,
@@ -239,19 +350,47 @@ class MemoryTools:
         limit: Limit = 20,
         cursor: Annotated[str | None, Field(max_length=2_000, description="Of the page before")] = None,
     ) -> Annotated[CallToolResult, ListAnswer]:
-        """List memories without a query, a page at a time; `since` and `until` of the filter are a window of time."""
         reach, where = await self._reading(collection, filter)
-        page = await reach.list(where=where, order=order, limit=limit, cursor=cursor)
-        memories = [stored(record, space=reach.label_of(record)) for record in page.records]
-        answer = ListAnswer(memories=memories, count=len(memories), cursor=page.cursor)
-        footing = "" if page.cursor is None else f"More with cursor {page.cursor}"
-        return _answer(answer, lines_of(f"{answer.count} memories", memories, footing))
+        answer = await _page(reach, where, order, limit, cursor)
+        shown = len(fitted(answer, text_of_list).memories)
+        if shown < len(answer.memories):  # so that the cursor is of what is shown
+            answer = await _page(reach, where, order, shown, cursor)
+        return _answer(answer, text_of_list, way_out=_READ_ON)
 
+    @offered(
+        "Show a memory",
+        "Show one memory with its whole text. A long one comes in parts: call it again with the answer's `next` as "
+        "`start`.",
+        _READS,
+    )
+    async def memory_get(
+        self,
+        id: MemoryId,  # noqa: A002  (as in `memory_store`)
+        start: Annotated[int, Field(ge=0, description="The first character")] = 0,
+    ) -> Annotated[CallToolResult, WholeMemory]:
+        reach = await self.owner()
+        record = await reach.get(id)
+        if record is None:
+            raise InvalidInputError(f"there is no memory {id!r}")
+        memory = fields_of(record, whole=True, space=reach.label_of(record))
+
+        def part(chars: int) -> WholeMemory:
+            return _part(memory, record.text, start, start + chars)
+
+        def is_short(chars: int) -> bool:
+            return fits(part(chars), text_of_whole(part(chars)))
+
+        return _answer(part(most_that_fits(min(len(record.text), MOST_CHARS), is_short)), text_of_whole)
+
+    @offered(
+        "Show what a memory said before",
+        "Show what a memory said before it was changed or superseded, oldest first.",
+        _READS,
+    )
     async def memory_history(
         self,
         id: MemoryId,  # noqa: A002  (as in `memory_store`)
     ) -> Annotated[CallToolResult, HistoryAnswer]:
-        """Show what a memory said before it was changed or superseded, oldest first."""
         versions = [
             ShownVersion(
                 id=one.id,
@@ -261,60 +400,91 @@ class MemoryTools:
             )
             for one in await (await self.owner()).history(id)
         ]
-        answer = HistoryAnswer(id=id, versions=versions)
-        return _answer(answer, text_of_history(answer))
+        answer = HistoryAnswer(note=f"{len(versions)} versions, oldest first. {MARK}", id=id, versions=versions)
+        return _answer(answer, text_of_history)
 
+    @offered(
+        "Count memories",
+        "Count what is remembered: by type and collection, and since when.",
+        _READS,
+    )
     async def memory_statistics(self) -> Annotated[CallToolResult, StatisticsAnswer]:
-        """Count what is remembered: by type and collection, and since when."""
         handle = (await self.owner()).own
         stats, names = await handle.stats(), await handle.collections()
         answer = StatisticsAnswer(
+            note=f"{stats.records} memories from {stats.sessions} conversations.",
             memories=stats.records,
-            byType=dict(stats.by_kind),
+            byType=dict(sorted(stats.by_kind.items())),
             collections={name: (await handle.bind(collection=name).stats()).records for name in names},
             conversations=stats.sessions,
             oldest=None if stats.oldest is None else milliseconds(stats.oldest),
             newest=None if stats.newest is None else milliseconds(stats.newest),
             withoutVectors=stats.vectors_pending,
         )
-        return _answer(answer, text_of_statistics(answer))
+        return _answer(answer, text_of_statistics)
 
+    @offered(
+        "Change a memory",
+        "Correct a memory: change its content, its metadata, or both. For what was true and is no longer there is "
+        "memory_supersede.",
+        _CHANGES,
+        advice="What was never right: memory_update.",
+    )
     async def memory_update(
         self,
         id: MemoryId,  # noqa: A002  (as in `memory_store`)
         content: Content | None = None,
         metadata: Changes | None = None,
     ) -> Annotated[CallToolResult, StoredMemory]:
-        """Correct a memory: change its content, its metadata, or both. For what was true and is no longer there is
-        memory_supersede."""
         reach = await self.owner()
-        memory = _whole(reach, await change(reach, id, content, metadata))
-        return _answer(memory, f"Updated {line_of(memory)}")
+        record = await change(reach, id, content, metadata)
+        fields = fields_of(record, space=reach.label_of(record))
+        return _answer(StoredMemory.model_validate({**fields, "note": f"Updated. {MARK}"}), text_of_changed)
 
+    @offered(
+        "Replace what is no longer true",
+        "Put a new memory in the place of one that is no longer true. Searches find the new one only; the old one "
+        "stays in the history.",
+        _ADDS,
+        advice="What is no longer true: memory_supersede.",
+        by_default=True,
+    )
     async def memory_supersede(
         self,
         id: MemoryId,  # noqa: A002  (as in `memory_store`)
         content: Content,
         metadata: Changes | None = None,
     ) -> Annotated[CallToolResult, SupersedeAnswer]:
-        """Put a new memory in the place of one that is no longer true. Searches find the new one only; the old one
-        stays in the history."""
         reach = await self.owner()
-        memory = _whole(reach, await supersede(reach, id, content, metadata))
-        answer = SupersedeAnswer.model_validate({**memory.model_dump(), "supersedes": id})
-        return _answer(answer, f"Now {line_of(answer)}")
+        record = await supersede(reach, id, content, metadata)
+        fields = fields_of(record, space=reach.label_of(record))
+        note = f"Replaced: searches find the new memory only. {MARK}"
+        return _answer(SupersedeAnswer.model_validate({**fields, "note": note, "supersedes": id}), text_of_changed)
 
+    @offered(
+        "Keep a memory in every prompt",
+        "Let a memory stand in every later prompt, such as a standing wish of the user. For very few.",
+        _CHANGES,
+        advice="What the user wants in every conversation: memory_pin.",
+    )
     async def memory_pin(
         self,
         id: MemoryId,  # noqa: A002  (as in `memory_store`)
         *,
         pinned: Annotated[bool, Field(description="false: no longer")] = True,
     ) -> Annotated[CallToolResult, PinAnswer]:
-        """Let a memory stand in every later prompt, such as a standing wish of the user. For very few."""
         await pin(await self.owner(), id, pinned=pinned)
         said = "It is in every prompt from now on" if pinned else "It is no longer in every prompt"
-        return _answer(PinAnswer(id=id, pinned=pinned), f"{said}.")
+        return _answer(PinAnswer(note=f"{said}.", id=id, pinned=pinned))
 
+    @offered(
+        "Delete memories by conditions",
+        "Delete for good all memories that satisfy a filter. The user is asked first; where the client cannot "
+        "ask, call it without `expected`, show the user what the answer shows, and call it again with the "
+        "answer's `expected`.",
+        _CHANGES,
+        advice="What shall be forgotten and satisfies a filter: memory_forget.",
+    )
     async def memory_forget(
         self,
         filter: Filter,  # noqa: A002, ARG002  (read by `asking`)
@@ -324,23 +494,28 @@ class MemoryTools:
         agreed: Answered | None = None,
         shown: Sequence[MemoryRecord] = (),
     ) -> Annotated[CallToolResult, ForgetAnswer]:
-        """Delete for good all memories that satisfy a filter. The user is asked first; where the client cannot ask,
-        call it without `expected`, show the user what the answer shows, and call it again with the answer's
-        `expected`."""
-        code = None if can_ask(context) else expected  # the user has been asked
-        answer = await forget(await self._shelf(collection), shown, expected=code, agreed=agreed)
-        return _answer(answer, text_of_forgotten(answer))
+        has_asked = can_ask(context)
+        code = None if has_asked else expected
+        shelved = await self._shelf(collection)
+        answer = await forget(shelved, shown, expected=code, agreed=agreed, has_asked=has_asked)
+        return _answer(answer, text_of_forgotten)
 
+    @offered(
+        "Delete a memory",
+        "Delete a memory for good, for example because somebody asked to be forgotten. Its text is then in no "
+        "file of the memory either, unless the answer says otherwise.",
+        _CHANGES,
+        advice="What shall be forgotten: memory_delete.",
+        by_default=True,
+    )
     async def memory_delete(
         self,
         id: MemoryId,  # noqa: A002  (as in `memory_store`)
     ) -> Annotated[CallToolResult, DeleteAnswer]:
-        """Delete a memory for good, for example because somebody asked to be forgotten. Its text is then in no file of
-        the memory either, unless the answer says otherwise."""
         reach = await self.owner()
         await reach.delete(id)
-        answer = DeleteAnswer(id=id, filesClean=await scrubbed(reach.memory))
-        return _answer(answer, text_of_deleted(answer))
+        is_clean = await scrubbed(reach.memory)
+        return _answer(DeleteAnswer(note=note_of_deletion(is_clean=is_clean), id=id, filesClean=is_clean))
 
     async def _shelf(self, collection: str | None) -> BoundMemory:
         return shelf((await self.owner()).own, collection or self.collection)
@@ -355,24 +530,54 @@ class MemoryTools:
     async def _selected(self, collection: str | None, given: Filter) -> tuple[BoundMemory, Where]:
         return await self._shelf(collection), conditions(given)
 
-    def _tool(
-        self,
-        function: ToolFunction,
-        title: str,
-        annotations: ToolAnnotations,
-        *,
-        spaces: Sequence[str] = (),
-    ) -> Tool:
+    def _tool(self, name: str, offer: Offer, writable: Sequence[str] | None) -> Tool:
+        function: ToolFunction = getattr(self, name)
         deadline: Deadline | None = self.deadline
-        if function == self.memory_forget:
+        if name == self.memory_forget.__name__:
             function = asking(function, self._selected)
             deadline = None  # it waits for a person
-        function = as_documented(function) if self.skynet else function
-        return _tool(function, title, annotations, deadline, spaces=spaces)
+        tool = _made(as_documented(function) if self.skynet else function, offer)
+        if name == self.memory_store.__name__:
+            _offer_spaces(tool, writable)
+        tool.within(deadline)
+        return tool
 
 
-def _whole(reach: BoundMemory, record: MemoryRecord) -> StoredMemory:
-    return stored(record, whole=True, space=reach.label_of(record))
+def _stored(stored: Stored, space: str | None) -> CallToolResult:
+    memory_id, fields = named(stored.record.id), fields_of(stored.record, space=space)
+    if not stored.is_known:
+        memory = StoredMemory.model_validate({**fields, "note": f"Stored with ID {memory_id}."})
+        return _answer(memory, text_of_stored)
+    note = f"Known already (ID {memory_id}): nothing was stored. It is shown as it stands; change it by its ID."
+    return _answer(StoredMemory.model_validate({**fields, "note": f"{note} {MARK}"}), text_of_changed)
+
+
+def _text_of_batch(answer: BatchAnswer) -> str:
+    return "\n".join([answer.note, *(f"{number}. ID {named(one)}" for number, one in enumerate(answer.ids, 1))])
+
+
+def _found(reach: BoundMemory, group: Sequence[Hit]) -> FoundMemory:
+    best, *copies = group
+    return found(best, copies, space=reach.label_of(best.record))
+
+
+async def _page(reach: BoundMemory, where: Where, order: ListOrder, limit: int, cursor: str | None) -> ListAnswer:
+    page = await reach.list(where=where, order=order, limit=limit, cursor=cursor)
+    memories = [shown_memory(record, space=reach.label_of(record)) for record in page.records]
+    more = "" if page.cursor is None else f" More with cursor {page.cursor}"
+    note = f"{len(memories)} memories. {MARK}{more}" if memories else "0 memories."
+    return ListAnswer(note=note, memories=memories, count=len(memories), cursor=page.cursor)
+
+
+def _part(memory: Mapping[str, object], text: str, start: int, end: int) -> WholeMemory:
+    """The characters of a memory from `start` to before `end`."""
+    is_last = end >= len(text)
+    said = (
+        "The whole memory." if is_last and not start else f"Characters {start} to {min(end, len(text))} of {len(text)}."
+    )
+    note = f"{said} {MARK}" if is_last else f"{said} Call memory_get again with start={end}. {MARK}"
+    where = {"start": start, "length": len(text), "next": None if is_last else end}
+    return WholeMemory.model_validate({**memory, **where, "content": text[start:end], "note": note})
 
 
 class _SafeTool(Tool):
@@ -386,8 +591,10 @@ class _SafeTool(Tool):
 
     @override
     async def run(self, arguments: dict[str, Any], context: Calls, convert_result: bool = False) -> Any:
+        given = as_meant(self.parameters, arguments)
+
         def call() -> Coroutine[Any, Any, Any]:
-            return super(_SafeTool, self).run(arguments, context, convert_result)
+            return super(_SafeTool, self).run(given, context, convert_result)
 
         try:
             return await (call() if self._deadline is None else self._deadline.write(self.name, call))
@@ -395,6 +602,13 @@ class _SafeTool(Tool):
             raise ToolError(
                 f"{late}; what it was to write may still be written, so look before you repeat it"
             ) from late
+        except MCPError as failure:
+            if self._deadline is not None:
+                raise
+            raise ToolError(
+                f"{self.name} failed: the client could not ask its user, and nothing was changed. If the user says in "
+                "the conversation what shall go, delete each memory with memory_delete"
+            ) from failure
         except UnexpectedToolError as failure:
             cause = failure.__cause__
             if isinstance(cause, MemoryCoreError) and not isinstance(cause, StorageError):
@@ -402,36 +616,56 @@ class _SafeTool(Tool):
             raise
         except ToolError as failure:
             if isinstance(failure.__cause__, ValidationError):
-                wrong = complaints(failure.__cause__.errors(), arguments)
+                wrong = complaints(failure.__cause__.errors(), given)
                 raise ToolError(f"{self.name} failed: {wrong}") from failure.__cause__
             raise
 
 
-def _tool(
-    function: Callable[..., Any],
-    title: str,
-    annotations: ToolAnnotations,
-    deadline: Deadline | None,
-    *,
-    spaces: Sequence[str] = (),
-) -> Tool:
+class _Arguments(FuncMetadata):
+    """The arguments of a tool, which `as_meant` has brought into the form of the schema.
+
+    The SDK would decode each text that is JSON unless its parameter is annotated with `str` and nothing else.
+    """
+
+    @override
+    def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
+        return data
+
+
+def _made(function: ToolFunction, offer: Offer) -> _SafeTool:
     """A tool that refuses unknown arguments; the SDK would ignore a misspelt filter and return everything."""
-    description = " ".join((function.__doc__ or "").split())
-    name = function.__name__.removesuffix("_shared")
-    tool = _SafeTool.from_function(function, name, title=title, annotations=annotations, description=description)
-    arguments = tool.fn_metadata.arg_model  # created for this tool alone
+    made = _SafeTool.from_function(
+        function, function.__name__, title=offer.title, annotations=offer.hints, description=offer.description
+    )
+    known = made.fn_metadata
+    arguments = known.arg_model  # created for this tool alone
     arguments.model_config["extra"] = "forbid"
     arguments.model_rebuild(force=True)
-    parameters = compact(arguments.model_json_schema(by_alias=True), nullable=_CLEARED_BY_NULL)
-    if spaces:
-        parameters["properties"]["space"]["enum"] = [PRIVATE, *spaces]
-    safe = cast("_SafeTool", tool.model_copy(update={"parameters": parameters}))  # `from_function` makes one
-    safe.within(deadline)
-    return safe
+    metadata = _Arguments(
+        arg_model=arguments, output_schema=compact(known.output_schema or {}), output_model=known.output_model
+    )
+    parameters = compact(arguments.model_json_schema(by_alias=True))
+    return cast("_SafeTool", made.model_copy(update={"parameters": parameters, "fn_metadata": metadata}))
 
 
-def _answer(value: BaseModel, text: str) -> CallToolResult:
+def _offer_spaces(tool: Tool, writable: Sequence[str] | None) -> None:
+    """Let a model choose between the spaces that may be written to; each caller may have others (`None`)."""
+    properties = tool.parameters["properties"]
+    if writable is not None and not writable:
+        del properties["space"]
+        return
+    tool.description += " It is private unless a space is named."
+    if writable:
+        properties["space"]["enum"] = [PRIVATE, *writable]
+
+
+def _note_of(answer: Answer) -> str:
+    return answer.note
+
+
+def _answer(value: A, text_of: Callable[[A], str] = _note_of, *, way_out: str = "") -> CallToolResult:
+    shown = fitted(value, text_of, way_out=way_out)
     return CallToolResult(
-        content=[TextContent(type="text", text=text)],
-        structured_content=value.model_dump(mode="json", exclude_none=True),
+        content=[TextContent(type="text", text=text_of(shown))],
+        structured_content=shown.model_dump(mode="json", exclude_none=True),
     )

@@ -1,6 +1,7 @@
 """Arguments and answers of the tools as pydantic models; `skynet.py` has what the Skynet document narrows.
 
-Arguments of clients are checked here and nowhere else: ranges, lengths, and unknown names.
+Arguments of clients are checked here and nowhere else: ranges, lengths, and unknown names. What a client sends in
+another form than the schema's is brought into that form before (`meant.py`), so null means nothing here.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Annotated, Final, Literal
 from memory_core import InvalidInputError
 
 try:
-    from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
+    from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, JsonValue
 except ImportError as error:
     raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
 
@@ -40,17 +41,24 @@ def _not_blank(text: str) -> str:
     return text
 
 
+_SAYS_SOMETHING: Final[dict[str, JsonValue]] = {"pattern": r"\S"}
+"""What `_not_blank` checks, for a schema."""
+
 Content = Annotated[
     str,
-    Field(max_length=MAX_CONTENT_CHARS, description="What to remember, in 1 to 3 sentences"),
+    Field(
+        max_length=MAX_CONTENT_CHARS,
+        description="What to remember, in 1 to 3 sentences",
+        json_schema_extra=_SAYS_SOMETHING,
+    ),
     AfterValidator(_not_blank),
 ]
 Query = Annotated[
     str,
-    Field(max_length=MAX_QUERY_CHARS, description="A question or some words"),
+    Field(max_length=MAX_QUERY_CHARS, description="A question or some words", json_schema_extra=_SAYS_SOMETHING),
     AfterValidator(_not_blank),
 ]
-Name = Annotated[str, Field(max_length=MAX_NAME_CHARS), AfterValidator(_not_blank)]
+Name = Annotated[str, Field(max_length=MAX_NAME_CHARS, json_schema_extra=_SAYS_SOMETHING), AfterValidator(_not_blank)]
 MemoryId = Annotated[Name, Field(description="ID of a memory, as the other tools show it")]
 Collection = Annotated[Name, Field(description='A collection; "*" stands for all of them')]
 Space = Annotated[Name, Field(description="private (default), or a space that is shared with its readers")]
@@ -75,8 +83,11 @@ class Metadata(Given, frozen=True):
 
 
 class Changes(Given, frozen=True):
-    """Metadata to change; what is left out stays as it is, and null clears `user` and `emotion`."""
+    """Metadata to change; what is left out stays as it is."""
 
+    clear: Annotated[
+        list[Literal["user", "emotion"]] | None, Field(max_length=2, description="Fields to remove the values of")
+    ] = None
     type: Name | None = None
     user: Name | None = None
     importance: Share | None = None
@@ -103,7 +114,7 @@ class Entry(Given, frozen=True):
     """One memory of a batch."""
 
     content: Content
-    metadata: Metadata = Metadata()
+    metadata: Metadata = Field(default_factory=Metadata)
     id: MemoryId | None = None
 
 
@@ -117,7 +128,17 @@ class SaidMessage(Given, frozen=True):
     timestamp: Annotated[AwareDatetime | None, Field(description="When it was said")] = None
 
 
-class RecallAnswer(BaseModel):
+class Answer(BaseModel):
+    """What every answer has.
+
+    Invariant: an answer is enough in either form. Some clients show their model the structured form and not the text,
+    so what a model has to know beside the data stands in `note`, the first field.
+    """
+
+    note: str
+
+
+class RecallAnswer(Answer):
     """What is remembered, for a prompt."""
 
     block: str
@@ -126,7 +147,7 @@ class RecallAnswer(BaseModel):
     """Ids of the memories in the block."""
 
 
-class RememberAnswer(BaseModel):
+class RememberAnswer(Answer):
     """The memories of a conversation."""
 
     ids: list[str]
@@ -147,7 +168,7 @@ class ShownMetadata(BaseModel):
     """Unix time in milliseconds."""
 
 
-class StoredMemory(BaseModel):
+class ShownMemory(BaseModel):
     """One memory."""
 
     id: str
@@ -155,19 +176,36 @@ class StoredMemory(BaseModel):
     content: str
     metadata: ShownMetadata
     truncated: bool | None = None
-    """`content` is only a part of the text; the resource `memory://memories/{id}` has all of it."""
+    """`content` is only a part of the text; `memory_get` shows all of it, and so does `memory://memories/{id}`."""
     space: str | None = None
     """The label of the shared space it is from; left out for the caller's own memories."""
 
 
-class FoundMemory(StoredMemory):
+class FoundMemory(ShownMemory):
     """One result of a search."""
 
     distance: float
     """One minus the cosine between query and content, from 0 (same direction) to 1."""
+    copies: list[str] | None = None
+    """Ids of further memories that say the same sentence; left out if there are none."""
 
 
-class SearchAnswer(BaseModel):
+class StoredMemory(ShownMemory, Answer):
+    """The memory that was stored, or that was known already."""
+
+
+class WholeMemory(ShownMemory, Answer):
+    """A part of one memory, which is all of it unless it is long."""
+
+    start: int
+    """Where the part begins, in characters."""
+    length: int
+    """Characters of the whole text."""
+    next: int | None = None
+    """Where the next part begins; left out with the last one."""
+
+
+class SearchAnswer(Answer):
     """Results in the order asked for."""
 
     results: list[FoundMemory]
@@ -175,17 +213,20 @@ class SearchAnswer(BaseModel):
     count: int
 
 
-class BatchAnswer(BaseModel):
-    """The memories of a batch, in the order given."""
+class BatchAnswer(Answer):
+    """The memories of a batch."""
 
-    memories: list[StoredMemory]
+    ids: list[str]
+    """In the order given, including those of memories that were known already."""
     count: int
+    known: int
+    """How many were known already."""
 
 
-class ListAnswer(BaseModel):
+class ListAnswer(Answer):
     """One page of a listing."""
 
-    memories: list[StoredMemory]
+    memories: list[ShownMemory]
     count: int
     cursor: str | None = None
     """For the next page; left out on the last one."""
@@ -198,9 +239,10 @@ class ShownVersion(BaseModel):
     content: str
     since: int
     until: int | None = None
+    truncated: bool | None = None
 
 
-class HistoryAnswer(BaseModel):
+class HistoryAnswer(Answer):
     """Versions of a memory, oldest first; times are Unix times in milliseconds."""
 
     id: str
@@ -213,14 +255,14 @@ class SupersedeAnswer(StoredMemory):
     supersedes: str
 
 
-class PinAnswer(BaseModel):
+class PinAnswer(Answer):
     """Whether a memory is pinned."""
 
     id: str
     pinned: bool
 
 
-class StatisticsAnswer(BaseModel):
+class StatisticsAnswer(Answer):
     """Counts of the caller's own memories."""
 
     memories: int
@@ -234,7 +276,7 @@ class StatisticsAnswer(BaseModel):
     """Texts that are found by their words only until their vectors are computed."""
 
 
-class ForgetAnswer(BaseModel):
+class ForgetAnswer(Answer):
     """The receipt of a deletion by conditions."""
 
     matching: int
@@ -242,16 +284,16 @@ class ForgetAnswer(BaseModel):
     deleted: int
     """All of them or none."""
     ids: list[str]
-    """Of those deleted."""
+    """Of those deleted, or the first of them."""
     expected: str | None = None
-    """Names those that would be deleted, for the next call."""
+    """Names those that would be deleted, for the next call; left out where the client can ask its user."""
     shown: list[str]
     """The first lines of those that would be deleted."""
     filesClean: bool | None = None  # noqa: N815
     """See `DeleteAnswer`; left out if nothing was deleted."""
 
 
-class DeleteAnswer(BaseModel):
+class DeleteAnswer(Answer):
     """What was deleted."""
 
     id: str

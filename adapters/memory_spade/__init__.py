@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from memory_spade.chat_model import ProviderModel
     from memory_spade.memory import AgentBaseMemory, AgentInteractionMemory, MemoryBackend, MemoryEntry, SqliteBackend
     from memory_spade.mixin import MemoryMixin
+    from memory_spade.retriever import MemoryRetriever
 
 __all__ = [
     "AgentBaseMemory",
@@ -25,6 +26,7 @@ __all__ = [
     "MemoryEntry",
     "MemoryLLMAgent",
     "MemoryMixin",
+    "MemoryRetriever",
     "ProviderModel",
     "SqliteBackend",
 ]
@@ -34,6 +36,7 @@ _MODULES = {
     "MemoryBehaviour": "memory_spade.behaviour",
     "MemoryLLMAgent": "memory_spade.agent",
     "MemoryMixin": "memory_spade.mixin",
+    "MemoryRetriever": "memory_spade.retriever",
     "ProviderModel": "memory_spade.chat_model",
 }
 

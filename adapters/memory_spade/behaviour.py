@@ -8,20 +8,18 @@ try:
 except ImportError as error:
     raise ImportError("`memory_spade` needs SPADE: pip install 'memory-core[spade]'") from error
 
+import asyncio
 import functools
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Final
+from typing import Any
 
-from memory_core import BoundMemory, Draft, Recalled, utc_now
-from memory_core.adapting import MAX_TEXT_CHARS, Asked
-from memory_spade.conversation import author_of, session_of_message
-from memory_spade.memory.messages import keep
+from memory_core import BoundMemory, Recalled
+from memory_core.adapting import Asked
+from memory_spade.conversation import author_of
+from memory_spade.messages import tell, told
 from memory_spade.mixin import MemoryMixin
 from memory_spade.recalling import recalled
-from memory_spade.stanzas import MESSAGE_ID, arrival_of, identified, is_of_room
-
-CONVERSATION_ID: Final = "conversation-id"
-"""FIPA's metadata key for the conversation of a message."""
+from memory_spade.stanzas import arrival_of, identified, is_of_room
 
 
 class MemoryBehaviour(CyclicBehaviour):
@@ -35,9 +33,10 @@ class MemoryBehaviour(CyclicBehaviour):
     The author of a record is the bare JID of the sender, its role is `assistant` for the agent itself and `user` for
     any other sender, its session is the thread, else FIPA's conversation id, else `peer:<bare JID>`. In a room, the
     author is the nick and the session `room:<JID of the room>`. Its `data["metadata"]` is the metadata of the message,
-    its `data["receivers"]` names the agents that received it. Errors of the memory are logged: they delay no message
-    and end no behaviour, only the call of `run` in which they were raised. A memory that hangs delays a message by the
-    agent's `memory_timeout`; it is remembered later, when the memory answers again.
+    its `data["receiver"]` the bare JID that it was sent to. A correction (XEP-0308) by the author edits the record, a
+    retraction (XEP-0424) deletes it; `receive` does not return retractions. Errors of the memory are logged: they delay
+    no message and end no behaviour, only the call of `run` in which they were raised. A memory that hangs delays a
+    message by the agent's `memory_timeout`; it is remembered later, when the memory answers again.
     """
 
     agent: Any  # of the application's own class, which SPADE sets
@@ -76,11 +75,20 @@ class MemoryBehaviour(CyclicBehaviour):
 
     async def receive(self, timeout: float | None = None) -> Message | None:  # noqa: ASYNC109  (spade's signature)
         """See `CyclicBehaviour.receive`; the message is in the memory when this returns, unless the memory hangs."""
-        message = await super().receive(timeout)
-        if message is not None:
-            peer = self._owner().peer_of(message)
-            await self._remember(message, peer=peer, author=author_of(message, peer))
-        return message
+        while (message := await super().receive(timeout)) is not None:
+            await self._heard(message)
+            arrival = arrival_of(message)
+            if arrival is None or arrival.retracts is None:
+                return message
+        return None
+
+    async def remember_waiting(self) -> None:
+        """Remember the messages that wait to be received; called when the agent stops, which discards them."""
+        queue: Any = self.queue  # of the loop on which the behaviour was made
+        waiting: list[Message] = []
+        while not queue.empty():
+            waiting.append(queue.get_nowait())
+        await asyncio.gather(*map(self._heard, waiting))
 
     async def send(self, msg: Message) -> None:
         """See `CyclicBehaviour.send`; the message is in the memory before it is sent, unless the memory hangs."""
@@ -108,42 +116,26 @@ class MemoryBehaviour(CyclicBehaviour):
             raise TypeError(f"{type(self).__name__} needs an agent with MemoryMixin, not {type(self.agent).__name__}")
         return self.agent
 
+    async def _heard(self, message: Message) -> None:
+        peer = self._owner().peer_of(message)
+        await self._remember(message, peer=peer, author=author_of(message, peer))
+
     async def _remember(self, message: Message, *, peer: str | None, author: str | None) -> None:
-        self._peer, agent, arrival = peer, self._owner(), arrival_of(message)
-        if not (message.body or "").strip() or (arrival is not None and arrival.is_error):
+        self._peer, agent = peer, self._owner()
+        is_own = agent.is_own_nick(message) if is_of_room(message) else author == agent.address
+        said = told(message, agent=agent.address, peer=peer, author=author, is_own=is_own)
+        if said is None:
             return
-        is_sent = author == agent.address and not is_of_room(message)
-        receiver = peer if is_sent and peer else agent.address
+
+        async def store() -> None:
+            memory = await agent.home.reached(agent.home.base, peer)
+            if isinstance(memory, BoundMemory):
+                await tell(memory, said)
+            else:
+                await memory.add(said.draft)
+
         with agent.home.deadline.spared("an agent goes on without remembering a message"):
-            draft = _draft(
-                message, agent=agent.address, peer=peer, author=author, is_own=is_sent or agent.is_own_nick(message)
-            )
-            message_id = message.get_metadata(MESSAGE_ID) or ""  # now, because an agent in this process may change it
-
-            async def store() -> None:
-                memory = await agent.home.reached(agent.home.base, peer)
-                if isinstance(memory, BoundMemory):
-                    await keep(memory.own, draft, receiver=receiver, message_id=message_id)
-                else:
-                    await memory.add(draft)
-
             await agent.home.deadline.write("remembering a message", store)
-
-
-def _draft(message: Message, *, agent: str, peer: str | None, author: str | None, is_own: bool) -> Draft:
-    metadata: dict[str, str] = dict(message._metadata)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  (only single keys are public)
-    metadata.pop(MESSAGE_ID, None)
-    arrival = arrival_of(message)
-    return Draft(
-        str(message.body)[:MAX_TEXT_CHARS],  # so that no message is too long to be remembered
-        role="assistant" if is_own else "user",
-        kind="message",
-        author=author,
-        agent=agent,
-        session=session_of_message(message, message.thread or metadata.get(CONVERSATION_ID), peer),
-        occurred_at=(arrival and arrival.said_at) or utc_now(),
-        data={"metadata": metadata} if metadata else {},
-    )
 
 
 def _run_behind(cls: type[MemoryBehaviour]) -> Any:

@@ -47,6 +47,7 @@ from memory_core.adapting import (
     remembered_block,
 )
 from memory_spade.conversation import invented_thread, session_of
+from memory_spade.memory.home import Home
 from memory_spade.prompting import WrappingProvider, with_block
 from memory_spade.recalling import Remembering, recalled
 
@@ -209,7 +210,7 @@ class MemoryTool(LLMTool):
 
     async def _result(self, turn: Turn, arguments: Mapping[str, object]) -> str:
         home = self._agent.home
-        notes = home.notes(turn.peer)
+        notes = await home.reached(home.notes, turn.peer)
         if self._tool is REMEMBER_INTERACTION_INFO and notes is not None:
             return await notes.aadd_information(turn.session, Arguments(arguments).text("information"))
         memory = await home.reached(home.base, turn.peer)
@@ -267,6 +268,11 @@ class RecallingProvider(WrappingProvider):
         return response
 
 
+async def _noted(home: Home, peer: str | None, session: str) -> list[str]:
+    notes = await home.reached(home.notes, peer)
+    return [] if notes is None else await notes.aget_information(session, last=MAX_NOTES)
+
+
 async def begin(agent: Remembering, context: ContextManager, conversation_id: str) -> Turn:
     """Begin the turn for the last user message.
 
@@ -280,10 +286,9 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
     session, given = session_of(conversation_id, peer), home.given
     noted: list[str] = []
     memories = ""
-    with home.deadline.spared("an agent answers without its notes"):
-        notes = home.notes(peer) if agent.inject_memories else None
-        if notes is not None:
-            noted = await home.deadline.read("reading notes", lambda: notes.aget_information(session, last=MAX_NOTES))
+    if agent.interaction_memory is not None and agent.inject_memories:
+        with home.deadline.spared("an agent answers without its notes"):
+            noted = await home.deadline.read("reading notes", lambda: _noted(home, peer, session))
     if agent.agent_base_memory is not None and agent.inject_memories:
         shown = {str(each.get("content") or "") for each in context.get_prompt(conversation_id)}
         before = [str(each.get("content") or "") for each in history if each["role"] == "user" and each is not message]

@@ -10,20 +10,32 @@ try:
 except ImportError as error:
     raise ImportError("`memory_spade` needs SPADE: pip install 'memory-core[spade]'") from error
 
-from asyncio import Task
+from asyncio import Task, gather
 from typing import TYPE_CHECKING, Any
 
 from slixmpp import JID
+from slixmpp.xmlstream.handler import Callback
+from slixmpp.xmlstream.matcher import MatchXPath
 
 from memory_core import BoundMemory, Memory, RecallOptions
 from memory_core.adapting import TURN, core_loop, limits
 from memory_spade.arguments import check_arguments
+from memory_spade.beginnings import Beginnings
 from memory_spade.carriable import carriable_stanza
 from memory_spade.conversation import sender_of
 from memory_spade.memory import MemoryBackend
 from memory_spade.memory.flags import Flag, StrPath, read_flags
 from memory_spade.memory.home import Home, Owner
-from memory_spade.stanzas import arrival_of, identified, is_identified, is_of_room, received
+from memory_spade.recalling import Listening
+from memory_spade.stanzas import (
+    RETRACT,
+    arrival_of,
+    identified,
+    identified_stanza,
+    is_identified,
+    is_of_room,
+    received,
+)
 
 if TYPE_CHECKING:
     from spade_llm.tools import LLMTool
@@ -53,7 +65,8 @@ class MemoryMixin(_AgentBehind):
             path of a file. The agent closes the memory only if it was given as a path. The spaces of a handle, as a
             team's blackboard, are read beside the long-term memories.
         owner: The owner of the memories, if no handle names one: the agent (`"agent"`), its peer (`"peer"`), or the
-            user that a function returns for the peer's bare JID (a LookupError means that the peer has none).
+            user that a function, which may be `async`, returns for the peer's bare JID (a LookupError means that the
+            peer has none). It is asked once a message.
         memory_editing: Whether to offer the model `update_memory`, `forget_memory` and `memory_pin`, too.
         inject_memories: Before each model call, add the notes of the conversation and at most this many long-term
             memories that are relevant to the last message to the prompt of that call. 0 adds nothing.
@@ -113,6 +126,7 @@ class MemoryMixin(_AgentBehind):
         # `AgentBaseMemory` of `memory_spade.memory`, or None.
         self.interaction_memory: Any = self.home.notes(None)
         self.agent_base_memory: Any = self.home.base_door
+        self.beginnings = Beginnings()
         self.inject_memories = inject_memories
         self.recall_options = recall
         core_loop()  # starts a thread, which should not happen inside a coroutine
@@ -126,7 +140,7 @@ class MemoryMixin(_AgentBehind):
 
     @property
     def memory(self) -> BoundMemory:
-        """The agent's long-term memories; with `owner="peer"` use `memory_of(message)`."""
+        """The agent's long-term memories; with another owner use `memory_of(message)`."""
         return self.home.handle(None)
 
     def use(self, memory: BoundMemory) -> None:
@@ -137,9 +151,9 @@ class MemoryMixin(_AgentBehind):
         """
         self.home.use(memory)
 
-    def memory_of(self, message: Message) -> BoundMemory:
+    async def memory_of(self, message: Message) -> BoundMemory:
         """Return the long-term memories that are available in the conversation of a message."""
-        return self.home.handle(self.peer_of(message))
+        return await self.home.reached(self.home.handle, self.peer_of(message))
 
     def peer_of(self, message: Message) -> str | None:
         """Whose conversation a message belongs to: `peer_at` of its sender, or the room that it was said in."""
@@ -163,18 +177,35 @@ class MemoryMixin(_AgentBehind):
         return {str(JID(room).bare): str(nick) for nicks in by_room for room, nick in nicks.items()}
 
     async def _async_connect(self) -> None:  # SPADE's own: the client is made, and has sent nothing yet
-        """Let all stanzas of the agent pass the door to XML, whichever behaviour or class sends them."""
+        """Let all stanzas of the agent pass the door to XML, whichever behaviour or class sends them, and hear what
+        SPADE does not: when the agent may be told what was said before, and retractions, which have no body."""
         client: Any = self.client
+        client.add_filter("out", identified_stanza)
         client.add_filter("out", carriable_stanza)
+        client.add_event_handler("session_start", self.beginnings.logged_in)
+        client.add_event_handler("groupchat_presence", self.beginnings.presence_in_room)
+        path = f"{{{client.default_ns}}}message/{RETRACT}"
+        client.register_handler(Callback("retraction", MatchXPath(path), self._retracted))
         await super()._async_connect()
 
     def _message_received(self, msg: Any) -> list[Task[None]]:  # SPADE's callback for stanzas
         """Deliver a stanza with what SPADE's own callback leaves out."""
-        return self.dispatch(received(msg))
+        if msg.xml.find(RETRACT) is not None:
+            return []  # its body is for clients that do not know retractions
+        room = str(msg["from"].bare) if msg["type"] == "groupchat" else None
+        return self.dispatch(received(msg, is_backlog=self.beginnings.is_backlog(room)))
+
+    def _retracted(self, stanza: Any) -> None:
+        """Pass a retraction to all behaviours that remember, after the messages that they have not received yet."""
+        message = received(stanza)
+        self.home.heard(self.peer_of(message))
+        for behaviour in self._listening:
+            self.submit(behaviour.enqueue(message))
 
     def dispatch(self, msg: Message) -> list[Task[None]]:
         """Deliver a message like `Agent.dispatch`; a message for the model gets a thread if it has none."""
         peer = self.peer_of(msg)
+        self.home.heard(peer)
         if arrival_of(msg) is None and not is_identified(msg):
             msg = identified(msg, peer)  # so that two behaviours that receive it store it once
         if peer is not None and (model := self._model) is not None:
@@ -210,14 +241,21 @@ class MemoryMixin(_AgentBehind):
             raise
 
     async def stop(self) -> None:
-        """Stop the agent, complete late writes, and close the memories it opened. May be called twice.
+        """Stop the agent, remember what its behaviours have not received yet, complete late writes, and close the
+        memories it opened. May be called twice.
 
         A memory that hangs delays this by at most `memory_timeout` for the writes, and as long for the closing.
         """
         try:
             await super().stop()
+            await gather(*(behaviour.remember_waiting() for behaviour in self._listening))
         finally:
             await self.home.end()
+
+    @property
+    def _listening(self) -> list[Listening]:
+        """The behaviours that remember what they receive."""
+        return [behaviour for behaviour in self.behaviours if isinstance(behaviour, Listening)]
 
     @property
     def _model(self) -> Model | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from slixmpp import JID
+from spade.message import Message
 
 from memory_core import Recalled, RecallOptions
 from memory_core.adapting import NOTHING, AgentMemory, Asked, block_of_turn
@@ -29,6 +30,19 @@ class Remembering(Protocol):
 
     def peer_at(self, jid: JID) -> str | None:
         """See `MemoryMixin.peer_at`."""
+        ...
+
+
+@runtime_checkable
+class Listening(Protocol):
+    """What an agent with a memory needs of a behaviour that remembers."""
+
+    async def enqueue(self, message: Message) -> None:
+        """Let the behaviour receive a message."""
+        ...
+
+    async def remember_waiting(self) -> None:
+        """Remember the messages that wait to be received."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What a stanza says of a message and SPADE's class leaves out: its id, its time, and whether it was said in a room."""
+"""What a stanza says of a message and SPADE's class leaves out: its ids, its time, its room, and what it corrects."""
 
 from __future__ import annotations
 
@@ -12,11 +12,18 @@ from typing import Any, Final
 from slixmpp import JID
 from spade.message import Message
 
+from memory_core import utc_now
+
 MESSAGE_ID: Final = "memory-message-id"
-"""Metadata key of a message for an id that is unique across all messages. Behaviours that remember set it, so that all
-agents that share a memory store only one record of the message. A message from elsewhere has the id of its stanza."""
+"""Metadata key of a message in this process for its id. On the wire it is the id of the stanza, so that all agents that
+share a memory store only one record of the message."""
 _DELAY: Final = "{urn:xmpp:delay}delay"
 _STANZA_ID: Final = "{urn:xmpp:sid:0}stanza-id"
+_ORIGIN_ID: Final = "{urn:xmpp:sid:0}origin-id"
+_OCCUPANT_ID: Final = "{urn:xmpp:occupant-id:0}occupant-id"
+_REPLACE: Final = "{urn:xmpp:message-correct:0}replace"
+_FIELD: Final = "{jabber:x:data}field"
+RETRACT: Final = "{urn:xmpp:message-retract:1}retract"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,32 +31,51 @@ class Arrival:
     """How a message arrived from the server."""
 
     sender: JID
+    at: datetime
     is_of_room: bool
     is_error: bool
     """Whether it quotes a message that was not delivered."""
-    said_at: datetime | None
-    """When it was said, if the room or the agent's own server says that it was delayed."""
+    is_backlog: bool
+    """Whether it may have been said before it arrived; see `beginnings.py`."""
+    stamp: datetime | None
+    """When it was said, if an element in the name of the room or of the agent's own server says that it was delayed.
+    Servers pass on such an element of the sender's."""
+    ids: Sequence[str]
+    """All ids of the stanza: the one that tells it apart, its own, its client's."""
+    occupant: str | None
+    """The room's id of who said it, if the room gives such ids (XEP-0421)."""
+    corrects: str | None
+    """The id of the message whose text it corrects (XEP-0308)."""
+    retracts: str | None
+    """The id of the message that it retracts (XEP-0424)."""
 
 
 class _Received(Message):
     arrival: Arrival
 
 
-def received(stanza: Any) -> Message:  # slixmpp's stanzas have no useful types
-    """Convert a stanza as SPADE does; the message has an id and an arrival."""
+def received(stanza: Any, *, is_backlog: bool = False) -> Message:  # slixmpp's stanzas have no useful types
+    """Convert a stanza as SPADE does; the message has an arrival, and an id if the stanza or the room gives one."""
     message: Any = _Received.from_node(stanza)
     is_of_room = stanza["type"] == "groupchat"
     deliverer = str(message.sender.bare if is_of_room else stanza["to"].domain)
+    by_room = _said_by(deliverer, stanza.xml.findall(_STANZA_ID), "by", "id") if is_of_room else None
+    ids = list(dict.fromkeys(filter(None, (by_room, stanza["id"], _attribute(stanza, _ORIGIN_ID)))))
     message.arrival = Arrival(
         sender=message.sender,
+        at=utc_now(),
         is_of_room=is_of_room,
         is_error=stanza["type"] == "error",
-        said_at=_moment(_said_by(deliverer, stanza.xml.findall(_DELAY), "from", "stamp")),
+        is_backlog=is_backlog,
+        stamp=_moment(_said_by(deliverer, stanza.xml.findall(_DELAY), "from", "stamp")),
+        ids=ids,
+        occupant=_attribute(stanza, _OCCUPANT_ID) if is_of_room else None,
+        corrects=_attribute(stanza, _REPLACE),
+        retracts=_attribute(stanza, RETRACT),
     )
-    by_room = _said_by(deliverer, stanza.xml.findall(_STANZA_ID), "by", "id") if is_of_room else None
-    stanza_id = stanza["id"] or by_room
-    if not is_identified(message):
-        message.set_metadata(MESSAGE_ID, stanza_id or _new_id(message.sender.bare))
+    message._metadata.pop(MESSAGE_ID, None)  # noqa: SLF001  (only single keys are public, and none can be removed)
+    if ids:
+        message.set_metadata(MESSAGE_ID, ids[0])
     return message  # type: ignore[no-any-return]
 
 
@@ -71,7 +97,7 @@ def identified(message: Message, sender: str | None) -> Message:
     object, and a new id because a reply starts as a copy of the message it answers."""
     made = copy.copy(message)
     made._metadata = dict(message._metadata)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  (only single keys are public)
-    made.set_metadata(MESSAGE_ID, _new_id(sender))
+    made.set_metadata(MESSAGE_ID, f"{sender}#{uuid.uuid4().hex}")
     return made
 
 
@@ -80,13 +106,25 @@ def is_identified(message: Message) -> bool:
     return (message.get_metadata(MESSAGE_ID) or "").startswith(f"{message.sender.bare or None}#")
 
 
-def _new_id(sender: str | None) -> str:
-    return f"{sender}#{uuid.uuid4().hex}"
+def identified_stanza(stanza: Any) -> Any:
+    """A stanza whose id is that of its message; it is changed in place, as slixmpp's filters do."""
+    for form in stanza.xml.findall("{jabber:x:data}x"):
+        for field in form.findall(_FIELD):
+            if field.get("var") == MESSAGE_ID:
+                stanza["id"] = field.findtext("{jabber:x:data}value")
+                form.remove(field)
+    return stanza
+
+
+def _attribute(stanza: Any, element: str) -> str | None:
+    """The id that an element of a stanza names."""
+    found = stanza.xml.find(element)
+    return None if found is None else found.get("id") or None
 
 
 def _said_by(deliverer: str, elements: Sequence[Any], name: str, value: str) -> str | None:
-    """What the server or the room that has delivered a message says in an element that has its name; such an element
-    with another name, or without any, may be the sender's own."""
+    """What an element says in the name of the server or the room that has delivered a message; such an element with
+    another name, or without any, is the sender's own."""
     said = [element.get(value) for element in elements if element.get(name) == deliverer]
     return said[-1] if said else None
 
@@ -94,6 +132,6 @@ def _said_by(deliverer: str, elements: Sequence[Any], name: str, value: str) -> 
 def _moment(stamp: str | None) -> datetime | None:
     try:
         moment = datetime.fromisoformat(stamp or "")
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo else None
+    except (ValueError, OverflowError):  # 0001-01-01T00:00:00+14:00 is no time in UTC
         return None
-    return moment.astimezone(UTC) if moment.tzinfo and moment <= datetime.now(UTC) else None

@@ -16,7 +16,7 @@ from demo import transcript
 
 
 async def main(path: str, questions: list[str]) -> None:
-    arguments = ["-m", "memory_mcp", "--db", path, "--app", "demo", "--user", "ann", "--collection", "*"]
+    arguments = ["-m", "memory_mcp", "--file", path, "--app", "demo", "--user", "ann", "--collection", "*"]
     async with Client(StdioServerParameters(command=sys.executable, args=arguments)) as client:
         for question in questions:
             transcript.line("Ann", question, color="magenta")

@@ -76,7 +76,7 @@ def _add_foreign(made: typer.Typer, point: EntryPoint) -> None:
             raise InvalidInputError(str(error)) from error
         given = settings(file=None, app=None, user=None, embedder=None)
         user = ["--user", given.user] if given.named_user else []
-        code = work(["--db", given.file, "--app", given.app, *user, *context.args])
+        code = work(["--file", given.file, "--app", given.app, *user, *context.args])
         if code == INTERRUPTED:
             sys.exit(INTERRUPTED)  # the adapter has said so itself
         raise typer.Exit(code if isinstance(code, int) else 0)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, cast
 
 from memory_core.errors import MemoryCoreError, UnsupportedError
+from memory_core.handle import BoundMemory
 from memory_core.models import Draft, Json, MemoryRecord, Patch
 from memory_core.profile import tags_of_pin
 from memory_core.protocols import AgentMemory, Clock
@@ -22,6 +23,7 @@ from memory_core.recall.values import RecallOptions
 from memory_core.spaces import PRIVATE
 from memory_core.tools.arguments import Arguments, ToolInputError
 from memory_core.values.checks import shown
+from memory_core.values.ids import new_id
 from memory_core.values.query_text import cut_query
 from memory_core.values.times import utc_now
 from memory_core.where.where import Where
@@ -130,10 +132,21 @@ async def _store(context: ToolContext, given: Arguments) -> ToolResult:
         session=context.session,
     )
     space = given.choice("space", (PRIVATE, *_writable(context.memory))) or PRIVATE
-    record = await context.memory.add(draft) if space == PRIVATE else await context.memory.add(draft, space=space)
+    record, is_known = await _stored_once(context.memory, draft, space)
     where = "" if space == PRIVATE else f" in {named(space)}"
-    said = f"Stored {category}{where} with ID {named(record.id)}: {_quoted(record.text)}"
-    return ToolResult("ok", said, {"id": record.id})
+    name = named(record.id)
+    done = f"Known already{where} (ID {name})" if is_known else f"Stored {category}{where} with ID {name}"
+    return ToolResult("ok", f"{done}: {_quoted(record.text)}", {"id": record.id})
+
+
+async def _stored_once(memory: AgentMemory, draft: Draft, space: str) -> tuple[MemoryRecord, bool]:
+    """The record of a draft, and whether a memory with an equal text was there before. A memory of somebody else's that
+    is no `BoundMemory` stores every draft."""
+    if not isinstance(memory, BoundMemory):
+        return await (memory.add(draft) if space == PRIVATE else memory.add(draft, space=space)), False
+    draft = replace(draft, id=new_id())
+    record = await memory.add(draft, space=space, on_duplicate="refuse")
+    return record, record.id != draft.id
 
 
 async def _search(context: ToolContext, given: Arguments) -> ToolResult:

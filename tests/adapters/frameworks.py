@@ -194,7 +194,7 @@ class Mcp:
 
     def __init__(self, handle: BoundMemory, grants: Grants) -> None:
         self._handle = handle
-        self._server = memory_server(grants.with_own(handle))
+        self._server = memory_server(grants.with_own(handle), tools="all")
 
     async def write(self, text: str) -> str:
         return str((await self._use("memory_store", content=text, metadata={"type": "fact"}))["id"])

@@ -11,7 +11,6 @@ import pytest_asyncio
 from frameworks import obey, own_container
 from google.adk.agents import LlmAgent
 from google.adk.apps.app import App
-from google.adk.memory import InMemoryMemoryService
 from google.adk.memory.base_memory_service import BaseMemoryService
 from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.plugins.base_plugin import BasePlugin
@@ -32,7 +31,6 @@ from spade.agent import Agent
 from xaibo.core.models.llm import LLMMessage
 
 from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
-from memory_adk.migration import import_in_memory
 from memory_adk.radbot import QdrantMemoryService, create_enhanced_memory_agent
 from memory_adk.testing import Said, ScriptedLlm, ask, user_says
 from memory_core import BoundMemory, Memory, Role, Where
@@ -94,22 +92,11 @@ async def adk_service(handle: BoundMemory) -> None:
 
 
 async def adk_radbot(handle: BoundMemory) -> None:
-    memory = Memory("memory.db", embedder=None)  # what the handle has open
-    service = QdrantMemoryService(memory=memory, app_name=handle.scope.app)
+    service = QdrantMemoryService(memory=handle)
     model = ScriptedLlm(script=[ANSWERED])
     async with create_enhanced_memory_agent(name="bot", model=model, memory_service=service) as agent:
         await agent.aprocess_message(USER, f"remember: {STATED}")
-    await service.remember("Ann is called Ann", USER)
-
-
-async def adk_migration(handle: BoundMemory) -> None:
-    old = InMemoryMemoryService()
-    async with adk_runner(old, ANSWERED) as runner:
-        await ask(runner, SAID, user_id=USER, session_id="s1")
-        session = await runner.session_service.get_session(app_name="demo", user_id=USER, session_id="s1")
-        assert session is not None
-        await old.add_session_to_memory(session)
-    await import_in_memory(MemoryService(handle), old)
+    service.add_memory("Ann is called Ann", USER)
 
 
 async def langchain_history(handle: BoundMemory) -> None:
@@ -221,11 +208,11 @@ WRITERS: dict[str, tuple[Writer, Sequence[Stored]]] = {
     "ADK: RadBot": (
         adk_radbot,
         [
-            (None, "important_fact", f"User: remember: {STATED}\nAssistant: {ANSWERED}"),
+            ("user", "important_fact", f"remember: {STATED}"),
+            ("assistant", "message", ANSWERED),
             (None, "important_fact", "Ann is called Ann"),
         ],
     ),
-    "ADK: an import from ADK's own service": (adk_migration, TURN),
     "LangChain: a history": (
         langchain_history,
         [

@@ -38,7 +38,7 @@ def main() -> None:
         with Memory(file) as memory:
             memory.bind(user="ann").sync.add_many([Draft(f"The key of room {n} is blue") for n in range(NOTES)])
         nothing = [sys.executable, "-c", "pass"]
-        hook = [sys.executable, "-m", "memory_mcp", "hook", "--db", file, "--user", "ann"]
+        hook = [sys.executable, "-m", "memory_mcp", "hook", "--file", file, "--user", "ann"]
         from_file = median(cpu(hook) for _ in range(ROUNDS))
         serve = [sys.executable, "-m", "memory_core", "serve", "--file", file, "--user", "ann", "--port", "0"]
         with subprocess.Popen(serve, stderr=subprocess.PIPE) as server:

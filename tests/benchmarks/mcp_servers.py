@@ -86,7 +86,7 @@ SERVERS: Final[Mapping[str, Server]] = {
             "memory_search": lambda question: [("memory_search", {"query": question, "nResults": RESULTS})],
             "memory_recall": lambda question: [("memory_recall", {"query": question, "maxChars": 1_000})],
         },
-        lambda folder: ("--db", str(folder / "memory.db"), "--user", "person", "--tools", "core"),
+        lambda folder: ("--file", str(folder / "memory.db"), "--user", "person"),
     ),
     "server-memory": Server(  # npm: @modelcontextprotocol/server-memory
         lambda folder: {"MEMORY_FILE_PATH": str(folder / "memory.jsonl")},

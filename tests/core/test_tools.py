@@ -178,6 +178,17 @@ async def test_a_search_that_finds_nothing_says_what_came_nearest() -> None:
         assert other.text == f'No memories found for "{FAR}".'
 
 
+async def test_a_tool_that_stores_what_is_known_says_so_and_stores_nothing() -> None:
+    async with Memory(":memory:", embedder=None) as memory:
+        context = caller(memory)
+        first = await STORE_MEMORY(context, {"content": "Ann drinks tea", "category": "fact"})
+        again = await STORE_MEMORY(context, {"content": "Ann drinks tea.", "category": "fact"})
+        other = await STORE_MEMORY(context, {"content": "Ann drinks tea", "category": "preference"})
+    assert again.data == first.data
+    assert again.text == f'Known already (ID {first.data["id"]}): "Ann drinks tea"'
+    assert other.data != first.data
+
+
 async def test_without_the_floor_a_tool_finds_the_best_however_far() -> None:
     async with Memory(":memory:") as memory:
         context = caller(memory)

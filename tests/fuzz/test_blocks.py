@@ -26,7 +26,8 @@ from memory_core.adapting import remembered_block
 from memory_core.profile import PROFILE_END, PROFILE_START
 from memory_core.recall.block import BLOCK_END, BLOCK_START, MAX_BLOCK_CHARS
 from memory_core.recall.values import PUSHED
-from memory_mcp.showing import line_of, lines_of, stored, text_of_stored
+from memory_mcp.showing import fields_of, line_of, shown_memory, text_of_list, text_of_stored
+from memory_mcp.values import ListAnswer, StoredMemory
 from tests.fuzz.mutating import changed_bytes, each, insist_on_sentence, kept, mutants
 
 SUBJECT = "blocks"
@@ -72,12 +73,13 @@ def insist_on_recalled(ann: BoundMemory, options: RecallOptions) -> None:
 
 def insist_on_lists(records: Sequence[MemoryRecord]) -> None:
     """A memory is one line in what tools answer, and a note is one in what is pushed."""
-    shown = [stored(record, space=record.author) for record in records]
-    lines = insist_on_lines(lines_of("Some memories", shown, "That is all."))
-    assert len(lines) == len(shown) + 2
-    for one in shown:
+    shown = [shown_memory(record, space=record.author) for record in records]
+    lines = insist_on_lines(text_of_list(ListAnswer(note="Some memories.", memories=shown, count=len(shown))))
+    assert len(lines) == len(shown) + 1
+    for record, one in zip(records, shown, strict=True):
         assert insist_on_lines(line_of(one)) == [line_of(one)]
-        assert len(insist_on_lines(text_of_stored(one))) in {4, 5}
+        stored = StoredMemory.model_validate({**fields_of(record, space=record.author), "note": "Stored."})
+        assert len(insist_on_lines(text_of_stored(stored))) in {4, 5}
     texts = [record.text for record in records if record.text]
     for notes, memories in ((texts, []), ([], texts), (texts, texts)):
         body = insist_on_frame(remembered_block(notes, memories), BLOCK_START, BLOCK_END, MAX_BLOCK_CHARS)

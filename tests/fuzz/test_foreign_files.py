@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from memory_adk.radbot import importer as radbot
-from memory_core import InvalidInputError, Memory
-from memory_core.adapting import ForeignPoint
+from memory_adk.radbot import importing as radbot
+from memory_core import InvalidInputError
+from memory_core.adapting import ForeignPoint, Found, Refused
 from memory_core.app import moving
 from memory_core.app.formats import IMPORTERS, entry_of
 from memory_core.app.mapping import Keys, Ownership
@@ -237,9 +237,12 @@ async def test_a_bad_point_of_radbot_costs_itself_only(monkeypatch: pytest.Monke
         yield [ForeignPoint(str(number), payload) for number, payload in enumerate(payloads)]
 
     monkeypatch.setattr(radbot, "foreign_points", pages)
-    async with Memory(":memory:", embedder=None) as memory:
-        done = await radbot.import_radbot(memory)
-        assert (done.records, sorted(done.refused)) == (1, ["1", "2", "3"])
+    found = [item async for item in radbot.radbot("http://127.0.0.1:6333")]
+    assert [item.place for item in found if isinstance(item, Refused)] == ["point 2"]
+    for item in found:
+        if isinstance(item, Found) and item.place != "point 0":
+            with pytest.raises(InvalidInputError):
+                check_draft(item.draft)
 
 
 LONG_CHARS = 400_000

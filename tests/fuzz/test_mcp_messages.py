@@ -124,7 +124,7 @@ def _modern(content: bytes) -> tuple[bytes, dict[str, str]]:
 
 @asynccontextmanager
 async def posting(memory: Memory) -> AsyncIterator[Session]:
-    app = http_app(memory_server(memory.bind(app="demo", user="ann")))
+    app = http_app(memory_server(memory.bind(app="demo", user="ann"), tools="all"))
     transport = httpx2.ASGITransport(app=app)
     async with (
         app.router.lifespan_context(app),
@@ -189,7 +189,7 @@ async def called(client: Client, content: bytes) -> None:
 @pytest.mark.parametrize("shape", ["alone", "skynet", "shared"])
 @pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=pytest.mark.torture)])
 async def test_changed_arguments(memory: Memory, count: int, shape: str) -> None:
-    async with Client(memory_server(reach(memory, shape), skynet=shape == "skynet")) as client:
+    async with Client(memory_server(reach(memory, shape), tools="all", skynet=shape == "skynet")) as client:
         for content in (*(content for _, content in CALLS), *_with_stores(CALLS, count, changed_json)):
             with tried(SUBJECT, content, ".json"):
                 await called(client, content)

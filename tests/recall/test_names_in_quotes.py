@@ -113,7 +113,7 @@ async def _tools(ann: BoundMemory) -> str:
 async def _mcp(ann: BoundMemory) -> str:
     """What each tool and prompt of the MCP server says as text."""
     said: list[str] = []
-    async with Client(memory_server(ann)) as client:
+    async with Client(memory_server(ann, tools="all")) as client:
         for tool in (await client.list_tools()).tools:
             for all_of_them in (False, True):
                 is_new = tool.name == "memory_store"

@@ -11,8 +11,9 @@ from memory_adk.radbot.agents import (
 )
 from memory_adk.radbot.embedding import EmbeddingModel, embed_text, get_embedding_model
 from memory_adk.radbot.enhanced_memory import EnhancedMemoryManager, MemoryDetector
+from memory_adk.radbot.memories import FoundMemory
 from memory_adk.radbot.memory_tools import search_past_conversations, store_important_information
-from memory_adk.radbot.qdrant_memory import FoundMemory, QdrantMemoryService
+from memory_adk.radbot.qdrant_memory import QdrantMemoryService
 
 __all__ = [
     "EmbeddingModel",

@@ -10,7 +10,6 @@ try:
     from google.adk.sessions import BaseSessionService, InMemorySessionService
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.base_toolset import BaseToolset
-    from google.adk.tools.tool_context import ToolContext as AdkToolContext
     from google.genai import types
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
@@ -19,17 +18,16 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from memory_adk.convert import content_text
 from memory_adk.plugin import MemoryPlugin
 from memory_adk.radbot.enhanced_memory import MemoryDetector
-from memory_adk.radbot.memory_tools import documented
+from memory_adk.radbot.memories import mark
 from memory_adk.radbot.qdrant_memory import QdrantMemoryService
-from memory_adk.tools import MemoryTool
 from memory_adk.toolset import MemoryToolset
-from memory_core import InvalidInputError, WrongThreadError
-from memory_core.adapting import limits
+from memory_core import InvalidInputError, TriggerDetector, WrongThreadError
+from memory_core.adapting import Deadline, limits
 
 T = TypeVar("T")
 AgentTool = BaseTool | BaseToolset | Callable[..., object]
@@ -45,20 +43,6 @@ INSTRUCTIONS: Final[dict[str, str]] = {
 """Instructions by name; add your own."""
 
 
-class RadBotTool(MemoryTool):
-    """A memory tool that answers with the documented keys, too: `success` and `query`, or `error`."""
-
-    async def run_async(self, *, args: dict[str, Any], tool_context: AdkToolContext) -> dict[str, Any]:
-        """Call the tool; see `MemoryTool`."""
-        return documented(await super().run_async(args=args, tool_context=tool_context), args)
-
-
-class RadBotToolset(MemoryToolset):
-    """`MemoryToolset` with the documented answers."""
-
-    _tool_class = RadBotTool
-
-
 class MemoryAgent:
     """An agent with its runner and its memory, created by a factory of this module.
 
@@ -72,8 +56,7 @@ class MemoryAgent:
         self._owned = owned
 
     def process_message(self, user_id: str, message: str, session_id: str = "main") -> str:
-        """Send a message and return the answer, for synchronous code. A script may end after this call, so the turn is
-        stored before it returns, unless the store takes longer than two seconds.
+        """`aprocess_message` for synchronous code.
 
         Raises:
             WrongThreadError: An event loop is running in this thread.
@@ -81,38 +64,31 @@ class MemoryAgent:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            return asyncio.run(self._answer_and_settle(user_id, message, session_id))
+            return asyncio.run(self.aprocess_message(user_id, message, session_id))
         raise WrongThreadError("process_message was called inside an event loop; use `await aprocess_message(...)`")
 
     async def aprocess_message(self, user_id: str, message: str, session_id: str = "main") -> str:
-        """Send a message and return the answer.
+        """Send a message and return the answer. The turn is stored before it returns, so that a script may end and the
+        next turn can recall it, unless the store takes longer than two seconds.
 
         Args:
             user_id: The user, who owns the memory.
             message: The user's message.
             session_id: The conversation of this user; its first message creates it.
         """
-        await self._settle()  # so that this turn can recall the previous one
         said = types.Content(role="user", parts=[types.Part(text=message)])
         events = self.runner.run_async(user_id=user_id, session_id=session_id, new_message=said)
         answers = [content_text(event.content) async for event in events if not event.partial]
-        return "\n".join(answer for answer in answers if answer)
-
-    async def _answer_and_settle(self, user_id: str, message: str, session_id: str) -> str:
-        answer = await self.aprocess_message(user_id, message, session_id)
-        await self._settle()
-        return answer
-
-    async def _settle(self) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limits.RECALL_SECONDS):
                 await self.plugin.flush()
+        return "\n".join(answer for answer in answers if answer)
 
     async def close(self) -> None:
         """Store queued turns, and close the memory if the factory created it."""
         await self.runner.close()
         if self._owned:
-            await self.memory_service.memory.close()
+            await self.memory_service.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -124,7 +100,29 @@ class MemoryAgent:
 
 
 class EnhancedMemoryAgent(MemoryAgent):
-    """A `MemoryAgent` that also stores what users ask it to remember, with tags."""
+    """A `MemoryAgent` that also remembers what users ask it to, with tags."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        plugin: MemoryPlugin,
+        service: QdrantMemoryService,
+        *,
+        owned: bool,
+        triggers: TriggerDetector,
+    ) -> None:
+        super().__init__(runner, plugin, service, owned=owned)
+        self._triggers = triggers
+        self._briefly = Deadline(limits.RECALL_SECONDS, "an agent")
+
+    async def aprocess_message(self, user_id: str, message: str, session_id: str = "main") -> str:
+        """See `MemoryAgent`. What could not be marked in time is marked at the next message of the session."""
+        answer = await super().aprocess_message(user_id, message, session_id)
+        memory = self.memory_service.service.handle(self.runner.app_name, user_id)
+        with self._briefly.spared("what a user asks to be remembered is not marked"):
+            self.memory_service.service.access.insist()
+            await self._briefly.write("marking messages", lambda: mark(memory, session_id, self._triggers))
+        return answer
 
 
 def create_memory_enabled_agent(
@@ -152,14 +150,17 @@ def create_memory_enabled_agent(
     if instruction_name not in INSTRUCTIONS:
         raise InvalidInputError(f"there is no instruction {instruction_name!r}; add its text to INSTRUCTIONS first")
     service = memory_service or QdrantMemoryService()
+    plugin = MemoryPlugin(service.service)
     agent = LlmAgent(
-        name=name, model=model, instruction=INSTRUCTIONS[instruction_name], tools=[*tools, RadBotToolset(service)]
+        name=name,
+        model=model,
+        instruction=INSTRUCTIONS[instruction_name],
+        tools=[*tools, MemoryToolset(service.service)],
     )
-    plugin = MemoryPlugin(service)
     runner = Runner(
         app=App(name=name, root_agent=agent, plugins=[plugin]),
         session_service=session_service or InMemorySessionService(),
-        memory_service=service,
+        memory_service=service.service,
         auto_create_session=True,
     )
     return MemoryAgent(runner, plugin, service, owned=memory_service is None)
@@ -175,12 +176,12 @@ def create_enhanced_memory_agent(
     model: str | BaseLlm = "",
     memory_manager_config: Config | None = None,
 ) -> EnhancedMemoryAgent:
-    """Create an agent like `create_memory_enabled_agent` that also stores what users ask it to remember, with tags.
+    """Create an agent like `create_memory_enabled_agent` that also remembers what users ask it to, with tags.
 
     Args:
         session_service: See `create_memory_enabled_agent`, also for the following ones.
         tools: Additional tools.
-        memory_service: The service to store in; your own use of this object is not affected.
+        memory_service: The service to store in.
         instruction_name: A key of `INSTRUCTIONS`.
         name: Name of the agent and its app.
         model: The language model.
@@ -196,12 +197,14 @@ def create_enhanced_memory_agent(
     agent = create_memory_enabled_agent(
         session_service=session_service,
         tools=tools,
-        memory_service=(memory_service or QdrantMemoryService()).detecting(detector.triggers),
+        memory_service=memory_service,
         instruction_name=instruction_name,
         name=name,
         model=model,
     )
-    return EnhancedMemoryAgent(agent.runner, agent.plugin, agent.memory_service, owned=memory_service is None)
+    return EnhancedMemoryAgent(
+        agent.runner, agent.plugin, agent.memory_service, owned=memory_service is None, triggers=detector.triggers
+    )
 
 
 def _known(name: str, given: Mapping[str, T], *keys: str) -> Mapping[str, T]:

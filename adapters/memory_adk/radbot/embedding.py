@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,11 +21,6 @@ class EmbeddingModel:
     """Dimensions of its vectors."""
     client: Embedder
     """The embedder of memory-core."""
-
-
-def model_of(embedder: Embedder) -> EmbeddingModel:
-    """Any embedder of memory-core as a model."""
-    return EmbeddingModel(embedder.fingerprint.name, embedder.fingerprint.dimensions, embedder)
 
 
 def embed_text(text: str, model: EmbeddingModel | None = None) -> list[float]:
@@ -52,9 +46,7 @@ def embed_text(text: str, model: EmbeddingModel | None = None) -> list[float]:
     return run_sync(embed)
 
 
-def get_embedding_model(
-    vector_size: int | None = None, *, environment: Mapping[str, str] | None = None
-) -> EmbeddingModel:
+def get_embedding_model(vector_size: int | None = None) -> EmbeddingModel:
     """Create the model that `RADBOT_EMBED_MODEL` names.
 
     | value | embedder |
@@ -66,22 +58,20 @@ def get_embedding_model(
     Args:
         vector_size: Dimensions of the vectors. Gemini produces the requested size (768 by default); other models
             must have this size.
-        environment: By default that of the process.
 
     Raises:
         InvalidInputError: The name is unknown (a typing error must not send texts to another provider), or the
             model's vectors have other dimensions.
         ImportError: The embedder needs an extra, which the message names.
     """
-    found = os.environ if environment is None else environment
-    embedder = _named(found.get("RADBOT_EMBED_MODEL", "").strip().lower(), found, vector_size)
-    length = embedder.fingerprint.dimensions
+    embedder = _named(os.getenv("RADBOT_EMBED_MODEL", "").strip().lower(), vector_size)
+    name, length = embedder.fingerprint.name, embedder.fingerprint.dimensions
     if vector_size not in (None, length):
-        raise InvalidInputError(f"{embedder.fingerprint.name!r} makes vectors of {length} numbers, not {vector_size!r}")
-    return model_of(embedder)
+        raise InvalidInputError(f"{name!r} makes vectors of {length} numbers, not {vector_size!r}")
+    return EmbeddingModel(name, length, embedder)
 
 
-def _named(name: str, environment: Mapping[str, str], vector_size: int | None) -> Embedder:
+def _named(name: str, vector_size: int | None) -> Embedder:
     if name == "gemini":
         from memory_core import GeminiEmbedder  # noqa: PLC0415  (needs an extra)
 
@@ -89,8 +79,7 @@ def _named(name: str, environment: Mapping[str, str], vector_size: int | None) -
     if name == "sentence-transformers":
         from memory_core import SentenceTransformerEmbedder  # noqa: PLC0415  (needs an extra, and torch)
 
-        model = environment.get("SENTENCE_TRANSFORMERS_MODEL") or "all-MiniLM-L6-v2"
-        return SentenceTransformerEmbedder(model)
+        return SentenceTransformerEmbedder(os.getenv("SENTENCE_TRANSFORMERS_MODEL") or "all-MiniLM-L6-v2")
     if name:
         raise InvalidInputError(f"RADBOT_EMBED_MODEL is {name!r}; it must be gemini or sentence-transformers")
     from memory_core import MiniLmEmbedder  # noqa: PLC0415  (numpy and onnxruntime)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -25,12 +24,9 @@ class MemoryDetector:
         self, memory_triggers: Sequence[str] | None = None, fact_triggers: Sequence[str] | None = None
     ) -> None:
         default = TriggerDetector()
-        self.triggers = TriggerDetector(
-            memory_triggers=default.memory_triggers if memory_triggers is None else tuple(memory_triggers),
-            fact_triggers=default.fact_triggers if fact_triggers is None else tuple(fact_triggers),
-        )
-        self.memory_triggers = list(self.triggers.memory_triggers)
-        self.fact_triggers = list(self.triggers.fact_triggers)
+        self.memory_triggers = list(default.memory_triggers if memory_triggers is None else memory_triggers)
+        self.fact_triggers = list(default.fact_triggers if fact_triggers is None else fact_triggers)
+        self.triggers = TriggerDetector(self.memory_triggers, self.fact_triggers)
 
     def detect_memory_triggers(self, message: str) -> dict[str, Any]:
         """Return the finding: `detected`, `memory_type`, `text`, `tags` and `reference_previous`."""
@@ -47,8 +43,8 @@ class MemoryDetector:
 class EnhancedMemoryManager:
     """Stores what users ask to be remembered, message by message.
 
-    This is for code that handles messages itself. `create_enhanced_memory_agent` needs no manager, because its service
-    does the same for every turn it stores.
+    This is for code that handles messages itself. The agents of `create_enhanced_memory_agent` need no manager, because
+    they mark the messages that they have stored.
 
     Args:
         memory_service: Any object with RadBot's `add_memory(text, user_id, memory_type, metadata)`; may be set later.
@@ -62,9 +58,9 @@ class EnhancedMemoryManager:
         """The last messages, of all users; "save this" never refers to another user's."""
         self._last = LastMessages()
 
-    def process_message(self, message: str, user_id: str, session_id: str = "") -> dict[str, Any]:
+    def process_message(self, message: str, user_id: str) -> dict[str, Any]:
         """Store what a message asks to be remembered, if anything. A message such as "save this design" refers to the
-        previous message of the same user and session. It blocks until that is stored.
+        previous message of the same user. It blocks until that is stored.
 
         Returns:
             `success`, with `memory_type`, `text` and `tags`, or with a `message` that says why nothing was stored; or
@@ -73,9 +69,9 @@ class EnhancedMemoryManager:
         self.conversation_history = [*self.conversation_history, message][-HISTORY:]
         found = self.detector.detect_memory_triggers(message)
         previous = found["reference_previous"]
-        text = self._last.last(user=user_id, session=session_id) if previous else found["text"]
+        text = self._last.last(user=user_id) if previous else found["text"]
         if not previous:
-            self._last.note(message, user=user_id, session=session_id)
+            self._last.note(message, user=user_id)
         if not found["detected"]:
             return {"success": False, "message": "No memory triggers detected"}
         if not text:
@@ -89,7 +85,3 @@ class EnhancedMemoryManager:
         except Exception as error:  # noqa: BLE001  (any service may be given; the document returns its errors)
             return {"error": f"Failed to store memory: {error}"}
         return {"success": True, "memory_type": kind, "text": text, "tags": tags}
-
-    async def aprocess_message(self, message: str, user_id: str, session_id: str = "") -> dict[str, Any]:
-        """`process_message` for coroutines."""
-        return await asyncio.to_thread(self.process_message, message, user_id, session_id)

@@ -7,7 +7,7 @@ try:
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -66,18 +66,10 @@ def store_important_information(
 
     def store(service: Any, user_id: str) -> dict[str, Any]:
         service.add_memory(text=information, user_id=user_id, memory_type=memory_type, metadata=metadata or {})
-        return {"success": True, "message": _stored_as(memory_type), "stored_text": information}
+        message = f"Successfully stored information as {memory_type}"
+        return {"success": True, "message": message, "stored_text": information}
 
     return _answered(tool_context, store, "Error storing information")
-
-
-def documented(answer: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer of a `MemoryTool` with the documented keys."""
-    if answer["status"] == "error":
-        return {**answer, "error": answer["message"]}
-    if "stored_text" in answer:
-        return {**answer, "success": True, "message": _stored_as(arguments.get("memory_type") or "important_fact")}
-    return {**answer, "success": True, **({"query": arguments["query"]} if "query" in arguments else {})}
 
 
 def _answered(context: Any, work: Callable[[Any, str], dict[str, Any]], failure: str) -> dict[str, Any]:
@@ -104,7 +96,3 @@ def _result(memory: Any) -> dict[str, Any]:
         "memory_type": getattr(memory, "memory_type", None),
         "similarity": getattr(memory, "similarity", None),
     }
-
-
-def _stored_as(memory_type: object) -> str:
-    return f"Successfully stored information as {memory_type}"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
 from memory_spade.memory.backends.base import MemoryBackend, MemoryEntry
-from memory_spade.memory.backends.sqlite_backend import SqliteBackend, own_backend
+from memory_spade.memory.backends.handle_backend import HandleBackend
 from memory_spade.memory.checks import check_fields, check_search, checked_category
 from memory_spade.memory.exceptions import (
     MemoryBackendError,
@@ -17,7 +16,6 @@ from memory_spade.memory.exceptions import (
     foreign,
 )
 from memory_spade.memory.opening import Opening
-from memory_spade.memory.summaries import formatted, summary
 
 
 class AgentBaseMemory:
@@ -46,8 +44,9 @@ class AgentBaseMemory:
             raise TypeError(f"give memory_path={memory_path!r} to the backend instead; it decides where memories live")
         self.agent_id = agent_id
         if backend is None:
-            backend = own_backend(agent_id, Opening.of_agent(agent_id, memory_path))
-        self.backend = backend.for_agent(agent_id) if isinstance(backend, SqliteBackend) else backend
+            opening = Opening.of_agent(agent_id, memory_path)
+            backend = HandleBackend(opening.partition, opened=opening.open, closed=opening.close)
+        self.backend = backend.for_agent(agent_id) if isinstance(backend, HandleBackend) else backend
         self._initialized = False
 
     async def initialize(self) -> None:
@@ -107,20 +106,6 @@ class AgentBaseMemory:
         await self._ready()
         with foreign(MemorySearchError, self._name):
             return (await self.backend.get_recent_memories(self.agent_id, limit))[:limit]
-
-    async def get_relevant_memories(self, context: str | None = None, limit: int = 10) -> list[MemoryEntry]:
-        """Return the memories that match a context, or recent ones if it is blank; raises like `search_memories`."""
-        if context and context.strip():
-            return await self.search_memories(context, limit)
-        return await self.get_recent_memories(limit)
-
-    async def format_for_context(self, memories: Sequence[MemoryEntry]) -> str:
-        """Format memories for a system message, grouped by category. The texts are not escaped."""
-        return formatted(memories)
-
-    def get_context_summary(self, memories: Sequence[MemoryEntry]) -> str | None:
-        """Format memories for a system message as a plain list, or `None` without memories. Texts are not escaped."""
-        return summary(memories)
 
     async def update_memory(
         self,

@@ -16,11 +16,11 @@ from memory_spade.memory.flags import TAKEN_OVER, Places
 from memory_spade.memory.interaction_memory import AgentInteractionMemory
 from memory_spade.memory.notes_in_store import NotesInStore
 from memory_spade.memory.opening import Borrowed, Opening
-from memory_spade.memory.threads import in_thread
+from memory_spade.owners import OwnerFunction, Owners
 
 T = TypeVar("T")
 
-Owner = Literal["agent", "peer"] | Callable[[str], str]
+Owner = Literal["agent", "peer"] | OwnerFunction
 """The owner of an agent's memories: the agent, its peer, or the user that the function returns for the peer's bare
 JID."""
 
@@ -52,6 +52,7 @@ class Home:
             if owner != "agent" and isinstance(place, AgentInteractionMemory | AgentBaseMemory):
                 raise TypeError(f"{flag} cannot separate peers; with owner={owner!r}, set its place with memory=")
         self._jid, self._owner, self._stopped = jid, owner, False
+        self._owners = None if isinstance(owner, str) else Owners(owner)
         self._notes, self._base = self._places = places
         self._insist_on_one_owner(self._base)
         self.deadline = Deadline(check_seconds("memory_timeout", timeout), jid)
@@ -59,7 +60,7 @@ class Home:
         self.base_door = self._base if isinstance(self._base, AgentBaseMemory) else None
         """The documented interface to long-term memories; `None` if they are off."""
         if isinstance(self._base, Opening | Borrowed):
-            backend = HandleBackend(jid, lambda: self.handle(None).own, opened=self.open, closed=self.release)
+            backend = HandleBackend(lambda _: self.handle(None).own, opened=self.open, closed=self.release)
             self.base_door = AgentBaseMemory(jid, backend=backend)
 
     def notes(self, peer: str | None) -> AgentInteractionMemory | None:
@@ -115,10 +116,15 @@ class Home:
         return base
 
     async def reached(self, find: Callable[[str | None], T], peer: str | None) -> T:
-        """`find(peer)`, one of the methods above, without blocking the event loop if an owner function is asked."""
-        if callable(self._owner) and peer is not None:
-            return await in_thread("asking the owner function", lambda: find(peer))
+        """`find(peer)`, one of the methods above, once the owner is known."""
+        if self._owners is not None and peer is not None and not _is_nick(peer):
+            await self._owners.ask(peer)
         return find(peer)
+
+    def heard(self, peer: str | None) -> None:
+        """A message of this peer has arrived, or one is said to it: an owner function is asked again."""
+        if self._owners is not None and peer is not None:
+            self._owners.heard(peer)
 
     async def begin(self) -> None:
         """`open`, but do not wait longer than for any call: the memory then opens while the agent works without it."""
@@ -174,20 +180,12 @@ class Home:
             raise ScopeError(
                 "no conversation is running, so the owner is unknown; use this while a message is answered"
             )
-        if isinstance(self._owner, str):
+        if self._owners is None:
             return owned_by(handle, peer)
-        if "/" in peer:
+        if _is_nick(peer):
             raise ScopeError(f"{peer!r} is a nick in a room, which anybody may choose; it has no user")
-        return owned_by(handle, _user_of(peer, self._owner))
+        return owned_by(handle, self._owners.user(peer))
 
 
-def _user_of(peer: str, owner: Callable[[str], str]) -> str:
-    """The user that the owner function returns; whatever it raises costs this call its memory and nothing else."""
-    try:
-        return owner(peer)
-    except LookupError as error:
-        raise ScopeError(
-            f"the owner function has no user for {peer!r}; add one to let this peer use memories"
-        ) from error
-    except Exception as error:  # a function of the application may raise anything
-        raise ScopeError(f"the owner function raised {type(error).__name__} for {peer!r}: {error}") from error
+def _is_nick(peer: str) -> bool:
+    return "/" in peer

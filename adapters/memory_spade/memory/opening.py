@@ -1,16 +1,32 @@
-"""A memory that is opened on first use and can be reopened after it was closed."""
+"""Where an agent keeps its memories: in a file of its own, which it opens and closes, or in a memory it is given."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from memory_core import BoundMemory, Memory
-from memory_core.adapting import on_core
+from memory_core.adapting import check_path, on_core
 from memory_spade import files
-from memory_spade.memory.paths import IN_MEMORY, base_file, directory
+
+ENVIRONMENT: Final = "SPADE_LLM_MEMORY_PATH"
+DEFAULT_DIRECTORY: Final = "spade_llm/data/agent_memory"
+"""spade_llm's own default, relative to the working directory."""
+
+IN_MEMORY: Final = ":memory:"
+
+
+def directory(given: str | os.PathLike[str] | None) -> str:
+    """The given directory, else that of the environment, else the default; or `":memory:"`.
+
+    Raises:
+        InvalidInputError: It is the address of a server.
+    """
+    named = os.fspath(given) if given is not None else os.environ.get(ENVIRONMENT, "").strip()
+    check_path("the directory of an agent's memories", named)
+    return named or DEFAULT_DIRECTORY
 
 
 class Opening:
@@ -44,13 +60,21 @@ class Opening:
         folder = directory(memory_path)
         if folder == IN_MEMORY:
             return cls.of_file(IN_MEMORY)
-        return cls.of_database(base_file(folder, files.identity(agent_id)), stock=base_file(folder, agent_id))
+        path, stock = (
+            Path(folder, f"{files.safe_name(name)}_base_memory.db").expanduser()
+            for name in (files.identity(agent_id), agent_id)
+        )
+        return cls.of_database(path, stock=stock)
 
     def handle(self) -> BoundMemory:
         """Return a handle of the memory, which `close` closes."""
         if self._memory is None:
             self._memory = self._make()
         return self._memory.bind()
+
+    def partition(self, agent: str) -> BoundMemory:
+        """The long-term memories in this file of the agent with an `identity`."""
+        return self.handle().bind(user=agent, collection=files.BASE_COLLECTION)
 
     async def open(self) -> None:
         """Open the memory now."""

@@ -149,7 +149,10 @@ class SqliteRows:
             f"SELECT key, id, source_key, version, links, {SIZE} FROM record WHERE {found.sql}", found.parameters
         )
         with explaining("the links of a record"):
-            return [Head(key, id_, source, version, links_in(links), size) for key, id_, source, version, links, size in rows]
+            return [
+                Head(key, id_, source, version, links_in(links), size)
+                for key, id_, source, version, links, size in rows
+            ]
 
     def _vectors(self, key: int, pieces: Sequence[tuple[int, int]]) -> Sequence[bytes]:
         """The vectors of a record, unless one is pending or damaged, or they are of other pieces of its text."""

@@ -12,6 +12,7 @@ from google.adk.agents import LlmAgent
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.apps import App
 from google.adk.events.event import Event
+from google.adk.memory.base_memory_service import BaseMemoryService
 from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
@@ -31,7 +32,7 @@ START = 1_700_000_000.0
 
 
 def runner_of(
-    service: MemoryService | None,
+    service: BaseMemoryService | None,
     model: ScriptedLlm,
     *tools: BaseTool | BaseToolset,
     plugins: list[BasePlugin] | None = None,
@@ -75,11 +76,11 @@ def entry_of(text: str, **fields: Any) -> MemoryEntry:
     return MemoryEntry(content=types.Content(parts=[types.Part(text=text)]), **fields)
 
 
-async def found(service: MemoryService, query: str, *, app: str = APP, user: str = ANN) -> list[MemoryEntry]:
+async def found(service: BaseMemoryService, query: str, *, app: str = APP, user: str = ANN) -> list[MemoryEntry]:
     return (await service.search_memory(app_name=app, user_id=user, query=query)).memories
 
 
-async def texts(service: MemoryService, query: str, *, app: str = APP, user: str = ANN) -> list[str]:
+async def texts(service: BaseMemoryService, query: str, *, app: str = APP, user: str = ANN) -> list[str]:
     return [text_of(entry) for entry in await found(service, query, app=app, user=user)]
 
 

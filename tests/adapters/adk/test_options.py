@@ -55,7 +55,6 @@ async def test_a_message_is_found_by_its_neighbors_only_if_that_is_wanted(memory
     assert ANSWER not in await texts(service, "jasmine shop")
     assert ANSWER in await texts(wide, "jasmine shop")
     assert ANSWER not in await call(service, MemoryToolset(), query="jasmine shop")
-    assert ANSWER in await call(service, MemoryToolset(neighbors=True), query="jasmine shop")
 
 
 @pytest.mark.parametrize("neighbors", [True, False])

@@ -63,10 +63,11 @@ async def test_while_the_server_is_down_the_agent_answers_and_what_was_said_is_s
             assert sorted(message.split(":")[0] for message in warned) == [
                 "a turn of session main is not stored yet",
                 "the memory is left alone until it answers",
+                "what a user asks to be remembered is not marked",
             ]
             await agent.aprocess_message(ANN, "Good morning")
             await agent.plugin.flush()  # the write succeeds, so the store is tested now
-            await answering(agent.memory_service)
+            await answering(agent.memory_service.service)
             assert "the gate code is 4711" in await agent.aprocess_message(ANN, "What is the gate code?", "s2")
 
 

@@ -42,10 +42,13 @@ async def test_turns_are_stored_by_themselves_and_recalled_in_another_session(
         await agent.aprocess_message(ANN, "My favourite tea is jasmine")
         answer = await agent.aprocess_message(ANN, "Which is my favourite tea?", session_id="other")
         other = await agent.aprocess_message("mallory", "Which is the favourite tea?")
-    assert "User: My favourite tea is jasmine Assistant: SEEN My favourite tea is jasmine" in answer
+    assert 'user: "My favourite tea is jasmine"' in answer
+    assert 'helper (assistant): "SEEN My favourite tea is jasmine"' in answer
     assert "jasmine" not in other
-    stored = await radbot.memory.bind(app="radbot", user=ANN).list(order="oldest")
-    assert [record.kind for record in stored.records] == ["conversation_turn"] * 2
+    stored = await radbot.service.handle("radbot", ANN).list(order="oldest")
+    assert [record.kind for record in stored.records] == ["message"] * 4
+    turns = radbot.search_memories("favourite tea", ANN, memory_type="conversation_turn")
+    assert {turn.metadata["session_id"] for turn in turns} == {"main", "other"}
 
 
 async def test_what_a_user_asks_to_have_remembered_is_stored_with_its_type_and_tags(
@@ -58,8 +61,11 @@ async def test_what_a_user_asks_to_have_remembered_is_stored_with_its_type_and_t
     assert (plan.text, plan.metadata["tags"]) == ("Our plan for the garden is roses", ["beto_garden"])
     (code,) = radbot.search_memories("gate code", ANN, memory_type="important_fact")
     assert (code.text, code.metadata["user_message"]) == ("the gate code is 4711", "Note this: the gate code is 4711")
-    stored = (await radbot.memory.bind(app="radbot", user=ANN).list()).records
-    assert [(record.kind, record.tier) for record in stored] == [("important_fact", "high"), ("memories", "medium")]
+    stored = (await radbot.service.handle("radbot", ANN).list()).records
+    assert [(record.kind, record.tier) for record in stored if record.role == "user"] == [
+        ("important_fact", "high"),
+        ("memories", "medium"),
+    ]
 
 
 async def test_save_this_means_the_last_message_of_the_same_user_and_session_that_said_something(
@@ -69,8 +75,8 @@ async def test_save_this_means_the_last_message_of_the_same_user_and_session_tha
         await agent.aprocess_message(ANN, "The roof has three layers of felt")
         await agent.aprocess_message("mallory", "Let's save this")
         await agent.aprocess_message(ANN, "Let's save this", session_id="other")
-        assert not (await radbot.memory.bind(app="radbot", user="mallory").stats()).by_kind.get("memories")
-        assert not (await radbot.memory.bind(app="radbot", user=ANN).stats()).by_kind.get("memories")
+        assert not (await radbot.service.handle("radbot", "mallory").stats()).by_kind.get("memories")
+        assert not (await radbot.service.handle("radbot", ANN).stats()).by_kind.get("memories")
         await agent.aprocess_message(ANN, "Let's save this")
         await agent.aprocess_message(ANN, "Save this design, please @beto_roof")
     (saved,) = radbot.search_memories("roof", ANN, memory_type="memories")
@@ -92,7 +98,7 @@ def test_a_session_can_be_processed_as_often_as_wanted_and_may_grow(radbot: Qdra
     events.append(said_event("or mint", author="cook", at=3, invocation_id="i1"))
     radbot.process_session(session_with(*events))
     assert exchanges() == ["User: Which tea?\nAssistant: Jasmine\nor mint"]
-    assert radbot.clear_user_memory(ANN) == 2
+    assert radbot.clear_user_memory(ANN) == 4
     radbot.process_session(session_with(*events))
     assert radbot.search_memories("tea", ANN) == []
 
@@ -179,9 +185,12 @@ async def test_a_rewound_or_blocked_request_to_remember_is_forgotten(
     assert await texts(radbot, "attack at dawn") == []
 
 
-def test_the_environment_chooses_the_embedding_model_and_a_typing_error_chooses_none() -> None:
+def test_the_environment_chooses_the_embedding_model_and_a_typing_error_chooses_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def named(name: str, size: int | None = None) -> str:
-        return get_embedding_model(size, environment={"RADBOT_EMBED_MODEL": name}).name
+        monkeypatch.setenv("RADBOT_EMBED_MODEL", name)
+        return get_embedding_model(size).name
 
     assert named("Gemini", 1536) == "gemini-embedding-001"
     assert named("") == "all-MiniLM-L6-v2"

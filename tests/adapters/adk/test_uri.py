@@ -55,18 +55,6 @@ async def test_an_in_memory_uri_leaves_no_file(tmp_path: Path, monkeypatch: pyte
     assert bytes_in(tmp_path) == b""
 
 
-async def test_limits_can_be_set(tmp_path: Path) -> None:
-    service = memory_service(f"memorycore://{tmp_path}/m.db?embedder=none&max_results=2&max_chars=9")
-    await service.add_session_to_memory(session_with(*(said_event(f"tea number {n}", at=n) for n in range(5))))
-    found = await texts(service, "tea")
-    assert len(found) == 2
-    assert sum(map(len, found)) <= 9
-    await service.close()
-    widest = memory_service(f"memorycore://{tmp_path}/m.db?embedder=none&max_results=10000")
-    assert len(await texts(widest, "tea")) == 5
-    await widest.close()
-
-
 @pytest.mark.parametrize(
     ("uri", "named"),
     [
@@ -75,10 +63,7 @@ async def test_limits_can_be_set(tmp_path: Path) -> None:
         ("memorycore:///", "memorycore:///absolute"),
         ("sqlite:///x.db", "sqlite:///x.db"),
         ("memorycore:///x.db?limit=3", "'limit'"),
-        ("memorycore:///x.db?max_results=many", "'many'"),
-        ("memorycore:///x.db?max_results=0", "max_results 0"),
-        ("memorycore:///x.db?max_results=10001", "max_results 10001"),
-        ("memorycore:///x.db?max_chars=-5", "'-5'"),
+        ("memorycore:///x.db?max_results=3", "'max_results'"),
         ("memorycore:///x.db?embedder=gpt", "'gpt'"),
         ("memorycore:///x.db?app_name=", "app_name"),
         ("memorycore:///x.db?grpc=true", "'grpc'"),

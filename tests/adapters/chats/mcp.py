@@ -16,7 +16,7 @@ class Mcp:
     """A client whose messages have ids."""
 
     def __init__(self, handles: Sequence[BoundMemory], **options: Any) -> None:
-        self._servers = [memory_server(handle, **options) for handle in handles]
+        self._servers = [memory_server(handle, tools="all", **options) for handle in handles]
         self._messages: list[dict[str, Any]] = []
         self._ids: dict[str, str] = {}
         """The memories of the messages, by message id."""

@@ -257,7 +257,8 @@ class _Served:
     async def __aenter__(self) -> Self:
         async with _starting:  # each says on standard error where it listens
             with redirect_stderr(io.StringIO()) as said:
-                self._serving = asyncio.create_task(serve_http(memory_server(self._handle), "127.0.0.1", 0, hosts=()))
+                server = memory_server(self._handle, tools="all")
+                self._serving = asyncio.create_task(serve_http(server, "127.0.0.1", 0, hosts=()))
                 while not said.getvalue():  # noqa: ASYNC110
                     await asyncio.sleep(0.001)
         url = said.getvalue().removeprefix("memory-mcp: ").strip()

@@ -345,10 +345,10 @@ class Mcp:
     def __init__(self, world: World, user: str, seconds: float) -> None:
         self._user = user
         if world.owners is None:
-            self._server: MCPServer = memory_server(world.handle(user), timeout=seconds)
+            self._server: MCPServer = memory_server(world.handle(user), tools="all", timeout=seconds)
         else:
             tokens = StaticTokens({user: f"the token of {user} for the tests"})
-            self._server = memory_server(world.made, timeout=seconds, tokens=tokens)
+            self._server = memory_server(world.made, tools="all", timeout=seconds, tokens=tokens)
 
     async def say(self, text: str) -> None:
         messages = [{"role": "user", "content": text, "id": text}]

@@ -23,9 +23,9 @@ from langchain_core.messages import (
 from langchain_core.prompt_values import ChatPromptValue
 
 from memory_core import BoundMemory, Draft, InvalidInputError, Memory, run_sync
-from memory_core.adapting import FRAMEWORK_MESSAGE
 from memory_core.models import Scope
 from memory_core.records.draft_to_record import complete
+from memory_core.records.superseding import FRAMEWORK_MESSAGE
 from memory_core.values.times import utc_now
 from memory_langchain import MemoryChatMessageHistory
 from memory_langchain.messages import searchable_text, to_draft, to_message, to_messages

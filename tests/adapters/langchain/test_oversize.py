@@ -105,7 +105,7 @@ def test_only_words_that_are_too_large_themselves_are_cut(character: str) -> Non
         kept = shortened(message)
         assert "The beginning. " + character * 1_000 in kept.text
         assert kept.text.endswith("characters: too large to be remembered]")
-    assert len(shortened(HumanMessage(said)).text.encode()) > MAX_DATA_BYTES / 2 - 300  # what stands around it
+    assert len(shortened(HumanMessage(said)).text.encode()) > MAX_DATA_BYTES / 2 - 300
 
 
 @given(st.lists(st.sampled_from(["words", "photo", "small", "long"]), max_size=4))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import socket
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -25,6 +26,11 @@ from memory_mcp import http_app, memory_server
 from memory_mcp.owners import Served
 
 ENVIRONMENT = {"PYTHONPATH": os.environ.get("PYTHONPATH", ""), "PATH": os.environ["PATH"]}
+PYTHON = re.compile(
+    r"<\w+>|\w\[\w|function|instance|dataclass|tzinfo|lambda|memory_core|memory_mcp|Value error|json-or|union"
+    r"|\b(?:dict|dictionary|tuple|Sequence|Mapping|class|Where|Filter|Changes|Metadata|Draft|Patch)\b"
+)
+"""Words of Python, of pydantic, and names of our types."""
 TOKENS = {"ann": "anns-token-for-the-tests", "bob": "bobs-token-for-the-tests"}
 
 
@@ -42,12 +48,20 @@ class Caller:
     client: Client
 
     async def ok(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        """The structured answer of a call that works."""
+        """The structured answer of a call that works, without its note."""
+        _, answer = await self.noted(tool, **arguments)
+        return answer
+
+    async def noted(self, tool: str, /, **arguments: Any) -> tuple[str, dict[str, Any]]:
+        """The note of the answer of a call that works, and the rest of the answer."""
         result = await self.client.call_tool(tool, arguments)
         assert not result.is_error, result.content
         answer: dict[str, Any] | None = result.structured_content
         assert answer is not None
-        return answer
+        assert next(iter(answer)) == "note"
+        note = answer.pop("note")
+        assert note
+        return note, answer
 
     async def text(self, tool: str, /, **arguments: Any) -> str:
         """The answer as text."""
@@ -81,17 +95,19 @@ class Caller:
 
 @asynccontextmanager
 async def in_process(
-    handle: Served, collection: str | None = None, *, skynet: bool = True, **options: Any
+    handle: Served, collection: str | None = None, *, skynet: bool = True, tools: Any = "all", **options: Any
 ) -> AsyncIterator[Caller]:
-    """A client beside the server, which is Skynet's unless a test says otherwise."""
-    async with Client(memory_server(handle, collection=collection, skynet=skynet, **options)) as client:
+    """A client beside the server, which is Skynet's and offers every tool unless a test says otherwise."""
+    server = memory_server(handle, collection=collection, skynet=skynet, tools=tools, **options)
+    async with Client(server) as client:
         yield Caller(client)
 
 
 @asynccontextmanager
 async def over_stdio(db: Path, *options: str, user: str = "ann") -> AsyncIterator[Caller]:
     """A client with a server process of its own."""
-    arguments = ["-m", "memory_mcp", "--db", str(db), "--app", "demo", "--skynet", "--user", user, *options]
+    arguments = ["-m", "memory_mcp", "--file", str(db), "--app", "demo", "--skynet", "--tools", "all", "--user", user]
+    arguments += options
     async with Client(StdioServerParameters(command=sys.executable, args=arguments, env=ENVIRONMENT)) as client:
         yield Caller(client)
 
@@ -108,7 +124,7 @@ async def over_http(url: str, token: str | None = None) -> AsyncIterator[Caller]
 @asynccontextmanager
 async def http_beside(handle: Served, tokens: TokenVerifier | None = None, *hosts: str) -> AsyncIterator[str]:
     """A server on this test's own loop; its address."""
-    app = http_app(memory_server(handle, skynet=True, tokens=tokens), hosts=hosts)
+    app = http_app(memory_server(handle, skynet=True, tools="all", tokens=tokens), hosts=hosts)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
@@ -123,10 +139,11 @@ async def http_beside(handle: Served, tokens: TokenVerifier | None = None, *host
 
 
 @asynccontextmanager
-async def http_server(db: Path, *options: str) -> AsyncIterator[str]:
+async def http_server(db: Path, *options: str, skynet: bool = True) -> AsyncIterator[str]:
     """A server in a process of its own; its address."""
     command: Sequence[str] = [
-        *(sys.executable, "-m", "memory_mcp", "--db", str(db), "--app", "demo", "--skynet", "--http", "0", *options)
+        *(sys.executable, "-m", "memory_mcp", "--file", str(db), "--app", "demo", "--tools", "all"),
+        *("--http", "0", *(["--skynet"] if skynet else []), *options),
     ]
     server = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE, env=ENVIRONMENT)
     assert server.stderr is not None

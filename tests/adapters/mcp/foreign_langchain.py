@@ -23,7 +23,7 @@ async def main(server_python: str, db: str) -> None:
             "memory": {
                 "transport": "stdio",
                 "command": server_python,
-                "args": ["-m", "memory_mcp", "--db", db, "--user", "ann"],
+                "args": ["-m", "memory_mcp", "--file", db, "--user", "ann"],
                 "env": {"PYTHONPATH": os.environ["PYTHONPATH"], "PATH": os.environ["PATH"]},
             }
         }

@@ -31,7 +31,7 @@ def obey(request: Request) -> str | ToolCall:
 @contextmanager
 def memory_server(server_python: str, db: str) -> Iterator[str]:
     """A server process; its address."""
-    command = [server_python, "-m", "memory_mcp", "--db", db, "--user", "ann", "--http", "0"]
+    command = [server_python, "-m", "memory_mcp", "--file", db, "--user", "ann", "--http", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         yield process.stderr.readline().removeprefix("memory-mcp: ").strip()

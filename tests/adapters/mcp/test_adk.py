@@ -43,7 +43,7 @@ async def answers(connection: Connection) -> list[str]:
 
 
 async def test_an_adk_agent_stores_and_searches_over_stdio(tmp_path: Path) -> None:
-    arguments = ["-m", "memory_mcp", "--db", str(tmp_path / "memory.db"), "--user", "ann"]
+    arguments = ["-m", "memory_mcp", "--file", str(tmp_path / "memory.db"), "--user", "ann"]
     server = StdioServerParameters(command=sys.executable, args=arguments, env=ENVIRONMENT)
     stored, found = await answers(StdioConnectionParams(server_params=server, timeout=60))
     assert "Stored memory with ID: mem_" in stored

@@ -13,7 +13,7 @@ from mcp import Client, ClientSession
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import ElicitRequestParams, ElicitResult, ResourceTemplateReference
 
-from memory_core import BoundMemory, Draft, Patch
+from memory_core import BoundMemory, Draft, InvalidInputError, Patch
 from memory_mcp import memory_server
 
 
@@ -33,7 +33,7 @@ async def test_types_and_emotions_are_any_words_and_the_form_is_named_where_they
         await call.ok("memory_store", content="We ship on Friday", metadata=metadata)
         found = await call.ok("memory_search", query="When do we ship?", filter={"type": "decision"})
         assert [result["metadata"]["emotion"] for result in found["results"]] == ["joy"]
-        refused = await call.refused("memory_store", content="We ship", metadata={"type": "", "importance": "high"})
+        refused = await call.refused("memory_store", content="We ship", metadata={"type": " ", "importance": "high"})
         assert "metadata.type: must not be blank" in refused
         assert "metadata.importance: Input should be a valid number" in refused
 
@@ -47,17 +47,28 @@ async def test_a_search_is_that_of_every_other_framework_over_all_collections(an
         assert await call.found("tea", collection="work") == []
 
 
-async def test_five_tools_are_enough_and_short(ann: BoundMemory) -> None:
-    async with in_process(ann, skynet=False, tools="core") as call:
+async def test_six_tools_are_enough_and_short(ann: BoundMemory) -> None:
+    async with in_process(ann, skynet=False, tools=None) as call:
         tools = (await call.client.list_tools()).tools
         schemas = [
             json.dumps([tool.name, tool.description, tool.input_schema], separators=(",", ":")) for tool in tools
         ]
-        assert sum(map(len, schemas)) < 5_000
+        assert sum(map(len, schemas)) < 7_000
         names = {tool.name for tool in tools}
-        assert names == {"memory_recall", "memory_store", "memory_search", "memory_supersede", "memory_delete"}
+        changing = {"memory_store", "memory_supersede", "memory_delete"}
+        assert names == {"memory_recall", "memory_search", "memory_list", *changing}
         said = str(call.client.instructions)
-        assert {word.strip(".,:") for word in said.split() if word.startswith("memory_")} == names
+        assert {word.strip(".,:") for word in said.split() if word.startswith("memory_")} == names - {"memory_list"}
+
+
+async def test_other_tools_are_named_and_a_name_that_is_none_is_refused(ann: BoundMemory) -> None:
+    async with in_process(ann, tools=["memory_pin", "memory_recall"]) as call:
+        assert [tool.name for tool in (await call.client.list_tools()).tools] == ["memory_recall", "memory_pin"]
+        assert "memory_store" not in str(call.client.instructions)
+    with pytest.raises(
+        InvalidInputError, match="no tool 'memory_remove'; there are all, read, or some of memory_recall"
+    ):
+        memory_server(ann, tools=["memory_recall", "memory_remove"])
 
 
 async def test_what_may_be_left_out_may_still_be_null(ann: BoundMemory) -> None:
@@ -68,9 +79,9 @@ async def test_what_may_be_left_out_may_still_be_null(ann: BoundMemory) -> None:
 
 async def test_the_command_line_has_the_same_options(tmp_path: Path) -> None:
     db = str(tmp_path / "m.db")
-    arguments = ["-m", "memory_mcp", "--db", db, "--user", "ann", "--tools", "core"]
+    arguments = ["-m", "memory_mcp", "--file", db, "--user", "ann", "--tools", "memory_store", "memory_get"]
     async with Client(StdioServerParameters(command=sys.executable, args=arguments, env=ENVIRONMENT)) as client:
-        assert len((await client.list_tools()).tools) == 5
+        assert {tool.name for tool in (await client.list_tools()).tools} == {"memory_store", "memory_get"}
         assert "collection" not in await Caller(client).ok("memory_store", content="Ann rows")
 
 
@@ -189,7 +200,7 @@ async def test_the_user_is_asked_where_the_client_can_ask(
         return ElicitResult(action=action, content=content)  # type: ignore[arg-type]  # of the parameters above
 
     await holding_a_trip(ann)
-    async with Client(memory_server(ann), elicitation_callback=answer, mode=mode) as client:  # type: ignore[arg-type]
+    async with Client(memory_server(ann, tools="all"), elicitation_callback=answer, mode=mode) as client:  # type: ignore[arg-type]
         receipt = await Caller(client).ok("memory_forget", **TEMPORARY, expected="2-guessed")
     (said,) = asked
     assert said.startswith("Delete 2 memories for good? They cannot be brought back.")

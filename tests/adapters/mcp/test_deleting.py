@@ -52,6 +52,8 @@ async def test_the_answer_says_that_a_reader_elsewhere_keeps_the_text_for_now(tm
             other.execute("BEGIN")
             other.execute("SELECT count(*) FROM record").fetchall()
             answer = await call.client.call_tool("memory_delete", {"id": first})
+            assert answer.structured_content is not None
+            assert "may contain its text" in answer.structured_content.pop("note")
             assert answer.structured_content == {"id": first, "deleted": True, "filesClean": False}
             assert "may contain its text" in str(answer.content)
             assert traces(db)

@@ -80,5 +80,5 @@ def test_the_help_says_how_long_a_call_may_take(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize("wrong", ["soon", "0", "-1", "nan", "inf"])
 def test_a_limit_that_is_none_is_refused(wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["--db", "m.db", "--user", "ann", "--timeout", wrong])
+        main(["--file", "m.db", "--user", "ann", "--timeout", wrong])
     assert f"{wrong!r} is not a number of seconds above 0" in capsys.readouterr().err

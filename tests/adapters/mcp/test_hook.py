@@ -120,7 +120,7 @@ async def test_what_is_no_event_is_refused_with_a_sentence(event: str, ann: Boun
 def test_the_command_answers_an_event_and_never_stops_the_clients_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["hook", "--db", str(tmp_path / "hook.db"), "--user", "ann"]
+    command = ["hook", "--file", str(tmp_path / "hook.db"), "--user", "ann"]
     monkeypatch.setattr("sys.stdin", io.StringIO(stop(transcript_in(tmp_path))))
     main(command)
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps({"prompt": "Where is the spare key?"})))
@@ -142,7 +142,7 @@ def test_each_project_has_a_memory_of_its_own(
     def hook(event: dict[str, object], *options: str) -> str:
         stdin = io.TextIOWrapper(io.BytesIO(json.dumps(event).encode()))
         monkeypatch.setattr(sys, "stdin", stdin)
-        assert main(["hook", "--db", str(tmp_path / "m.db"), "--user", "ann", *options]) == 0
+        assert main(["hook", "--file", str(tmp_path / "m.db"), "--user", "ann", *options]) == 0
         return capsys.readouterr().out
 
     for project, port in (("projects/website", 8080), ("projects/shop", 9090)):
@@ -284,7 +284,7 @@ async def test_a_hook_that_is_stopped_in_a_long_conversation_keeps_what_it_has_d
 ) -> None:
     """The client stops it after a minute, and a first conversation may take longer than that."""
     db, file = tmp_path / "hook.db", written(tmp_path, *(line(n, f"Step {n}: I edit file {n}") for n in range(3_000)))
-    command = [sys.executable, "-m", "memory_mcp", "hook", "--db", str(db), "--user", "ann"]
+    command = [sys.executable, "-m", "memory_mcp", "hook", "--file", str(db), "--user", "ann"]
     hook = await asyncio.create_subprocess_exec(*command, stdin=subprocess.PIPE, env=ENVIRONMENT)
     assert hook.stdin is not None
     hook.stdin.write(stop(file).encode())
@@ -304,7 +304,7 @@ async def count_in(db: Path) -> int:
 
 @pytest.mark.process
 def test_a_hook_imports_no_server(tmp_path: Path) -> None:
-    command = [sys.executable, "-X", "importtime", "-m", "memory_mcp", "hook", "--db", str(tmp_path / "hook.db")]
+    command = [sys.executable, "-X", "importtime", "-m", "memory_mcp", "hook", "--file", str(tmp_path / "hook.db")]
     event = json.dumps({"prompt": "Who has the key?"})
     done = subprocess.run(
         [*command, "--user", "ann"], input=event, capture_output=True, text=True, check=True, env=ENVIRONMENT
@@ -316,7 +316,7 @@ def test_a_hook_imports_no_server(tmp_path: Path) -> None:
 
 @pytest.mark.process
 def test_a_hook_reads_and_writes_utf_8_whatever_the_locale_is(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "memory_mcp", "hook", "--db", str(tmp_path / "hook.db"), "--user", "ann"]
+    command = [sys.executable, "-m", "memory_mcp", "hook", "--file", str(tmp_path / "hook.db"), "--user", "ann"]
     environment = {**ENVIRONMENT, "PYTHONIOENCODING": "latin-1"}
     said = {"session_id": "s1", "messages": [{"role": "user", "content": "Clara lives in Łódź 🚣"}]}
     for event in (said, {"session_id": "s2", "prompt": "Where does Clara live?"}):

@@ -56,7 +56,7 @@ def place(db: Path) -> Path:
 
 def hook(db: Path, event: object, *options: str) -> tuple[str, set[str]]:
     """What the program writes, and the packages that it imports."""
-    command = [sys.executable, "-X", "importtime", "-m", "memory_mcp", "hook", "--db", str(db), "--user", "ann"]
+    command = [sys.executable, "-X", "importtime", "-m", "memory_mcp", "hook", "--file", str(db), "--user", "ann"]
     sent = json.dumps(event).encode()
     done = subprocess.run([*command, *options], input=sent, capture_output=True, check=True, env=ENVIRONMENT)
     rows = done.stderr.decode().splitlines()

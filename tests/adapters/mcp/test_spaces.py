@@ -83,7 +83,7 @@ async def test_without_a_writable_space_there_is_no_such_argument(memory: Memory
     for served in (ann, ann.sharing({"wiki": memory.bind(app="demo", user="wiki")})):
         async with in_process(served) as caller:
             refused = await caller.refused("memory_store", content="x", metadata={"type": "fact"}, space="wiki")
-            assert "there is no such field" in refused
+            assert "space 'wiki'" in refused
 
 
 async def tries_all(both: BoundMemory, many: int) -> None:
@@ -148,7 +148,7 @@ async def test_the_command_line_shares_for_reading_or_for_writing(
         assert await seen(bob) == {OTHERS: None, TEAM: "team", WIKI: "wiki", "Tea at four": "team"}
         assert "may not be" in await bob.refused("memory_store", content="x", metadata=fact, space="wiki")
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps({"prompt": "When is tea?"})))
-    hook = ["hook", "--db", str(file), "--app", "demo", "--user", "ann"]
+    hook = ["hook", "--file", str(file), "--app", "demo", "--user", "ann"]
     await asyncio.to_thread(main, [*hook, "--share", "team=team"])
     assert '[team] "Tea at four"' in capsys.readouterr().out
     for wrong in ("team", "=team", "team=:write"):

@@ -65,7 +65,20 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 
 def command(db: Path, *options: str) -> list[str]:
-    return [sys.executable, "-m", "memory_mcp", "--db", str(db), "--app", "demo", "--user", "ann", *options]
+    return [
+        sys.executable,
+        "-m",
+        "memory_mcp",
+        "--file",
+        str(db),
+        "--app",
+        "demo",
+        "--user",
+        "ann",
+        "--tools",
+        "all",
+        *options,
+    ]
 
 
 @asynccontextmanager

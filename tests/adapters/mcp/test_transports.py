@@ -26,7 +26,7 @@ TRANSPORTS = ("stdio", "http")
 async def test_every_tool_resource_and_prompt_works_over_the_transport(transport: str, tmp_path: Path) -> None:
     async with connected(transport, tmp_path / "memory.db") as call:
         assert "long-term memory" in str(call.client.instructions)
-        assert len((await call.client.list_tools()).tools) == 13
+        assert len((await call.client.list_tools()).tools) == 14
         memory_id = await call.store("Ann's spare key is with Mrs Okafor", user="ann", importance=0.9)
         await call.ok("memory_store_many", memories=[{"content": "Ann rows", "metadata": {"type": "pattern"}}])
         assert (await call.found("Where is the spare key?", nResults=1))[0].endswith("Mrs Okafor")
@@ -61,7 +61,7 @@ async def test_processes_and_clients_share_one_file(tmp_path: Path) -> None:
 @pytest.mark.process
 async def test_what_a_killed_server_acknowledged_is_there_for_the_next(tmp_path: Path) -> None:
     db = tmp_path / "memory.db"
-    command = [sys.executable, "-m", "memory_mcp", "--db", str(db), "--app", "demo", "--user", "ann", "--http", "0"]
+    command = [sys.executable, "-m", "memory_mcp", "--file", str(db), "--app", "demo", "--user", "ann", "--http", "0"]
     server = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE, env=ENVIRONMENT)
     assert server.stderr is not None
     url = (await server.stderr.readline()).decode().removeprefix("memory-mcp: ").strip()
@@ -134,7 +134,7 @@ def request(number: int, method: str, params: str) -> str:
 
 @pytest.mark.process
 async def test_half_a_character_is_stored_as_a_question_mark_over_stdio(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "memory_mcp", "--db", str(tmp_path / "m.db"), "--user", "ann"]
+    command = [sys.executable, "-m", "memory_mcp", "--file", str(tmp_path / "m.db"), "--user", "ann"]
     server = await asyncio.create_subprocess_exec(
         *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=ENVIRONMENT
     )
@@ -212,15 +212,15 @@ async def test_the_largest_batch_in_any_script_passes_over_http_and_a_flood_does
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ((), "--db"),
-        (("--db", "m.db"), "the server has no owner"),
-        (("--db", "m.db", "--user", " "), "user must not be empty"),
-        (("--db", "m.db", "--user", "a", "--http", "0.0.0.0:0"), "open to other machines"),
-        (("--db", "m.db", "--user", "a", "--http", "web"), "is not [HOST:]PORT"),
-        (("--db", "m.db", "--http", "0", "--tokens", "missing.json"), "cannot be read"),
-        (("--db", "m.db", "--user", "a", "--tokens", "missing.json"), "cannot be read"),
-        (("--db", "pyproject.toml", "--user", "a"), "pyproject.toml"),
-        (("--db", "m.db", "--user", "a", "--cache-mb", "-1"), "cache_bytes must be a whole number from 0"),
+        ((), "--file"),
+        (("--file", "m.db"), "the server has no owner"),
+        (("--file", "m.db", "--user", " "), "user must not be empty"),
+        (("--file", "m.db", "--user", "a", "--http", "0.0.0.0:0"), "open to other machines"),
+        (("--file", "m.db", "--user", "a", "--http", "web"), "is not [HOST:]PORT"),
+        (("--file", "m.db", "--http", "0", "--tokens", "missing.json"), "cannot be read"),
+        (("--file", "m.db", "--user", "a", "--tokens", "missing.json"), "cannot be read"),
+        (("--file", "pyproject.toml", "--user", "a"), "pyproject.toml"),
+        (("--file", "m.db", "--user", "a", "--cache-mb", "-1"), "cache_bytes must be a whole number from 0"),
     ],
 )
 def test_a_wrong_command_line_ends_with_a_sentence(
@@ -244,5 +244,5 @@ def test_an_address_that_is_taken_is_refused_with_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(SystemExit):
-        main(["--db", str(tmp_path / "m.db"), "--user", "ann", "--http", str(taken.getsockname()[1])])
+        main(["--file", str(tmp_path / "m.db"), "--user", "ann", "--http", str(taken.getsockname()[1])])
     assert "cannot listen on" in capsys.readouterr().err

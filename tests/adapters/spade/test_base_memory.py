@@ -401,7 +401,7 @@ async def main(folder, name, count):
     files.prepare_agent_memories(path)
     store = Memory(path, embedder=None)  # the vectors of 2,400 texts would take longer than all the rest
     handle = store.bind(user=AGENT, collection=files.BASE_COLLECTION)
-    memory = AgentBaseMemory(AGENT, backend=HandleBackend(AGENT, lambda: handle, opened=store.open, closed=store.close))
+    memory = AgentBaseMemory(AGENT, backend=HandleBackend(lambda _: handle, opened=store.open, closed=store.close))
     async def write(numbers):
         for number in numbers:
             await memory.store_memory(f"memory {number} of {name}", "fact")

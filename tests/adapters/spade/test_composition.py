@@ -17,8 +17,7 @@ from memory_core import Memory, ScopeError
 from memory_spade import MemoryLLMAgent, MemoryMixin
 from memory_spade.memory import AgentInteractionMemory
 from memory_spade.memory.flags import Places, read_flags
-from memory_spade.memory.opening import Opening
-from memory_spade.memory.paths import DEFAULT_DIRECTORY, ENVIRONMENT
+from memory_spade.memory.opening import DEFAULT_DIRECTORY, ENVIRONMENT, Opening
 from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.provider import ScriptedProvider
 
@@ -156,9 +155,9 @@ async def test_a_peer_that_an_owner_function_does_not_know_has_no_memory(memory:
     class Plain(MemoryMixin, Agent): ...
 
     agent = Plain("plain@localhost", "pw", memory=memory, owner={"ann@localhost": "ann"}.__getitem__)
-    assert agent.memory_of(Message(sender="Ann@localhost/desk")).scope.user == "ann"
+    assert (await agent.memory_of(Message(sender="Ann@localhost/desk"))).scope.user == "ann"
     with pytest.raises(ScopeError, match="the owner function has no user for 'bob@localhost'"):
-        agent.memory_of(Message(sender="bob@localhost"))
+        await agent.memory_of(Message(sender="bob@localhost"))
 
 
 async def test_the_port_is_honoured_where_stock_forgets_it(provider: BaseLLMProvider) -> None:

@@ -1,4 +1,4 @@
-"""A message is one record: by its id, across behaviours, agents that share a memory, rooms and copies."""
+"""A message is one record, by its sender, its id and its text: across behaviours, agents that share a memory, rooms."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from spade.behaviour import CyclicBehaviour, FSMBehaviour, State
 from spade.message import Message
 from spade.xmpp_client import XMPPClient
 
-from memory_core import BoundMemory, DataCondition, Draft, Memory, Where, utc_now
+from memory_core import BoundMemory, DataCondition, Memory, Where
 from memory_spade import MemoryBehaviour, MemoryMixin
-from memory_spade.memory.messages import keep
+from memory_spade.messages import Told, tell, told
 from memory_spade.stanzas import arrival_of, received
 from memory_spade.testing.peer import Peer
 from tests.adapters.spade.saying import message, say
@@ -41,20 +41,20 @@ class Listener(MemoryMixin, Agent):
         self.add_behaviour(MemoryBehaviour())
 
 
-async def until(memory: BoundMemory, is_done: Callable[[list[tuple[str, set[str]]]], bool]) -> None:
+async def until(memory: BoundMemory, is_done: Callable[[list[tuple[str, str | None]]], bool]) -> None:
     while not is_done(await heard(memory)):  # noqa: ASYNC110  (a message has no receipt to wait for)
         await asyncio.sleep(0.01)
 
 
-async def heard(memory: BoundMemory) -> list[tuple[str, set[str]]]:
-    """The text of every message, oldest first, and the names of its receivers."""
+async def heard(memory: BoundMemory) -> list[tuple[str, str | None]]:
+    """The text of every message, oldest first, and the name of its receiver, if it was not said in a room."""
     page = await memory.list(order="oldest", limit=1_000)
-    found: list[Any] = [(record.text, record.data.get("receivers", {})) for record in page.records]
-    return [(text, {name.partition("@")[0].rstrip("0123456789") for name in names}) for text, names in found]
+    found: list[Any] = [(record.text, record.data.get("receiver")) for record in page.records]
+    return [(text, name and name.partition("@")[0].rstrip("0123456789")) for text, name in found]
 
 
 @pytest.mark.parametrize("sender", ["remembers", "does not"])
-async def test_a_broadcast_is_one_record_that_names_every_receiver(
+async def test_each_message_of_a_broadcast_is_one_record_that_names_its_receiver(
     start: Start, jid: Jid, memory: Memory, sender: str
 ) -> None:
     team = memory.bind(app="mas", user="team")
@@ -71,10 +71,10 @@ async def test_a_broadcast_is_one_record_that_names_every_receiver(
                 await caller.first.send(call)
         else:
             await say(caller, *calls)
-    said = [("move 3 pallets", set(names)), ("move 3 pallets", set(names)), ("thanks", set(names))]
-    await until(team, lambda found: found == said)
+    said = sorted((text, name) for text in ("move 3 pallets", "move 3 pallets", "thanks") for name in names)
+    await until(team, lambda found: len(found) >= len(said))
     await asyncio.sleep(0.1)
-    assert await heard(team) == said
+    assert sorted(await heard(team)) == said
 
 
 async def test_two_agents_that_share_a_memory_keep_a_message_without_a_thread_once(
@@ -118,7 +118,7 @@ async def test_a_stanza_that_arrives_again_is_the_same_message_and_an_id_used_ag
         stanza["id"] = "1"
         stanza.send()
     await say(ann, message(jid("bot"), "done"))
-    await until(bot.memory, lambda found: ("done", {"bot"}) in found)
+    await until(bot.memory, lambda found: ("done", "bot") in found)
     assert [text for text, _ in await heard(bot.memory)] == ["yes", "no", "done"]
 
 
@@ -196,7 +196,7 @@ async def test_messages_are_searched_by_performative_protocol_ontology_and_conve
     ):
         where = Where(matching=[DataCondition(("metadata", key), "eq", value)])
         assert {hit.record.text for hit in await bot.memory.search("crates", where=where)} == texts
-    named = DataCondition(("receivers", jid("bot")), "exists", value=True)
+    named = DataCondition(("receiver",), "eq", jid("bot"))
     assert len((await bot.memory.list(where=Where(session="c7", matching=[named]))).records) == 2
 
 
@@ -207,14 +207,25 @@ def test_every_message_said_is_kept_and_none_twice(deliveries: list[tuple[str, i
     async def hear() -> list[str]:
         async with Memory(":memory:", embedder=None) as opened:
             ann = opened.bind(user="ann")
-            await ann.remember([("user", "yes"), ("user", "Which tea?"), ("user", "yes")], session="t1")
+            await ann.remember([("user", "yes"), ("user", "Which tea?"), ("user", "yes")], session="peer:ann@localhost")
             for text, id in deliveries:  # noqa: A001
-                draft = Draft(text, role="user", kind="message", author="ann", session="t1", occurred_at=utc_now())
-                await keep(ann, draft, receiver="bot", message_id=str(id))
+                await tell(ann, of_ann(text, id=str(id)))
             return sorted(record.text for record in (await ann.list(limit=100)).records)
 
     said = [text for text, _ in set(deliveries)]
     assert asyncio.run(hear()) == sorted([*said, "yes", "Which tea?", "yes"])
+
+
+def of_ann(text: str, *elements: str, id: str | None = None) -> Told:  # noqa: A002  (the stanza's own word)
+    """A message of ann as it arrives at an agent."""
+    stanza: Any = StanzaMessage()  # type: ignore[no-untyped-call]  # slixmpp's have no annotations
+    stanza["to"], stanza["from"], stanza["body"] = "bot@localhost/desk", "ann@localhost/phone", text
+    stanza["id"] = id or ""
+    for element in elements:
+        stanza.append(ET.fromstring(element))
+    made = told(received(stanza), agent="bot@localhost", peer="ann@localhost", author="ann@localhost", is_own=False)
+    assert made is not None
+    return made
 
 
 async def joined(start: Start, agent: Agent, room: str, nick: str, history: int = 0) -> Any:
@@ -239,8 +250,10 @@ async def test_a_room_is_one_session_whose_authors_are_nicks(start: Start, jid: 
     budgets = []
     for agent, text in ((ann, "The budget is 300"), (cat, "The budget is 400"), (ann, "Yes"), (ann, "Yes")):
         clients[agent].send_message(mto=room, mbody=text, mtype="groupchat")
-        budgets.append((text, {"cat", "dan"}))
+        budgets.append((text, None))
         await until(team, lambda found: found == budgets)
+        await asyncio.sleep(0.1)
+        assert await heard(team) == budgets
 
     page = await team.list(order="oldest")
     assert [(r.author, r.role) for r in page.records] == [
@@ -254,8 +267,8 @@ async def test_a_room_is_one_session_whose_authors_are_nicks(start: Start, jid: 
 
     eve = Listener(jid("eve"), "pw", memory=team)
     await joined(start, eve, room, "eve", history=10)  # and hears what was said before
-    await until(team, lambda found: all("eve" in names for _, names in found))
-    assert [(text, len(names)) for text, names in await heard(team)] == [(text, 3) for text, _ in budgets]
+    await asyncio.sleep(0.5)
+    assert await heard(team) == budgets
     assert [record.occurred_at for record in (await team.list(order="oldest")).records] == times
 
     posing = Agent(jid("posing"), "pw")
@@ -360,7 +373,7 @@ async def test_an_undelivered_message_that_comes_back_is_not_said_by_its_receive
     bounce["error"]["condition"] = "service-unavailable"
     bounce.send()
     client.send_message(mto=jid("bot"), mbody="I offer 90", mtype="chat")
-    await until(bot.memory, lambda found: ("I offer 90", {"bot"}) in found)
+    await until(bot.memory, lambda found: ("I offer 90", "bot") in found)
     assert [record.text for record in (await bot.memory.list()).records] == ["I offer 90"]
 
 
@@ -379,7 +392,7 @@ async def test_a_room_message_without_an_id_of_its_own_has_the_rooms(container: 
 
 
 @pytest.mark.parametrize(
-    ("kind", "written_by", "is_believed"),
+    ("kind", "written_by", "is_claimed"),
     [
         ("chat", ["localhost"], True),
         ("chat", ["ann@localhost"], False),
@@ -390,8 +403,8 @@ async def test_a_room_message_without_an_id_of_its_own_has_the_rooms(container: 
         ("groupchat", ["room@rooms.localhost", "ann@localhost"], True),
     ],
 )
-def test_only_the_server_or_the_room_says_when_a_delayed_message_was_said(
-    kind: str, written_by: list[str | None], *, is_believed: bool
+def test_only_an_element_in_the_name_of_the_server_or_the_room_says_when_a_delayed_message_was_said(
+    kind: str, written_by: list[str | None], *, is_claimed: bool
 ) -> None:
     stanza: Any = StanzaMessage()  # type: ignore[no-untyped-call]  # slixmpp's have no annotations
     stanza["type"], stanza["to"], stanza["body"] = kind, "bot@localhost/desk", "Hello"
@@ -401,7 +414,7 @@ def test_only_the_server_or_the_room_says_when_a_delayed_message_was_said(
         stanza.append(ET.fromstring(f"<delay xmlns='urn:xmpp:delay' {named} stamp='2001-02-03T04:05:06Z'/>"))
     arrival = arrival_of(received(stanza))
     assert arrival is not None
-    assert arrival.said_at == (datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC) if is_believed else None)
+    assert arrival.stamp == (datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC) if is_claimed else None)
 
 
 async def test_a_behaviour_that_gets_a_memory_keeps_its_run(start: Start, jid: Jid, memory: Memory) -> None:

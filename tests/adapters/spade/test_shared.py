@@ -229,10 +229,10 @@ async def test_memories_of_peers_are_read_beside_the_spaces(memory: Memory, boar
     agent = Plain("bot@localhost", "pw", memory=memory.bind().sharing({"board": board}), owner="peer")
     ann = message("bot@localhost", "x")
     ann.sender = "ann@localhost/phone"
-    await agent.memory_of(ann).add("My crane is red")
-    assert len((await agent.memory_of(ann).list()).records) == 2
+    await (await agent.memory_of(ann)).add("My crane is red")
+    assert len((await (await agent.memory_of(ann)).list()).records) == 2
     ann.sender = "bob@localhost"
-    assert [r.text for r in (await agent.memory_of(ann).list()).records] == ["The crane is green"]
+    assert [r.text for r in (await (await agent.memory_of(ann)).list()).records] == ["The crane is green"]
 
 
 async def test_the_documented_memories_are_the_agents_own(memory: Memory, board: BoundMemory) -> None:

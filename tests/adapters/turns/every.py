@@ -255,7 +255,7 @@ async def hook_of_equal_words(handle: BoundMemory, before: int, during: int, mea
 
 async def mcp(handle: BoundMemory, before: int, during: int, measure: Measure) -> None:
     """A client that hands over a conversation in parts of the largest size."""
-    async with Client(memory_server(handle)) as client:
+    async with Client(memory_server(handle, tools="all")) as client:
 
         async def remember(name: str, count: int) -> None:
             said = [{"role": "assistant", "content": text, "id": text} for text in numbered(count, name)]
@@ -270,7 +270,7 @@ async def mcp(handle: BoundMemory, before: int, during: int, measure: Measure) -
 
 async def mcp_store(handle: BoundMemory, before: int, during: int, measure: Measure) -> None:
     """A model that stores one memory after the other."""
-    async with Client(memory_server(handle)) as client:
+    async with Client(memory_server(handle, tools="all")) as client:
 
         async def store(name: str, count: int) -> None:
             for text in numbered(count, name):

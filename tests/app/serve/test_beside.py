@@ -71,10 +71,11 @@ async def test_a_server_that_only_reads_offers_tools_that_only_read(tmp_path: Pa
                 "memory_recall",
                 "memory_search",
                 "memory_list",
+                "memory_get",
                 "memory_history",
                 "memory_statistics",
             }
-            assert len(tools) == 5
+            assert len(tools) == 6
             assert "Okafor" in (await ann.ok("memory_recall", query="where is the spare key"))["block"]
 
 

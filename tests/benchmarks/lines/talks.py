@@ -168,7 +168,7 @@ async def mcp(handle: BoundMemory | None) -> AsyncIterator[Turn]:
     async def memory_remember(messages: list[dict[str, str]], session: str) -> str:
         return f"{session} {len(messages)}"
 
-    server: Any = MCPServer("bare") if handle is None else memory_server(handle)
+    server: Any = MCPServer("bare") if handle is None else memory_server(handle, tools="all")
     for tool in (memory_recall, memory_remember) if handle is None else ():
         server.tool()(tool)
     async with Client(server) as client:

@@ -1,10 +1,10 @@
-"""A backend that stores one agent's long-term memories through a handle of the core."""
+"""A backend that stores long-term memories through handles of the core."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, Final
@@ -39,32 +39,37 @@ UPDATABLE: Final = ("content", "category", "context", "confidence")
 
 
 class HandleBackend(MemoryBackend):
-    """A backend for one agent on a handle of the core.
+    """A backend on handles of the core, one for each agent.
 
     Searches and reads by category count as accesses of the returned memories, recorded in one write. Reading recent
     memories does not count, so that repeated calls return the same list. A search returns before its write; later calls
-    wait for that write.
+    wait for that write. Update and delete, which name no agent, apply to those for which this object was used before.
 
     Args:
-        agent_id: The agent.
-        handle: Returns the agent's handle; called for every operation, so that a memory can be reopened.
+        handle: Returns the handle of an agent's `identity`; called for every operation, as memories can be reopened.
         opened: Awaited by `initialize`.
         closed: Awaited by `cleanup`.
+        agent_id: The only agent whose memories it touches; by default, it serves any number.
     """
 
     def __init__(
         self,
-        agent_id: str,
-        handle: Callable[[], BoundMemory],
+        handle: Callable[[str], BoundMemory],
         *,
         opened: Callable[[], Awaitable[object]],
         closed: Callable[[], Awaitable[object]],
+        agent_id: str | None = None,
     ) -> None:
-        self._agent_id = agent_id
         self._handle = handle
         self._open = opened
         self._close = closed
+        self._only = None if agent_id is None else files.identity(agent_id)
+        self._agents: set[str] = set() if self._only is None else {self._only}
         self._counting: Future[Page] | None = None
+
+    def for_agent(self, agent_id: str) -> HandleBackend:
+        """The same storage for one agent only; `initialize` and `cleanup` still concern all of it."""
+        return HandleBackend(self._handle, opened=self._open, closed=self._close, agent_id=agent_id)
 
     async def initialize(self) -> None:
         """See `MemoryBackend`; raises `MemoryInitializationError`."""
@@ -76,8 +81,8 @@ class HandleBackend(MemoryBackend):
         with reported_as(MemoryStorageError):
             checked_content(entry.content)
             checked_category(entry.category, MemoryStorageError)
-            draft = draft_of(entry, self._agent_id)
-            return (await self._handle().add(draft)).id
+            draft = draft_of(entry, entry.agent_id)
+            return (await self._of_agent(entry.agent_id).add(draft)).id
 
     async def search_memories(
         self, agent_id: str, query: str, limit: int = 10, category: str | None = None
@@ -86,20 +91,20 @@ class HandleBackend(MemoryBackend):
         with reported_as(MemorySearchError):
             handle = self._of_agent(agent_id)
             hits = await handle.search(cut_query(query), limit=limit, where=_of(category))
-            return self._used(handle, [hit.record for hit in hits])
+            return self._used(handle, agent_id, [hit.record for hit in hits])
 
     async def get_memories_by_category(self, agent_id: str, category: str, limit: int = 10) -> list[MemoryEntry]:
         """See `MemoryBackend`; raises `MemorySearchError`."""
         with reported_as(MemorySearchError):
             page = await self._of_agent(agent_id).list(where=_of(category), limit=limit, touch=True)
-            return [self._entry(record) for record in page.records]
+            return [entry_of(record, agent_id) for record in page.records]
 
     async def get_recent_memories(self, agent_id: str, limit: int = 10) -> list[MemoryEntry]:
         """See `MemoryBackend`; raises `MemorySearchError`."""
         await self.counted()
         with reported_as(MemorySearchError):
             page = await self._of_agent(agent_id).list(order="accessed", limit=limit)
-            return [self._entry(record) for record in page.records]
+            return [entry_of(record, agent_id) for record in page.records]
 
     async def update_memory(self, memory_id: str, **updates: Any) -> bool:
         """See `MemoryBackend`; `None` leaves a field as it is. Raises `MemoryStorageError`."""
@@ -108,32 +113,16 @@ class HandleBackend(MemoryBackend):
             raise MemoryStorageError(f"a memory has no {', '.join(sorted(unknown))} to update; it has {UPDATABLE}")
         given = {name: value for name, value in updates.items() if value is not None}
         with reported_as(MemoryStorageError):
-            record = await self._handle().get(memory_id)
-            if record is None:
-                return False
-            known = self._entry(record)
-            context = given.get("context", known.context)
-            data: dict[str, Json] = {**record.data, **({} if context is None else {"context": context})}
-            patch = Patch(
-                text=with_context(checked_content(given.get("content", known.content)), context),
-                kind=checked_category(given["category"], MemoryStorageError) if "category" in given else record.kind,
-                confidence=given.get("confidence", record.confidence),
-                data=data,
-            )
-            try:
-                await self._handle().update(memory_id, patch)
-            except RecordNotFoundError:
-                return False
-            return True
+            for handle in self._every_handle():
+                record = await handle.get(memory_id)
+                if record is not None:
+                    return await _done(handle.update(memory_id, _patch(record, given)))
+            return False
 
     async def delete_memory(self, memory_id: str) -> bool:
         """See `MemoryBackend`; raises `MemoryStorageError`."""
         with reported_as(MemoryStorageError):
-            try:
-                await self._handle().delete(memory_id)
-            except RecordNotFoundError:
-                return False
-            return True
+            return any([await _done(handle.delete(memory_id)) for handle in self._every_handle()])
 
     async def get_memory_stats(self, agent_id: str) -> dict[str, Any]:
         """Return the document's keys, and spade_llm's own `category_counts` with the same value as `categories`."""
@@ -165,20 +154,44 @@ class HandleBackend(MemoryBackend):
                 logger.warning("a search of an agent's memories was not counted: %s", reason_for_log(error))
 
     def _of_agent(self, agent_id: str) -> BoundMemory:
-        if files.identity(agent_id) != files.identity(self._agent_id):
-            raise MemorySearchError(f"these are the memories of {self._agent_id!r}, not of {agent_id!r}")
-        return self._handle()
+        who = files.identity(agent_id)
+        if self._only not in (None, who):
+            raise MemorySearchError(f"these are the memories of {self._only!r}, not of {agent_id!r}")
+        self._agents.add(who)
+        return self._handle(who)
 
-    def _used(self, handle: BoundMemory, records: Sequence[MemoryRecord]) -> list[MemoryEntry]:
+    def _every_handle(self) -> list[BoundMemory]:
+        return [self._handle(who) for who in self._agents]
+
+    def _used(self, handle: BoundMemory, agent_id: str, records: Sequence[MemoryRecord]) -> list[MemoryEntry]:
         if records:
             touched = handle.list(where=Where(ids=[each.id for each in records]), limit=len(records), touch=True)
             self._counting = core_loop().submit(touched)
         now = utc_now()
         counted = (replace(each, accessed_at=now, access_count=each.access_count + 1) for each in records)
-        return [self._entry(record) for record in counted]
+        return [entry_of(record, agent_id) for record in counted]
 
-    def _entry(self, record: MemoryRecord) -> MemoryEntry:
-        return entry_of(record, self._agent_id)
+
+def _patch(record: MemoryRecord, given: Mapping[str, Any]) -> Patch:
+    """What changes in a record when its entry gets the given fields."""
+    known = entry_of(record, "")
+    context = given.get("context", known.context)
+    data: dict[str, Json] = {**record.data, **({} if context is None else {"context": context})}
+    return Patch(
+        text=with_context(checked_content(given.get("content", known.content)), context),
+        kind=checked_category(given["category"], MemoryStorageError) if "category" in given else record.kind,
+        confidence=given.get("confidence", record.confidence),
+        data=data,
+    )
+
+
+async def _done(change: Awaitable[object]) -> bool:
+    """Whether the record of a change was there."""
+    try:
+        await change
+    except RecordNotFoundError:
+        return False
+    return True
 
 
 def _of(category: str | None) -> Where:
