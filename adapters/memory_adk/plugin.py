@@ -29,6 +29,7 @@ from typing import Any, Final, Self
 
 from memory_adk.convert import content_text
 from memory_adk.following import Following, is_of_plugin
+from memory_adk.others import Others
 from memory_adk.policy import CapturePolicy
 from memory_adk.recall import in_context, show
 from memory_adk.service import MemoryService, check_service
@@ -163,12 +164,13 @@ class MemoryPlugin(BasePlugin):
         if service is None:
             return
         turn = self._turn(invocation_context)
-        turn.shown[callback_context.agent_name] = shown_in(llm_request, invocation_context)
+        others = self._others(service, invocation_context)
+        turn.shown[callback_context.agent_name] = replace(shown_in(llm_request, invocation_context), others=others)
         if not self._recalls:
             return
         if turn.recall is None:
             asked = _asked(invocation_context, shown_in(llm_request, invocation_context))
-            turn.recall = asyncio.ensure_future(self._recall(service, invocation_context.session, asked))
+            turn.recall = asyncio.ensure_future(self._recall(service, invocation_context.session, asked, others))
         if not turn.recall.done():
             await asyncio.wait([turn.recall])  # `wait` does not raise: an error in this library must not end the run
         if error := turn.recall.exception():
@@ -186,7 +188,10 @@ class MemoryPlugin(BasePlugin):
     ) -> None:
         """Exclude messages that the prompt shows, above all the current one, from the results of tools."""
         turn = self._turns.get(tool_context.invocation_id, _Turn())
-        shown = turn.shown.get(tool_context.agent_name) or in_prompt(tool_context.get_invocation_context())
+        context = tool_context.get_invocation_context()
+        shown = turn.shown.get(tool_context.agent_name) or in_prompt(context)
+        if shown.others is None and (service := self._serving(context)):
+            shown = replace(shown, others=self._others(service, context))
         in_conversation.set(shown)  # each tool call has its own context
 
     async def on_tool_error_callback(
@@ -227,6 +232,10 @@ class MemoryPlugin(BasePlugin):
             return service if isinstance(service, MemoryService) else None
         return self._service if service is self._service else None
 
+    def _others(self, service: MemoryService, context: InvocationContext) -> Others:
+        session = context.session
+        return Others(service, context.session_service, session.app_name, session.user_id, self._seconds / 2)
+
     def _turn(self, invocation_context: InvocationContext) -> _Turn:
         turn = self._turns.setdefault(invocation_context.invocation_id, _Turn())
         while len(self._turns) > MAX_TURNS:
@@ -256,13 +265,13 @@ class MemoryPlugin(BasePlugin):
             session_id = one_line(invocation_context.session.id)
             logger.error("a turn of session %s is not stored: %s", session_id, reason_for_log(error))  # noqa: TRY400
 
-    async def _recall(self, service: MemoryService, session: Session, asked: Asked) -> str:
+    async def _recall(self, service: MemoryService, session: Session, asked: Asked, others: Others) -> str:
         """Return the profile and the block of memories for this turn; empty if there is nothing, or not in time."""
         try:
             reached = await service.reached(session.app_name, session.user_id, self._deadline)
         except LateError:  # logged
             return ""
-        memory = in_context(reached, self._options)
+        memory = in_context(reached, self._options, Shown(session=session.id, others=others))
         try:
             found = await service.access.run(lambda: block_of_turn(memory, asked, self._options), seconds=self._seconds)
         except (StorageError, EmbeddingError):  # it is logged once that the store does not answer

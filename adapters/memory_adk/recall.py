@@ -14,6 +14,7 @@ from typing import Final
 
 from memory_adk.convert import shortened
 from memory_adk.matching import LEAST_SCORE, Alone
+from memory_adk.others import Current
 from memory_adk.shown import SHOWS_NOTHING, Shown
 from memory_core import BoundMemory, Hit, RecallOptions
 from memory_core.adapting import AgentMemory, Asked, block_for
@@ -24,9 +25,13 @@ _NO_BLOCK: Final = 100_000_000
 """Character budget that never limits the number of results; the text block itself is not used."""
 
 
-def in_context(handle: AgentMemory, options: RecallOptions) -> AgentMemory | Alone:
-    """The memory in which a message is found by what was said just before and after it, if the options say so."""
-    return handle if options.neighbors or not isinstance(handle, BoundMemory) else Alone(handle)
+def in_context(handle: AgentMemory, options: RecallOptions, shown: Shown) -> AgentMemory | Alone | Current:
+    """The memory in which a message is found by what was said just before and after it, if the options say so, and in
+    which nothing is found that another session has taken back."""
+    if not isinstance(handle, BoundMemory):
+        return handle
+    found = handle if options.neighbors else Alone(handle)
+    return found if shown.others is None else Current(found, shown.others, shown.session)
 
 
 async def find(
@@ -44,7 +49,7 @@ async def find(
     whole = replace(options, max_chars=_NO_BLOCK, max_tokens=None, count_tokens=None, neighbors=False)
     # Models pass any type. Their words are no message of the person's.
     asked = Asked(str(query), shows=shown.shows, shown=shown.condition(), shows_query=False)
-    found = await block_for(in_context(handle, options), asked, whole)
+    found = await block_for(in_context(handle, options, shown), asked, whole)
     # A score below zero is worse than that of an unrelated text.
     relevant = [hit for hit in found.hits if hit.score >= 0 or not options.floor]
     return list(_within(options, relevant))

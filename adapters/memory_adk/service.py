@@ -13,6 +13,7 @@ try:
     from google.adk.events.event import Event
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
     from google.adk.memory.memory_entry import MemoryEntry
+    from google.adk.sessions.base_session_service import BaseSessionService
     from google.adk.sessions.session import Session
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
@@ -22,10 +23,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, ClassVar, Final, Self
 
 from memory_adk.convert import event_drafts, in_space, memory_entry
 from memory_adk.entries import checked_entries, entry_draft, put
+from memory_adk.others import Others
 from memory_adk.recall import MOST_HITS, as_results, find, for_search
 from memory_adk.rewind import Change, change_of
 from memory_adk.shown import in_conversation
@@ -63,6 +66,8 @@ MAX_UNSETTLED: Final = 10_000
 """Most users that `settled` waits for; those who wrote least recently are dropped first."""
 MAX_BLOCKED: Final = 10_000
 """Most turns that a guardrail answered and that are known to a process."""
+MAX_READ: Final = 10_000
+"""Most sessions of which is known when they were last read."""
 MAX_CHARS: Final = 8_000
 """Most characters that one search returns: they go into a prompt, and into the session, which is resent each turn."""
 
@@ -88,6 +93,10 @@ class MemoryService(BaseMemoryService):
             `similarity`. Without them, the answers of tools are shorter.
         memory_of: Makes the handle that an app and a user read, if its spaces depend on them. It is asked at every
             read, and no tool has an argument for it.
+        only_app: The only app that is served; a call for another one is refused. With `adk web`, several agents of a
+            folder have one service.
+        sessions: The session service of the runner. With it, searches without a plugin leave out what a rewind of
+            another session has undone; `MemoryPlugin` and `MemoryToolset` know it.
         timeout: How many seconds a call may take, also one of the tools; a search does not count the opening of the
             memory and the loading of its model. Then it raises `StoreUnavailableError`; what it was to write still may
             be written, and events can be added again.
@@ -108,6 +117,8 @@ class MemoryService(BaseMemoryService):
         neighbors: bool = False,
         details: bool = False,
         memory_of: Callable[[str, str], BoundMemory] | None = None,
+        only_app: str | None = None,
+        sessions: BaseSessionService | None = None,
         timeout: float = limits.EXPLICIT_SECONDS,
         owns_memory: bool = False,
     ) -> None:
@@ -117,14 +128,18 @@ class MemoryService(BaseMemoryService):
             raise InvalidInputError(f"max_results {max_results!r} or max_chars {max_chars!r} is out of range")
         if isinstance(memory, str | os.PathLike):
             memory, owns_memory = Memory(memory), True
-        if app_name is not None and isinstance(memory, Memory):
-            memory.bind(app=app_name)  # rejects an invalid name now, not at every call
+        if (app := app_name or only_app) is not None and isinstance(memory, Memory):
+            memory.bind(app=app)  # rejects an invalid name now, not at every call
         self._memory: Memory | BoundMemory = memory
         self._owned = memory if owns_memory and isinstance(memory, Memory) else None
         self._app_name = app_name
+        self._only_app = only_app
         self._recall = as_results(recall or for_search(max_results, max_chars), neighbors)
         self._details = details
         self._memory_of = memory_of
+        self._sessions = sessions
+        self._read: OrderedDict[tuple[str, str, str], float] = OrderedDict()
+        """When each session was last changed that was read here."""
         self._unsettled: dict[Scope, BoundMemory] = {}
         """Owners whose records may be waiting for vectors."""
         self._blocked: OrderedDict[str, None] = OrderedDict()
@@ -143,6 +158,8 @@ class MemoryService(BaseMemoryService):
         Raises:
             ScopeError: A name is missing or empty, or the service belongs to another user.
         """
+        if self._only_app is not None and app_name != self._only_app:
+            raise ScopeError(f"this service is for the app {self._only_app!r}, not for {app_name!r}")
         if isinstance(self._memory, BoundMemory):
             return owned_by(self._memory, user_id)
         return owned_by(self._memory.bind(app=app_name if self._app_name is None else self._app_name), user_id)
@@ -236,6 +253,27 @@ class MemoryService(BaseMemoryService):
         await leave(handle, session_id, [key for key in undone if known.get(key) is False])
         await resume(handle, session_id, [key for key in live if known.get(key) is True])
 
+    def has_read(self, session: Session) -> bool:
+        """Whether a session, given without its events, is as it was when its rewinds were last read."""
+        return self._read.get((session.app_name, session.user_id, session.id)) == session.last_update_time
+
+    async def read(self, session: Session) -> None:
+        """Leave what a rewind has undone in a whole session, and resume what is live in it again; store nothing.
+
+        What is undone and not stored may still be waiting to be written: then the session is read again next time.
+        """
+        handle = self.handle(session.app_name, session.user_id).own
+        change = change_of(session.events, session.id, self.blocked)
+        live = [within(handle.scope, key) for key in self.keys(change.live, session.id)]
+        undone = [within(handle.scope, key) for key in self.keys(change.undone, session.id)]
+        known = {one.key: one.left for one in await stored(handle, session.id, [*live, *undone])}
+        await leave(handle, session.id, [key for key in undone if known.get(key) is False])
+        await resume(handle, session.id, [key for key in live if known.get(key) is True])
+        if known.keys() >= set(undone):
+            self._read[session.app_name, session.user_id, session.id] = session.last_update_time
+            while len(self._read) > MAX_READ:
+                self._read.popitem(last=False)
+
     async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
         """Store drafts, each once, and return the records of those not forgotten; subclasses may override it."""
         keyed, now = reachable(handle.scope, drafts), handle.memory.clock()
@@ -301,6 +339,8 @@ class MemoryService(BaseMemoryService):
         """
         memory = await self.reached(app_name, user_id)
         shown = in_conversation.get()
+        if shown.others is None and self._sessions is not None:
+            shown = replace(shown, others=Others(self, self._sessions, app_name, user_id))
         found = await self.access.run(lambda: find(memory, query, self._recall, shown))
         entries = [in_space(self.entry(hit, text), memory.label_of(hit.record)) for hit, text in found]
         return SearchMemoryResponse(memories=entries)

@@ -17,6 +17,7 @@ from typing import Final
 from weakref import ref
 
 from memory_adk.convert import EVENT_ID, event_key
+from memory_adk.others import Others
 from memory_adk.uploads import contents_of
 from memory_core import FieldCondition, MemoryRecord
 from memory_core.adapting import those
@@ -32,6 +33,8 @@ class Shown:
     """Its id, which is part of the source keys of its events."""
     find: Callable[[], Iterable[Event]] = tuple
     """Reads prompt and session, of which only the tools of the memory ask anything."""
+    others: Others | None = None
+    """The other sessions of the user, if their session service is known."""
 
     @cached_property
     def events(self) -> Mapping[str, Event]:

@@ -67,7 +67,7 @@ def memory_service(uri: str, **kwargs: Any) -> MemoryService:  # noqa: ARG001  (
     address = _address(uri)
     service = MemoryService(
         _at_qdrant(address) if address.parts.scheme in _QDRANT else _in_file(address),
-        app_name=address.options.get("app_name"),
+        only_app=address.options.get("app_name"),
         owns_memory=True,
     )
     service.access.load()  # a process that ADK starts has a question soon

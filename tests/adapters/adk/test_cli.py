@@ -43,7 +43,7 @@ from memory_adk.testing import ScriptedLlm, prompt
 
 model = ScriptedLlm(script=[lambda request: "PROMPT: " + prompt(request)] * 99)
 root_agent = LlmAgent(name="helper", model=model)
-app = App(name="pretty_name", root_agent=root_agent, plugins=PLUGINS)
+app = App(name="FOLDER", root_agent=root_agent, plugins=PLUGINS)
 """
 EXAMPLE = Path(__file__).parents[3] / "examples" / "adk_web"
 TEA = 'user: "My favourite tea is jasmine"'
@@ -110,9 +110,9 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     for name, plugins in (("folder_name", "[MemoryPlugin()]"), ("plain", "[]")):
         (folder / name).mkdir()
         (folder / name / "__init__.py").write_text("from . import agent\n")
-        (folder / name / "agent.py").write_text(AGENT.replace("PLUGINS", plugins))
+        (folder / name / "agent.py").write_text(AGENT.replace("PLUGINS", plugins).replace("FOLDER", name))
     shutil.copy(folder / "services.yaml", folder / "folder_name")
-    uri = f"memorycore://{tmp_path_factory.mktemp('memory')}/m.db?embedder=none&app_name=shared"
+    uri = f"memorycore://{tmp_path_factory.mktemp('memory')}/m.db?embedder=none"
     options = ["--memory_service_uri", uri]
     web = Process("web", str(folder), *options, cwd=folder)
     plugin = ["--extra_plugins", "memory_adk.MemoryPlugin"]
@@ -189,10 +189,10 @@ def test_a_process_that_has_just_started_recalls_although_the_machine_is_busy(st
     """`adk run` with one question: the first turn includes loading the model, with more work than cores beside it."""
     folder = started.folder.parent / f"cold {starts}"
     folder.mkdir()
-    uri = f"memorycore://{folder}/m.db?app_name=shared"
+    uri = f"memorycore://{folder}/m.db?app_name=folder_name"
     with Memory(folder / "m.db") as memory:
         said = Draft("My favourite tea is jasmine", role="user", author="user")
-        run_sync(memory.bind(app="shared", user="test_user").add, said)
+        run_sync(memory.bind(app="folder_name", user="test_user").add, said)
     context = multiprocessing.get_context("spawn")
     load = [context.Process(target=busy, args=(60.0 * starts,), daemon=True) for _ in range(2 * (os.cpu_count() or 1))]
     for process in load:

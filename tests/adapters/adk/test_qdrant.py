@@ -28,16 +28,16 @@ async def test_a_uri_names_a_collection_where_what_was_deleted_stays_deleted_aft
     server: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = session_with(said_event("My favourite tea is jasmine", id="e1"), said_event("And I sail", at=1, id="e2"))
-    uri = server.url.replace("http", "memorycore+qdrant") + "/adk?embedder=none&app_name=shared"
+    uri = server.url.replace("http", "memorycore+qdrant") + "/adk?embedder=none&app_name=demo"
     first = memory_service(uri)
     await first.add_session_to_memory(session)
     entry = (await found(first, "favourite tea"))[0]
     await first.delete_memory(app_name=APP, user_id=ANN, memory_id=entry.id)
     await first.close()
     monkeypatch.setenv("QDRANT_URL", server.url)
-    second = memory_service("memorycore+qdrant:///adk?embedder=none&app_name=shared")
+    second = memory_service("memorycore+qdrant:///adk?embedder=none&app_name=demo")
     await second.add_session_to_memory(session)
-    assert await texts(second, "favourite tea sail", app="whatever") == ["And I sail"]
+    assert await texts(second, "favourite tea sail") == ["And I sail"]
     assert await texts(second, "sail", user="bob") == []
     await second.close()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from memory_adk import memory_service
-from memory_core import InvalidInputError
+from memory_core import InvalidInputError, ScopeError
 from tests.adapters.adk.agents import bytes_in, said_event, session_with, texts
 
 
@@ -13,8 +13,8 @@ from tests.adapters.adk.agents import bytes_in, said_event, session_with, texts
 async def test_a_uri_with_an_absolute_path_opens_that_file(tmp_path: Path, slashes: str) -> None:
     path = tmp_path / "my memory.db"
     service = memory_service(f"{slashes}{path}?embedder=none&app_name=tea".replace(" ", "%20"), agents_dir="agents")
-    await service.add_session_to_memory(session_with(said_event("I drink tea"), app="folder"))
-    assert await texts(service, "tea", app="PrettyName") == ["I drink tea"]
+    await service.add_session_to_memory(session_with(said_event("I drink tea"), app="tea"))
+    assert await texts(service, "tea", app="tea") == ["I drink tea"]
     await service.close()
     assert path.exists()
 
@@ -87,3 +87,11 @@ def test_a_key_in_a_uri_is_in_no_message(uri: str) -> None:
     with pytest.raises(InvalidInputError) as raised:
         memory_service(f"memorycore+qdrant://{uri}")
     assert "s3cret" not in str(raised.value)
+
+
+async def test_a_service_for_one_app_refuses_another_with_both_names(tmp_path: Path) -> None:
+    service = memory_service(f"memorycore:{tmp_path}/m.db?app_name=tea&embedder=none")
+    await service.search_memory(app_name="tea", user_id="user", query="salary")
+    with pytest.raises(ScopeError, match=r"'tea'.*'payroll'"):
+        await service.search_memory(app_name="payroll", user_id="user", query="salary")
+    await service.close()

@@ -1,0 +1,79 @@
+"""What was taken back in one session is not shown in another one."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from google.adk.sessions import InMemorySessionService
+from google.adk.sessions.base_session_service import GetSessionConfig
+from google.adk.sessions.session import Session
+
+from memory_adk import MemoryPlugin, MemoryService
+from memory_adk.testing import ScriptedLlm, ask, prompt
+from memory_core import Memory
+from tests.adapters.adk.agents import ANN, APP, said_event, session_with, texts
+from tests.adapters.adk.test_following import running
+from tests.adapters.adk.test_rewind import rewound
+
+
+class Stuck(InMemorySessionService):
+    """Answers nobody who asks for the time of a session."""
+
+    async def get_session(
+        self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
+    ) -> Session | None:
+        if config is not None and config.num_recent_events == 0:
+            await asyncio.sleep(600)
+        return await super().get_session(app_name=app_name, user_id=user_id, session_id=session_id, config=config)
+
+
+async def _pin_in_prompt_of_next_session(memory: Memory, sessions: InMemorySessionService, *, then: str) -> bool:
+    from google.adk.agents import LlmAgent
+
+    model, plugin = ScriptedLlm(script=["Hello.", "Noted.", "No."]), MemoryPlugin(recall_seconds=4)
+    agent = LlmAgent(name="helper", model=model)
+    async with running(MemoryService(memory), agent, sessions, plugin) as runner:
+        await ask(runner, "I live in Oslo", user_id=ANN, session_id="s1")
+        await ask(runner, "My passphrase is xyzzy", user_id=ANN, session_id="s1")
+        await plugin.flush()
+        if then == "rewind":
+            await rewound(runner)
+        elif then == "delete":
+            await sessions.delete_session(app_name=APP, user_id=ANN, session_id="s1")
+        await ask(runner, "What is my passphrase?", user_id=ANN, session_id="s2")
+    return "xyzzy" in prompt(model.requests[-1])
+
+
+@pytest.mark.parametrize(("then", "shown"), [("nothing", 1), ("rewind", 0), ("delete", 1)])
+async def test_a_rewind_counts_in_the_next_session_and_a_deleted_session_changes_nothing(
+    memory: Memory, then: str, shown: int
+) -> None:
+    assert await _pin_in_prompt_of_next_session(memory, InMemorySessionService(), then=then) == shown
+
+
+async def test_memories_of_a_session_that_does_not_answer_in_time_are_left_out(
+    memory: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert not await _pin_in_prompt_of_next_session(memory, Stuck(), then="nothing")
+    assert "their sessions were not read in time" in caplog.text
+
+
+async def test_a_service_that_knows_the_sessions_leaves_out_what_was_rewound(memory: Memory) -> None:
+    from google.adk.agents import LlmAgent
+
+    sessions = InMemorySessionService()
+    service, plugin = MemoryService(memory, sessions=sessions), MemoryPlugin(recall=False)
+    agent = LlmAgent(name="helper", model=ScriptedLlm(script=["Noted."]))
+    async with running(service, agent, sessions, plugin) as runner:
+        await ask(runner, "My passphrase is xyzzy", user_id=ANN, session_id="s1")
+        await plugin.flush()
+        assert await texts(service, "passphrase xyzzy")
+        await rewound(runner)
+        assert await texts(service, "passphrase xyzzy") == []
+
+
+async def test_what_another_session_has_not_stored_is_not_stored_by_reading_it(memory: Memory) -> None:
+    service = MemoryService(memory)
+    await service.read(session_with(said_event("My passphrase is xyzzy")))
+    assert (await service.handle(APP, ANN).stats()).records == 0
