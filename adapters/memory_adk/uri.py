@@ -56,8 +56,8 @@ def memory_service(uri: str, **kwargs: Any) -> MemoryService:  # noqa: ARG001  (
         uri: `memorycore:///absolute/path.db` (four slashes work too), `memorycore:relative/path.db` (relative to the
             working directory) or `memorycore::memory:`; or `memorycore+qdrant://[key@]host[:port][/collection]`
             (`memorycore+qdrant+https://` for TLS). Without a host, the environment names the server. Options after
-            `?`: `app_name` of `MemoryService`; `embedder=none` for keyword search
-            only; `mode=ro` to only read a file; for Qdrant `grpc=true`, `grpc_port` and `timeout` (seconds).
+            `?`: `app_name`, the only app that is served; `embedder=none` for keyword search only;
+            `mode=ro` to only read a file; for Qdrant `grpc=true`, `grpc_port` and `timeout` (seconds).
         kwargs: Unused; ADK passes its own settings, such as `agents_dir`, to every service.
 
     Raises:
