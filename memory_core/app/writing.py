@@ -142,7 +142,7 @@ async def erase(invocation: Invocation, *, yes: Yes = False, dry_run: DryRun = F
     owner = await invocation.owner()
     count, name = (await owner.stats()).records, f"{owner.scope.app}/{owner.scope.user}"
     if dry_run:
-        value = {"records": count, "sessions": None, "at": None, "files_clean": None, "dry_run": True}
+        value = {"records": count, "sessions": None, "at": None, "files_clean": None, "derived": None, "dry_run": True}
         return Answer(value, Text(f"{counted(count, 'memory')} of {showing.line(name)} would be erased"))
     invocation.confirm(f"Erase everything of {name}, {counted(count, 'memory')}?", yes=yes)
     receipt = await owner.erase()
