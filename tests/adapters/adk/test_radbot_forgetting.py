@@ -19,6 +19,12 @@ TYPES = ("user_query", "conversation_turn", "important_fact", "memories", "all")
 
 @pytest_asyncio.fixture
 async def radbot(tmp_path: Path) -> AsyncIterator[QdrantMemoryService]:
+    async with Memory(tmp_path / "memory.db", embedder=None) as memory:  # vectors are computed later: at any moment
+        yield QdrantMemoryService(memory=memory)
+
+
+@pytest_asyncio.fixture
+async def with_vectors(tmp_path: Path) -> AsyncIterator[QdrantMemoryService]:
     async with Memory(tmp_path / "memory.db") as memory:
         yield QdrantMemoryService(memory=memory)
 
@@ -133,11 +139,12 @@ async def test_a_session_that_is_added_again_is_stored_once_and_stays_marked(rad
 
 
 @pytest.mark.parametrize("answer", ["You like jasmine tea.", "I do not know."])
-async def test_a_fact_is_recalled_after_many_questions_about_it(radbot: QdrantMemoryService, answer: str) -> None:
+async def test_a_fact_is_recalled_after_many_questions_about_it(with_vectors: QdrantMemoryService, answer: str) -> None:
     asked = ["Which tea do I like?", "What tea do I like?", "What's my favourite tea?", "Which tea do I prefer?"]
     model = ScriptedLlm(script=["Noted."] + [answer] * 12)
-    async with create_enhanced_memory_agent(memory_service=radbot, model=model) as agent:
+    async with create_enhanced_memory_agent(memory_service=with_vectors, model=model) as agent:
         await agent.aprocess_message(ANN, "My favourite tea is jasmine", "first")
+        await agent.plugin.flush(vectors=True)
         for n, question in enumerate(asked * 3):
             await agent.aprocess_message(ANN, question, f"session {n}")
             assert "My favourite tea is jasmine" in prompt(model.requests[-1]), question
