@@ -403,6 +403,7 @@ class Spade:
         await self._hearing.receive()
 
     async def ask(self, question: str) -> str:
+        self._agent.home.heard(f"{self._user}@localhost")  # a message: its owner is asked for
         return (await self._hearing.recall(self._message(question))).text
 
     def _message(self, text: str) -> Message:
