@@ -148,12 +148,13 @@ def test_each_project_has_a_memory_of_its_own(
     for project, port in (("projects/website", 8080), ("projects/shop", 9090)):
         said = [{"role": "user", "content": f"The staging server listens on port {port}"}]
         hook({"session_id": project, "messages": said}, "--collection", project)
-    question: dict[str, object] = {"session_id": "later", "prompt": "On which port does the staging server listen?"}
-    website = hook(question, "--collection", "projects/website")
+    asked = "On which port does the staging server listen?"
+    website = hook({"session_id": "later", "prompt": asked}, "--collection", "projects/website")
     assert "8080" in website
     assert "9090" not in website
-    for everything in ([], ["--collection", "*"]):
-        assert {"8080", "9090"} <= set(re.findall(r"\d{4}", hook(question, *everything)))
+    for session, everything in (("all", []), ("any", ["--collection", "*"])):
+        shown = hook({"session_id": session, "prompt": asked}, *everything)
+        assert {"8080", "9090"} <= set(re.findall(r"\d{4}", shown))
 
 
 async def test_the_tools_remember_a_conversation_once_and_recall_from_all_of_them(
