@@ -209,7 +209,7 @@ def test_a_process_that_has_just_started_recalls_although_the_machine_is_busy(st
 async def test_a_uri_is_refused_by_what_is_wrong_with_it_also_when_adk_makes_the_service(tmp_path: Path) -> None:
     shutil.copy(EXAMPLE / "services.yaml", tmp_path)
     load_services_module(str(tmp_path))
-    with pytest.raises(ValueError, match="unknown option 'limit'; it may have app_name, embedder, max_chars"):
+    with pytest.raises(ValueError, match="unknown option 'limit'; it may have app_name, embedder"):
         create_memory_service_from_options(base_dir=tmp_path, memory_service_uri="memorycore::memory:?limit=3")
     made = create_memory_service_from_options(base_dir=tmp_path, memory_service_uri="memorycore::memory:")
     assert isinstance(made, MemoryService)

@@ -25,6 +25,6 @@ async def test_a_prompt_is_silent_right_and_follows_up() -> None:
         assert "kolibri-9" in right
         assert "hazelnuts" not in right
         assert await pushed("What do I need for it?") == ""  # the conversation shows it already
-        await run_hook(ann, json.dumps({"session_id": "s", "hook_event_name": "PreCompact"}))
+        await run_hook(ann, json.dumps({"session_id": "s", "hook_event_name": "SessionStart", "source": "compact"}))
         assert "kolibri-9" in await pushed("What do I need for it?")
         assert await pushed("Thanks a lot!") == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import sqlite3
 import sys
 from collections.abc import Awaitable, Callable
@@ -25,7 +26,6 @@ from memory_core.storage.sqlite import connection
 from memory_spade import MemoryLLMAgent, MemoryMixin
 from memory_spade import llm as spade_llm_memory
 from memory_spade.conversation import invented_thread
-from memory_spade.files import notes as spade_notes
 from memory_spade.llm import MAX_INVENTED
 from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.peer import Peer
@@ -429,9 +429,7 @@ async def test_a_full_disk_is_told_to_the_model_and_nothing_else_is_lost(
     await start(ann)
     await told(ann, bot, "REMEMBER the first thing", "t1")
     with monkeypatch.context() as full:
-        full.setattr(
-            spade_notes, "_write_all", lambda descriptor, data: (_ for _ in ()).throw(OSError(28, "disk full"))
-        )
+        full.setattr(os, "fsync", lambda descriptor: (_ for _ in ()).throw(OSError(28, "disk full")))
         answer = await told(ann, bot, "REMEMBER the second thing", "t1")
     assert answer.startswith("remember_interaction_info failed: the notes in")
     assert "disk full" in answer

@@ -33,6 +33,7 @@ from memory_langchain import MemoryChatMessageHistory, MemoryMiddleware, with_me
 from memory_langchain.testing import ScriptedChatModel
 from memory_mcp import memory_server, run_hook
 from memory_spade import MemoryLLMAgent
+from memory_spade.stanzas import MESSAGE_ID
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
 from memory_xaibo import CoreMemory, MemoryConversation, MemoryLLM
 from tests.adapters.chats.spade import BOT, PERSON, Hearing, Plain
@@ -289,10 +290,11 @@ async def spade(handle: BoundMemory, before: int, during: int, measure: Measure)
     async def talk(name: str, count: int) -> None:
         for number, text in enumerate(numbered(count, name)):
             if number % 2:
-                await behaviour.send(Message(to=PERSON, body=text, thread="monday"))
+                await behaviour.send(Message(to=PERSON, body=text, thread="monday", metadata={MESSAGE_ID: text}))
                 continue
             assert behaviour.queue is not None
-            await behaviour.queue.put(Message(to=BOT, sender=f"{PERSON}/phone", body=text, thread="monday"))
+            sender, metadata = f"{PERSON}/phone", {MESSAGE_ID: text}  # every stanza has an id
+            await behaviour.queue.put(Message(to=BOT, sender=sender, body=text, thread="monday", metadata=metadata))
             await behaviour.receive()
 
     await talk("earlier", before)
