@@ -96,7 +96,7 @@ async def tell(memory: BoundMemory, said: Told) -> None:
     elif not said.is_retraction:
         key = _key(memory, said)
         await conversation.remember([replace(said.draft, source_key=key, occurred_at=await _said_at(memory, said))])
-    # Whoever waits for this has a deadline of their own, and what is late still happens.
+    # The caller has a deadline of its own, and a late write still happens.
     await conversation.settled(limits.BACKGROUND_SECONDS)
     if said.is_own and said.room is not None and said.id is not None:
         await _note_as_own(memory, _key(memory, said))

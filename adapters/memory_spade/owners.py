@@ -47,7 +47,7 @@ class Owners:
         """The last answer for a peer.
 
         Raises:
-            ScopeError: There is none yet, or the function has raised.
+            ScopeError: The function has not answered yet, or it has raised.
         """
         if peer not in self._answers:
             raise ScopeError(

@@ -133,6 +133,17 @@ class DerivedContract(Contract):
         assert kept is not None
         assert [(link.id, link.session) for link in kept.links] == [(source.id, "monday")]
 
+    def test_links_of_what_was_made_of_an_expired_source_can_change(self, ann: BoundMemory, clock: Ticks) -> None:
+        expires = clock.now + timedelta(days=1)
+        (source,) = add(ann, Draft("I am in Oslo", expires_at=expires))
+        (fact,) = add(ann, _made("Ann was in Oslo", "derived_from", source))
+        clock.advance(days=2)
+        (again,) = add(ann, "I was in Oslo")
+        links = [*fact.links, Link("confirmed_by", again.id)]
+        assert run_sync(ann.update, fact.id, Patch(links=links)).links == tuple(links)
+        with pytest.raises(ConflictError, match="elsewhere"):
+            run_sync(ann.update, fact.id, Patch(links=[*links, Link("derived_from", "elsewhere")]))
+
     def test_erasing_a_session_reaches_what_was_made_of_it(self, ann: BoundMemory, clock: Ticks) -> None:
         expires = clock.now + timedelta(days=1)
         brief, lasting = add(

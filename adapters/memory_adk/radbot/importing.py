@@ -67,7 +67,7 @@ def draft_of(source_key: str, payload: Mapping[str, Any]) -> tuple[str, Draft]:
     """The user and the draft of a point's payload.
 
     Raises:
-        InvalidInputError: It has no text, no user, or a timestamp that is none.
+        InvalidInputError: It has no text, no user, or its timestamp cannot be read.
     """
     text, user = payload.get("text"), payload.get("user_id")
     if not isinstance(text, str) or not text.strip():

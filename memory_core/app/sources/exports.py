@@ -28,7 +28,7 @@ def conversations_in(source: str, whose: str) -> Iterator[tuple[str, Any]]:
         whose: The program, for errors.
 
     Raises:
-        InvalidInputError: There is none, or a file is something else than a list of conversations.
+        InvalidInputError: No file has conversations, or a file is not a list of them.
     """
     number = 0
     for name, found in _files(Path(source).expanduser(), source):

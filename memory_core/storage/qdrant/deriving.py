@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from memory_core.models import DERIVING, RELATIONS, MemoryRecord, Relation
+from memory_core.models import DERIVING, RELATIONS, Link, MemoryRecord, Relation
 from memory_core.storage.qdrant.codec import Stored, key, to_stored
 from memory_core.storage.qdrant.owners import Owner
 from memory_core.storage.qdrant.where import owned, same
@@ -59,11 +59,13 @@ class Fetched:
         return Row(stored.seq, self.changed.get(id_, stored.record))
 
 
-async def insist_on_sources(owner: Owner, new: Sequence[MemoryRecord]) -> None:
+async def insist_on_sources(owner: Owner, new: Sequence[MemoryRecord], known: Collection[Link] = ()) -> None:
     """See `rules.deriving.insist_on_sources`."""
-    rows = Fetched()
-    rows.take(await _with_ids(owner, {link.id for record in new for link in sources_of(record.links)}))
-    deriving.insist_on_sources(rows, new)
+    wanted = {link.id for record in new for link in sources_of(record.links) if link not in known}
+    if wanted:
+        rows = Fetched()
+        rows.take(await _with_ids(owner, wanted))
+        deriving.insist_on_sources(rows, new, known)
 
 
 async def made_of(owner: Owner, ids: Collection[str]) -> list[Stored]:

@@ -200,7 +200,7 @@ class QdrantStore:
             if record is not current.record:
                 item = made if record == made.record else made.again(record)
                 if record.links != current.record.links:
-                    await deriving.insist_on_sources(owner, [record])
+                    await deriving.insist_on_sources(owner, [record], current.record.links)
                 reinstated = await superseding.reinstate(owner, current.record, record)
                 await adding.update(owner, current, item, write)
             return record

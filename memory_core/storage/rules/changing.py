@@ -44,6 +44,6 @@ def update(
     if record is row.record:
         return record
     if record.links != row.record.links:
-        insist_on_sources(rows, [record])
+        insist_on_sources(rows, [record], row.record.links)
     reinstate(rows, scope, row.record, record)
     return change(rows, row, record, item).record

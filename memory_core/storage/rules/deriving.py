@@ -22,7 +22,6 @@ from memory_core.errors import ConflictError
 from memory_core.models import DERIVING, Link, MemoryRecord, Scope
 from memory_core.records.superseding import reinstated, retired, superseded_by
 from memory_core.storage.rules.rows import Head, Row
-from memory_core.values.checks import shown
 
 
 class LinkedRows(Protocol):
@@ -51,23 +50,26 @@ def is_within(link: Link, scope: Scope) -> bool:
     return scope.session in (None, link.session) and scope.collection in (None, link.collection)
 
 
-def insist_on_sources(rows: LinkedRows, new: Sequence[MemoryRecord]) -> None:
+def insist_on_sources(rows: LinkedRows, new: Sequence[MemoryRecord], known: Collection[Link] = ()) -> None:
     """Refuse records of which a source is gone, was left or has changed since it was read.
+
+    Args:
+        known: Links that the records had before: what has become of their sources since is no reason to refuse.
 
     Raises:
         ConflictError: Naming the record and its source.
     """
-    wanted = {link.id for record in new for link in sources_of(record.links)}
+    named = [(record, link) for record in new for link in sources_of(record.links) if link not in known]
+    wanted = {link.id for _, link in named}
     if not wanted:
         return
-    known = {row.record.id: row.record for row in rows.with_ids(sorted(wanted))} | {one.id: one for one in new}
-    for record in new:
-        for link in sources_of(record.links):
-            if (problem := _problem(known.get(link.id), link)) is not None:
-                raise ConflictError(
-                    f"the memory {shown(record.text)} was made of the words of {link.id!r}, which {problem}; nothing "
-                    "was written, read that memory again"
-                )
+    sources = {row.record.id: row.record for row in rows.with_ids(sorted(wanted))} | {one.id: one for one in new}
+    for record, link in named:
+        if (problem := _problem(sources.get(link.id), link)) is not None:
+            raise ConflictError(
+                f"the memory {record.id!r} was made of the words of {link.id!r}, which {problem}; nothing was written, "
+                "read that memory again"
+            )
 
 
 def made_of(rows: LinkedRows, ids: Collection[str]) -> list[Row]:

@@ -124,8 +124,9 @@ class SqliteRows:
 
     def overwrite(self, changed: Sequence[tuple[Row, MemoryRecord]]) -> None:
         """See `ChangedRows`."""
-        grown = self._write(changed)
-        note_changes(self._db, self._owner.id, sorted(row.key for row, _ in changed), grown)
+        if changed:
+            grown = self._write(changed)
+            note_changes(self._db, self._owner.id, sorted(row.key for row, _ in changed), grown)
 
     def remove(self, gone: Sequence[Head]) -> None:
         """See `ChangedRows`."""
