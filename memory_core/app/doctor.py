@@ -14,13 +14,12 @@ from rich.text import Text
 
 from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation
+from memory_core.app.pending_vectors import compute_vectors, pending_vectors
 from memory_core.app.showing import counted
 from memory_core.embedding import onnx_telemetry
 from memory_core.errors import MemoryCoreError
-from memory_core.handle import settled
 from memory_core.models import Finding
 from memory_core.transfer.migrate import insist_on_existing, is_server
-from memory_core.values.progress import Progress
 
 LEAST_FREE_BYTES: Final = 64 * 1024 * 1024
 """Free space below which writes may fail soon."""
@@ -121,17 +120,13 @@ async def _found(invocation: Invocation) -> list[Finding]:
 async def _pending(invocation: Invocation, *, repair: bool) -> list[Problem]:
     """Vectors that are pending, computed if that is wanted."""
     operator = (await invocation.memory()).operator()
-    waiting = [(owner, stats.vectors_pending) for owner, stats in (await operator.stats()).items()]
-    waiting = [(owner, count) for owner, count in waiting if count]
-    if waiting and repair:
-        with invocation.progress("computing vectors") as tell:
-            for number, (owner, _) in enumerate(waiting):
-                tell(Progress(number, len(waiting)))
-                await settled(operator.handle(owner))
+    waiting = await pending_vectors(operator)
+    if repair:
+        await compute_vectors(invocation, operator, waiting)
     said = "{} of {}/{} still to be computed, so some texts are found by their words only"
     return [
         Problem(said.format(counted(count, "vector"), owner.app, owner.user), repaired=repair)
-        for owner, count in waiting
+        for owner, count in waiting.items()
     ]
 
 

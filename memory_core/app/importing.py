@@ -18,10 +18,10 @@ from memory_core.app.command import Answer, DryRun, Invocation
 from memory_core.app.formats import EXPORTERS, IMPORTERS, LOSSLESS, entry_of, names
 from memory_core.app.intake import LINE, carry
 from memory_core.app.mapping import Ownership
+from memory_core.app.pending_vectors import compute_vectors, pending_vectors
 from memory_core.app.settings import NONE
 from memory_core.app.showing import counted
 from memory_core.errors import InvalidInputError
-from memory_core.handle import settled
 from memory_core.memory import Memory
 from memory_core.models import Scope
 from memory_core.transfer.foreign_files import file_at, lines_of
@@ -78,12 +78,8 @@ async def _lossless(invocation: Invocation, memory: Memory, source: str, *, dry_
 async def _compute_vectors(invocation: Invocation, memory: Memory) -> int:
     """Compute the vectors that an export without them has left out; returns how many were pending."""
     operator = memory.operator()
-    waiting = {owner: each.vectors_pending for owner, each in (await operator.stats()).items() if each.vectors_pending}
-    if waiting:
-        with invocation.progress("computing vectors") as tell:
-            for number, owner in enumerate(waiting):
-                tell(Progress(number, len(waiting)))
-                await settled(operator.handle(owner))
+    waiting = await pending_vectors(operator)
+    await compute_vectors(invocation, operator, waiting)
     return sum(waiting.values())
 
 
