@@ -1,13 +1,13 @@
-"""Every example runs by itself: no arguments, no network, nothing in the home directory."""
+"""Every example runs by itself: no arguments, nothing leaves the machine or its folder, nothing is left at home."""
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.test_offline import found_strace, seen
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 SAYS = {
@@ -58,7 +58,6 @@ SAYS = {
     ],
 }
 """What an example has to say: that it remembers."""
-NOWHERE = "http://127.0.0.1:9"  # the discard port: an HTTP client that heeds a proxy cannot leave this machine
 
 
 @pytest.mark.process
@@ -67,22 +66,10 @@ NOWHERE = "http://127.0.0.1:9"  # the discard port: an HTTP client that heeds a 
 def test_an_example_ends_well_and_says_what_it_remembers(example: Path, tmp_path: Path) -> None:
     if example.name == "spade_beliefs.py":
         pytest.importorskip("spade_bdi", reason="the example of beliefs needs spade_bdi: make install")
-    home, folder = tmp_path / "home", tmp_path / "cwd"
-    home.mkdir()
-    folder.mkdir()
-    offline = {"HTTP_PROXY": NOWHERE, "HTTPS_PROXY": NOWHERE, "NO_PROXY": "localhost,127.0.0.1"}
-    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(tmp_path), **offline}
-    done = subprocess.run(
-        [sys.executable, "-W", "error::ResourceWarning", str(example)],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
+    done, wrong = seen(found_strace(), tmp_path, [sys.executable, "-W", "error::ResourceWarning", str(example)])
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr, done.stderr
     missing = [said for said in SAYS[example.name] if said not in done.stdout]
     assert not missing, done.stdout
+    assert wrong == []
+    assert not any((tmp_path / "home").rglob("*"))

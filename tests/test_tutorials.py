@@ -128,10 +128,12 @@ def _free_port() -> int:
 @pytest.mark.parametrize(
     "page", [each for each in TUTORIALS if each.stem != "coding-assistant"], ids=lambda page: page.stem
 )
-def test_a_reader_gets_what_the_page_prints(page: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("twice", [False, pytest.param(True, marks=pytest.mark.torture)], ids=["once", "twice"])
+def test_a_reader_gets_what_the_page_prints(page: Path, tmp_path: Path, *, twice: bool) -> None:
     reader = Reader(tmp_path)
     reader.follow(page)
-    reader.again(page)
+    if twice:
+        reader.again(page)
 
 
 @pytest.mark.skipif(shutil.which("sh") is None, reason="the page is for a shell")

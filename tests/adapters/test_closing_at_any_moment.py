@@ -37,8 +37,9 @@ async def lost_or_twice(name: str, path: Path, seed: str) -> dict[str, int]:
     return twice | {text: 0 for text in work.acknowledged if text not in found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLOSINGS)
-@pytest.mark.parametrize("closes", [8, pytest.param(200, marks=pytest.mark.torture)], ids=["short", "long"])
+@pytest.mark.parametrize("closes", [4, pytest.param(200, marks=pytest.mark.torture)], ids=["short", "long"])
 async def test_what_was_acknowledged_is_stored_once_however_it_closes(
     name: str, closes: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

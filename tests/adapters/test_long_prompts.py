@@ -155,6 +155,7 @@ async def hook(handle: BoundMemory, said: list[str]) -> Callable[[], Awaitable[o
 CALLERS: Final = (chain, agent, tool_loop, node, adk, xaibo, hook)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begin", CALLERS, ids=lambda begin: begin.__name__)
 async def test_a_recall_fetches_no_more_in_a_long_conversation(
     begin: Callable[[BoundMemory, list[str]], Awaitable[Callable[[], Awaitable[object]]]], tmp_path: Path

@@ -249,6 +249,7 @@ async def handle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
         yield memory.bind(app="demo", user=USER)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITERS)
 async def test_every_record_says_who_spoke_if_somebody_did(handle: BoundMemory, name: str) -> None:
     write, expected = WRITERS[name]

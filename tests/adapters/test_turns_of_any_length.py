@@ -19,7 +19,7 @@ from memory_core.capture.alignment import LOOK_BACK
 from tests.adapters.turns.every import TURNS
 from tests.adapters.turns.gauge import CountingStore, Gauge
 
-SHORT: Final = (10, LOOK_BACK, 500)
+SHORT: Final = (10, LOOK_BACK, 2 * LOOK_BACK)
 LONG: Final = (10, 100, LOOK_BACK, 1_000, 5_000)
 LENGTHS: Final = [SHORT, pytest.param(LONG, marks=pytest.mark.torture)]
 FIRST: Final = LOOK_BACK

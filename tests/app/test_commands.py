@@ -158,6 +158,7 @@ def test_an_id_that_somebody_chose_is_never_meant_by_a_part_of_it(run: Run, tmp_
     assert run("show", "user-12", "--json").value["text"] == "Ann lives in Oslo"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("words_only")
 def test_what_is_longer_than_the_terminal_goes_through_the_pager(run: Run, tmp_path: Path) -> None:
     remember(run, *(f"The key of room {n} is blue" for n in range(40)))
@@ -180,6 +181,7 @@ def test_messages_as_chat_apis_take_them_are_a_conversation(run: Run, tmp_path: 
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("words_only", "editor")
 def test_every_command_prints_a_table_and_json_as_the_schema_says(run: Run, tmp_path: Path) -> None:
     key, home = remember(run, "The spare key is with Mrs Okafor", "Ann lives in Oslo")
@@ -193,6 +195,7 @@ def test_every_command_prints_a_table_and_json_as_the_schema_says(run: Run, tmp_
             assert run(*arguments, *shown).out.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("words_only", "editor")
 def test_every_command_works_in_a_terminal_which_a_hostile_memory_does_not_drive(run: Run, tmp_path: Path) -> None:
     hostile = "The spare key is with \x1b[2J\x1b]0;owned\x07Mrs Okafor [red]\u202e"
@@ -316,6 +319,7 @@ def test_what_cannot_be_undone_is_asked_first(run: Run, tmp_path: Path) -> None:
     assert run("stats", "--json").value["records"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("words_only")
 def test_a_deletion_shows_what_goes_and_deletes_exactly_that_or_nothing(run: Run, tmp_path: Path) -> None:
     ids = remember(run, *(f"the tide of day {number}\nat noon" for number in range(7)))

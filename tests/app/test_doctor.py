@@ -60,6 +60,7 @@ REPAIRABLE: dict[str, tuple[Break, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REPAIRABLE)
 def test_what_can_be_repaired_is_found_and_repaired(run: Run, file: Path, name: str) -> None:
     damage, said = REPAIRABLE[name]

@@ -57,6 +57,7 @@ async def counted(owner: Owner, ks: Sequence[int] = (1, 5, 10)) -> dict[str, dic
     return {name: {str(k): fmean(row[at] for row in rows) for at, k in enumerate(ks)} for name, rows in shares.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("corpus", ["facts", "agent_logs", "changing"])
 def test_the_figures_are_those_of_an_independent_count(corpus: str, run: Run, tmp_path: Path) -> None:
     owner = owners(corpus)[0]

@@ -242,7 +242,7 @@ def move_with_kills(source: str, format_: str, items: Sequence[Said], kills: int
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", PROGRAMS)
 def test_everything_of_each_program_is_there_and_whose_it_was(run: Run, tmp_path: Path, format_: str) -> None:
-    items, program = said(300), PROGRAMS[format_]
+    items, program = said(100), PROGRAMS[format_]
     program.write(tmp_path / "theirs", items)
     for new, known in ((len(items), 0), (0, len(items))):
         told = run(*move_of("theirs", format_), "moved.db").value
@@ -272,7 +272,7 @@ def loopback() -> Iterator[Loopback]:
 
 @pytest.mark.timeout(300)  # several programs, one after the other
 @pytest.mark.process
-@pytest.mark.parametrize("count", [300, pytest.param(5_000, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("count", [60, pytest.param(5_000, marks=pytest.mark.torture)])
 def test_everything_of_radbot_is_there_and_whose_it_was(
     tmp_path: Path, loopback: Loopback, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:

@@ -162,6 +162,7 @@ def test_the_page_has_a_place_for_every_line_and_shows_the_kept_results() -> Non
 IN_PROCESSES = {"start", "memory", "peers"}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of other people's packages
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.process] if name in IN_PROCESSES else []) for name in LINES]

@@ -25,6 +25,7 @@ def large(size: int) -> st.SearchStrategy[Any]:
     )
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=20)
 @given(st.dictionaries(st.text(max_size=9), large(3 * MAX_DATA_BYTES)))
 def test_data_of_any_size_fits_when_it_is_shortened(data: dict[str, Json]) -> None:
@@ -44,6 +45,7 @@ MANY: Final[dict[str, dict[str, Json]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)  # half a million values, each weighed under coverage
 @pytest.mark.parametrize("data", MANY.values(), ids=MANY)
 def test_data_of_very_many_values_fits_when_it_is_shortened(data: dict[str, Json]) -> None:

@@ -144,6 +144,7 @@ async def test_changes_through_other_handles_are_seen_at_once(ann: BoundMemory, 
     assert [hit.record.user for hit in await both.search("COFFEE", mode="substring")] == ["ann"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("corpus", ["facts", "people_talking", "agent_logs"])
 async def test_a_record_ranks_as_if_one_owner_had_them_all(memory: Memory, corpus: str) -> None:
     """Whatever the conditions: the same records, scores and explanations."""

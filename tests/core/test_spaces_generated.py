@@ -106,6 +106,7 @@ def new_memory() -> Memory:
     return Memory(":memory:")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 async def test_nobody_reaches_more_than_is_granted(new_memory: Memory, seed: int) -> None:
     draw = random.Random(seed)

@@ -8,6 +8,7 @@ from memory_core import Memory, RecallOptions
 from tests.recall.asking import ANSWER, FACT, FOREIGN, WAYS, facts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_fact_is_in_the_block_however_often_it_was_asked(way: str) -> None:
     async with Memory(":memory:") as memory:

@@ -212,6 +212,7 @@ SURFACES: Final[tuple[Callable[[BoundMemory], Awaitable[str]], ...]] = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("surface", SURFACES, ids=lambda each: each.__name__.strip("_"))
 @pytest.mark.parametrize("field", FIELDS)
 async def test_a_hostile_name_stands_inside_quotes(

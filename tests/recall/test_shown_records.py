@@ -214,6 +214,7 @@ async def test_conditions_on_what_is_shown_are_no_reason_to_leave_out_more(ann: 
     assert {each.reason for each in explained.considered} == {"shown", "excluded"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("message", ["hi", "thanks a lot, hello again"])
 async def test_a_message_that_asks_for_nothing_is_searched_for_once(message: str) -> None:
     texts = [f"hi, hello and thanks again from room {n}" for n in range(400)]

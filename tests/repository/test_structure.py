@@ -26,6 +26,7 @@ def test_no_import_goes_in_a_circle() -> None:
         pytest.fail(" <- ".join(error.args[1]))
 
 
+@pytest.mark.slow
 def test_no_import_hides_in_a_string() -> None:
     """Else neither the test above nor import-linter sees it. Only the two doors load names at first use."""
     hidden = {
@@ -61,6 +62,7 @@ def code_lines(path: Path) -> list[tuple[int, str]]:
     ]
 
 
+@pytest.mark.slow
 def test_nothing_stands_in_two_places() -> None:
     """Not even among the adapters: what two of them need is in `memory_core.adapting`."""
     places: dict[tuple[str, ...], list[str]] = defaultdict(list)

@@ -271,6 +271,7 @@ async def test_every_transaction_in_a_log_names_the_mark_before_it(tmp_path: Pat
         known = this
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [6, pytest.param(200, marks=pytest.mark.torture)])
 def test_a_file_in_use_is_never_taken_for_another_one(tmp_path: Path, rounds: int) -> None:
     """Writers are killed while the file is opened, merged, rewritten and backed up."""

@@ -99,6 +99,7 @@ async def disagreements(folder: Path, seed: int, steps: int) -> list[int]:
     return [n for n, (one, other) in enumerate(zip(lived, fresh, strict=True)) if one != other]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_fresh_process_ranks_like_one_with_any_history(tmp_path: Path, seed: int) -> None:
     assert await disagreements(tmp_path, seed, 40) == []

@@ -44,6 +44,7 @@ async def stored(plugin: MemoryPlugin, service: MemoryService) -> None:
         await asyncio.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("recall", "asked"), [(True, ENGLISH), (IN_ANY_LANGUAGE, MIXED)])
 async def test_the_plugin_shows_it_every_time(
     service: MemoryService, *, recall: bool | RecallOptions, asked: Sequence[str]
@@ -67,6 +68,7 @@ def results(name: str, request: LlmRequest) -> list[str]:
     return [result["text"] for result in response["results"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["load_memory", "search_past_conversations"])
 @pytest.mark.parametrize(("recall", "asked"), [(None, ENGLISH), (IN_ANY_LANGUAGE, MIXED)])
 async def test_the_tools_find_it_every_time(
@@ -85,6 +87,7 @@ async def test_the_tools_find_it_every_time(
             assert_shown(results(name, model.requests[-1]), queries[n])
 
 
+@pytest.mark.slow
 async def test_preload_memory_shows_it_every_time(service: MemoryService) -> None:
     plugin, told = MemoryPlugin(recall=False), len(list(facts()))
     model = ScriptedLlm(script=["Noted."] * told + [ANSWER] * len(ENGLISH))

@@ -128,6 +128,7 @@ def test_a_body_of_very_many_items_is_refused_at_once(file: Memory) -> None:
     assert (added.status_code, added.json()["data"]) == (201, {"numbers": numbers})
 
 
+@pytest.mark.slow
 def test_no_route_answers_a_page_of_another_origin_or_under_another_name(file: Memory) -> None:
     what = served(file)
     client = TestClient(application(what), base_url=HOST, headers=as_user("ann"))
@@ -147,6 +148,7 @@ def test_no_route_answers_a_page_of_another_origin_or_under_another_name(file: M
         assert unharmed(file), (method, path)
 
 
+@pytest.mark.slow
 def test_no_route_gives_another_user_anything(file: Memory) -> None:
     what = served(file)
     client = TestClient(application(what), base_url=HOST, headers=as_user("tom"))

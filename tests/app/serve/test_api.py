@@ -226,7 +226,8 @@ MATCHING: tuple[object, ...] = (
 
 @pytest.mark.timeout(300)  # hundreds of requests
 @pytest.mark.slow
-def test_no_error_names_python(ann: TestClient) -> None:
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.torture)])
+def test_no_error_names_python(ann: TestClient, every: int) -> None:
     record = f"/v1/records/{added(ann, 'tea')['id']}"
     requests: list[tuple[str, str, Any]] = [
         *(("POST", "/v1/records", {"text": "tea", each.name: wrong}) for each in fields(Draft) for wrong in WRONG),
@@ -242,20 +243,20 @@ def test_no_error_names_python(ann: TestClient) -> None:
         *(("PATCH", record, {"links": [{"relation": wrong, "id": wrong}]}) for wrong in WRONG),
         *(("POST", "/v1/search", {"query": "x", "where": {"matching": [one]}}) for one in MATCHING),
     ]
-    answers = [ann.request(method, path, json=body) for method, path, body in requests]
+    answers = [ann.request(method, path, json=body) for method, path, body in requests[::every]]
     conditions: list[object] = [
         *WRONG,
         *({each.name: wrong} for each in fields(Where) for wrong in WRONG),
         *({"links": [{"relation": wrong, "id": wrong}]} for wrong in WRONG),
         *({"matching": [one]} for one in MATCHING),
     ]
-    answers += [ann.get("/v1/records", params={"where": json.dumps(one)}) for one in conditions]
+    answers += [ann.get("/v1/records", params={"where": json.dumps(one)}) for one in conditions[::every]]
     answers += [ann.get("/v1/records", params={each.name: str(wrong)}) for each in fields(Where) for wrong in WRONG]
     values = ("", "x", "-1", "[", "{}", '{"x": 1}', *(json.dumps({each.name: {}}) for each in fields(Where)))
     names = ("cursor", "limit", "order", "where")
     answers += [ann.get("/v1/records", params={name: value}) for name in names for value in values]
     refused = {answer.json()["detail"] for answer in answers if answer.status_code >= 400}
-    assert len(refused) > 100
+    assert len(refused) > 200 / every
     assert [said for said in refused if PYTHON.search(said)] == []
     assert all(answer.status_code < 500 for answer in answers)
 

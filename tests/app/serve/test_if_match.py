@@ -65,6 +65,7 @@ async def rounds(ann: httpx.AsyncClient, way: str, headers: dict[str, str]) -> l
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["delete", "supersede"])
 async def test_of_all_that_name_one_version_one_is_done(ann: httpx.AsyncClient, way: str) -> None:
     for place, ended, changed in await rounds(ann, way, FIRST):
@@ -81,6 +82,7 @@ async def test_of_all_that_name_one_version_one_is_done(ann: httpx.AsyncClient, 
             assert stored.json() == done[0].json()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["delete", "supersede"])
 async def test_what_is_ended_was_never_changed_before(ann: httpx.AsyncClient, way: str) -> None:
     """The changes name no version, so each of them comes before the end, which then is refused, or after it."""

@@ -52,6 +52,7 @@ def from_write(first: Fault, then: Fault) -> Decide:
     return decide
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("faults", "step"),
     [((None,), 13), pytest.param(QUICK_FAULTS, 1, marks=pytest.mark.torture)],

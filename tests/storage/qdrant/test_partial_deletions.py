@@ -82,6 +82,7 @@ def insist_that_it_is_true(
         assert "nothing" not in str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", [0, RECORDS - 1])
 @pytest.mark.parametrize("number", range(WRITES))
 @pytest.mark.parametrize("is_deleted", [False, True], ids=["changed", "deleted"])
@@ -134,6 +135,7 @@ def test_a_conflict_before_anything_has_gone_says_so(
     assert len(everything(ann)) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [Fault.UNAVAILABLE, Fault.LOST, Fault.HALF])
 @pytest.mark.parametrize("count", range(WRITES))
 @pytest.mark.parametrize("has_links", [False, True], ids=["alone", "linked"])

@@ -470,6 +470,7 @@ def test_owners_are_listed_without_a_cut(connect: Open, monkeypatch: pytest.Monk
     assert len(run_sync(memory.operator().owners)) == 11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grpc", [False, True])
 def test_a_search_takes_three_round_trips(loopback: Loopback, connect: Open, *, grpc: bool) -> None:
     server = Server(url=loopback.url, timeout_seconds=60, prefer_grpc=grpc, grpc_port=loopback.grpc_port)

@@ -73,6 +73,7 @@ def embedder() -> Iterator[MiniLmEmbedder]:
     run_sync(embedder.close)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [4, 8, 16])
 def test_a_fact_among_many_is_found_at_least_as_often_as_by_langgraphs_store(
     tmp_path: Path, embedder: MiniLmEmbedder, count: int
