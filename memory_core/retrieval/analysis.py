@@ -17,7 +17,7 @@ from memory_core.concurrency.threads import yield_now
 from memory_core.retrieval.english import BASE_FORMS, STOP_WORDS, stem
 from memory_core.retrieval.folding import fold
 
-ANALYSIS: Final = 4
+ANALYSIS: Final = 5
 """The version of the analysis. Increase it when a text may get other terms, flags or words; stored texts are then
 re-analysed."""
 
@@ -65,9 +65,9 @@ def analyse(text: str) -> list[str]:
 
     Case, compatibility forms (full-width letters, ligatures) and the diacritics of Latin, Greek, Cyrillic, Hebrew and
     Arabic do not matter; marks that make another letter, such as Japanese voicing marks and Indic vowel signs, do.
-    Composed and decomposed input give equal terms. Everything that is not a letter, digit or mark separates words,
-    the underscore and the apostrophe included. Characters of Han, Hiragana, Katakana, Thai, Lao, Myanmar, Khmer and
-    Hangul form overlapping pairs within each run of one script; a run of one character is one term.
+    Composed and decomposed input give equal terms. An emoji is a word. Everything else that is not a letter, digit or
+    mark separates words, the underscore and the apostrophe included. Characters of Han, Hiragana, Katakana, Thai, Lao,
+    Myanmar, Khmer and Hangul form overlapping pairs within each run of one script; a run of one character is one term.
 
     Args:
         text: Any text; lone surrogates and control characters separate words.

@@ -22,9 +22,11 @@ _LETTERS = {
 """Latin letters with a stroke and ligatures, which Unicode does not decompose; and two Arabic endings (teh marbuta,
 alef maksura) that are as often written as heh and yeh."""
 
+_OTHER_EMOJI = "\u231a\u231b\u23e9\u23ea\u23eb\u23ec\u23f0\u23f3\u25fd\u25fe\u2b1b\u2b1c\u2b50\u2b55"
+
 
 def fold(text: str) -> str:
-    """Return the text in lower case, without diacritics, with spaces for all but letters, digits, marks and `'`."""
+    """Return the text in lower case, without diacritics; only letters, digits, marks, emoji and `'` are no spaces."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFKD", text).translate(_FOLDED))
 
 
@@ -51,10 +53,22 @@ def _folded_character(character: str) -> str:
         return "'"
     if category == "Nd":
         return str(unicodedata.decimal(character))
+    if _is_emoji(character):
+        return f" {character} "
     if category[0] not in "LNM":
         return " "
     lower = character.casefold()
     return _LETTERS.get(lower, lower)
+
+
+def _is_emoji(character: str) -> bool:
+    """Return whether this is a picture that people write as a word; tones of skin are no pictures of their own."""
+    return (
+        "\u2600" <= character <= "\u27bf"  # miscellaneous symbols and dingbats
+        or "\U0001f1e6" <= character <= "\U0001f3fa"  # flags, weather, animals, food
+        or "\U0001f400" <= character <= "\U0001faff"
+        or character in _OTHER_EMOJI
+    )
 
 
 def _is_diacritic(character: str) -> bool:

@@ -29,6 +29,14 @@ def test_stop_words_leave_out_the_month_of_may() -> None:
     assert analyse("7 May 2023") == ["7", "mai", "2023"]
 
 
+def test_an_emoji_is_a_word_whatever_its_tone_and_its_neighbours() -> None:
+    assert analyse("\U0001f98a is our mascot\U0001f98a") == ["\U0001f98a", "mascot", "\U0001f98a"]
+    assert analyse("\U0001f44d\U0001f3fd\u2764\ufe0f") == ["\U0001f44d", "\u2764"]
+    assert analyse("\U0001f468\u200d\U0001f373") == ["\U0001f468", "\U0001f373"]
+    assert analyse("\U0001f1e9\U0001f1ea") == ["\U0001f1e9", "\U0001f1ea"]
+    assert analyse("tea \u2022 milk \u2192 cup \u00a9") == ["tea", "milk", "cup"]
+
+
 def test_underscores_and_punctuation_separate_words() -> None:
     assert analyse("user_name=anna-maria;x2") == ["user", "name", "anna", "maria", "x2"]
 

@@ -1,0 +1,24 @@
+"""What the ranking knows about a language: data, in a module for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Language:
+    """A language; each field is empty where nothing is known."""
+
+    code: str
+    """Of ISO 639-1."""
+    function_words: str = ""
+    """Words that say nothing about the subject of a text, separated by white space, as they are written.
+
+    A word that is a content word of the same language as well is left out.
+    """
+    irregular: str = ""
+    """Base forms, each before the forms that no suffix rule leads back to it, separated by commas."""
+    everyday: tuple[str, ...] = ()
+    """Everyday talk. Its words tell nothing: a record that has only them in common with a message is not about it."""
+    requests: tuple[str, ...] = ()
+    """Requests that no memory answers. Their words can be the subject of a record, so they are compared as wholes."""
