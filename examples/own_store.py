@@ -28,7 +28,8 @@ from memory_core import (
     Where,
     utc_now,
 )
-from memory_core.adapting import STATES, ListRequest, Prepared, SearchRequest, prepare, rules, versions_of
+from memory_core.adapting import STATES
+from memory_core.storing import ListRequest, Prepared, SearchRequest, prepare, rules, versions_of
 
 T = TypeVar("T", MemoryRecord, MemoryRecord | None)
 Texts = list[tuple[int, str, datetime]]

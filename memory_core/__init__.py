@@ -14,10 +14,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_core.bank import AsyncMemoryBank, MemoryBank, MemoryEntry, MemoryQuery, MemorySummary
-from memory_core.capture.message_to_draft import Message, ToolCall
-from memory_core.capture.triggers import TriggerDetector
 from memory_core.chunking import Chunker, SentenceChunker, TokenChunker
 from memory_core.concurrency.sync import run_sync
+from memory_core.conversation.messages.message_to_draft import Message, ToolCall
+from memory_core.conversation.messages.triggers import TriggerDetector
 from memory_core.embedding.threaded import ThreadedEmbedder
 from memory_core.errors import (
     ClosedError,

@@ -1,21 +1,38 @@
-"""The API for adapters and stores, beyond the API for applications: tools, the core loop, capture, formats, rules.
+"""What an adapter needs beside `memory_core`, the API for applications.
 
-An adapter or a store imports from `memory_core` and from here, and from nowhere else in the core. Names that
-need SQLite or numpy are loaded when they are accessed.
+An adapter imports from `memory_core` and from here, and from nowhere else in the core; an importer or an exporter also
+from `memory_core.formats`, a store also from `memory_core.storing`.
+
+**A conversation**, told in facts: `Conversations`, `Conversation`, `Visible`, `OF_THE_APPLICATION`, and under it, for
+a framework whose own record is read in another way: `known`, `stored`, `leave`, `resume`, `follow_branch`,
+`remember_drafts`, `reachable`, `when_embedded`, `settled`.
+
+**A message**: its key (`message_key`, `key_in_scope`, `FRAMEWORK_MESSAGE`), messages without ids (`known_messages`,
+`identity_by_words`), what a chat API sends (`read_messages`, `turn_drafts`, `USER_QUERY`), its files (`SentFile`,
+`with_files`, `without_files`, `name_in_uri`), what it asks to remember (`Detection`, `LastMessages`), its size
+(`shortened_data`, `is_shortened`, `MAX_TEXT_CHARS`) and its characters (`storable`, `without_blocks`).
+
+**The block of a turn**: `Asked`, `block_of_turn`, `block_for`, `remembered_block`, `NOTHING`, `TURN`, `one_of`,
+`cut_query`; of a client that knows only its prompt: `before_prompt`, `once_a_session`, `forget_shown`; the profile in
+it: `with_profile`, `PINNED`, `PINNED_BY_MODEL`, `tags_of_pin`; names and texts of others in it: `named`, `quoted`.
+
+**The tools of an agent**: `STORE_MEMORY`, `SEARCH_MEMORIES`, `LIST_MEMORIES`, `UPDATE_MEMORY`, `FORGET_MEMORY`,
+`MEMORY_PIN`, `REMEMBER_INTERACTION_INFO`, each a `Tool` with a `ToolContext`, `Arguments` and a `ToolResult`;
+`with_context`, `without_context`, `known_already`, `correcting`.
+
+**Waiting**: `Deadline`, `LateError`, `limits`; `Access` and `Writes`, of which a conversation is made; the core loop
+and threads (`core_loop`, `on_core`, `call_in_thread`).
+
+**Handles and records**: `AgentMemory`, `owned_by`, `scrubbed`, `PRIVATE`, `complete`, `every_record`, `ANY_STATE`,
+`STATES`, `Mode`, `Order`, `share_of_words`, `equal_form`.
+
+**Values, checked**: `check_count`, `check_key`, `check_path`, `check_seconds`, `check_unit`, `check_where`,
+`complaints`, `new_id`; for a log: `one_line`, `reason_for_log`, `without_key`; of a server: `is_loopback`,
+`digest_of`, `names_by_token`, `tokens_in_file`.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
-
-from memory_core.capture.alignment import known_messages, said
-from memory_core.capture.known_messages import message_key, within
-from memory_core.capture.message_to_draft import read_messages
-from memory_core.capture.remember import reachable, remember_drafts
-from memory_core.capture.sent_files import SentFile, name_in_uri, with_files, without_files
-from memory_core.capture.triggers import Detection, LastMessages
-from memory_core.capture.turns import turn_drafts
 from memory_core.concurrency.loop import core_loop, on_core
 from memory_core.concurrency.threads import call_in_thread
 from memory_core.conversation import limits
@@ -30,7 +47,14 @@ from memory_core.conversation.conversation import (
     when_embedded,
 )
 from memory_core.conversation.deadline import Deadline, LateError
-from memory_core.conversation.recalling import NOTHING, TURN, block_for, block_of_turn, those
+from memory_core.conversation.messages.alignment import identity_by_words, known_messages
+from memory_core.conversation.messages.known_messages import key_in_scope, message_key
+from memory_core.conversation.messages.message_to_draft import read_messages
+from memory_core.conversation.messages.remember import reachable, remember_drafts
+from memory_core.conversation.messages.sent_files import SentFile, name_in_uri, with_files, without_files
+from memory_core.conversation.messages.triggers import Detection, LastMessages
+from memory_core.conversation.messages.turns import turn_drafts
+from memory_core.conversation.recalling import NOTHING, TURN, block_for, block_of_turn, one_of
 from memory_core.conversation.shown import forget as forget_shown
 from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
@@ -38,15 +62,15 @@ from memory_core.every_record import every_record
 from memory_core.handle import correcting, known, owned_by, scrubbed, settled
 from memory_core.models import STATES, Mode, Order
 from memory_core.profile import PINNED, PINNED_BY_MODEL, tags_of_pin, with_profile
-from memory_core.protocols import AgentMemory, ListRequest, SearchRequest
+from memory_core.protocols import AgentMemory
 from memory_core.recall.asked import Asked
 from memory_core.recall.block import remembered_block
 from memory_core.recall.quoting import named, quoted
-from memory_core.records.draft_to_record import complete, patched
+from memory_core.records.draft_to_record import complete
 from memory_core.records.kinds import USER_QUERY
-from memory_core.records.superseding import FRAMEWORK_MESSAGE, retired
+from memory_core.records.superseding import FRAMEWORK_MESSAGE
 from memory_core.retrieval.equal_texts import equal_form
-from memory_core.retrieval.hits import covered
+from memory_core.retrieval.hits import share_of_words
 from memory_core.spaces import PRIVATE
 from memory_core.tools.arguments import Arguments
 from memory_core.tools.known import known_already
@@ -64,9 +88,6 @@ from memory_core.tools.memory_tools import (
     with_context,
     without_context,
 )
-from memory_core.transfer.foreign_files import database, file_at, json_of, lines_of
-from memory_core.transfer.foreign_values import fields_of, items_of, time_of, word
-from memory_core.transfer.formats import Exporter, Found, Refused
 from memory_core.values.checks import check_count, check_key, check_seconds, check_unit
 from memory_core.values.complaints import complaints
 from memory_core.values.frame import without_blocks
@@ -80,42 +101,7 @@ from memory_core.values.shortening import is_shortened, shortened_data
 from memory_core.values.storable import storable
 from memory_core.values.tokens import digest_of, names_by_token, tokens_in_file
 from memory_core.where.checks import check_where
-from memory_core.where.meaning import satisfies
 from memory_core.where.where import ANY_STATE
-
-if TYPE_CHECKING:
-    from memory_core.retrieval.ranking import rank
-    from memory_core.storage import rules
-    from memory_core.storage.qdrant.points import ForeignPoint, foreign_points
-    from memory_core.storage.shared.prepared import Prepared, prepare
-    from memory_core.storage.shared.versions import versions_of
-    from memory_core.storage.sqlite.files import file_header, prepare_file
-    from memory_core.storage.sqlite.problems import file_problems_explained
-    from memory_core.storage.sqlite.store import SqliteStore
-
-
-_AT_FIRST_USE: Final = {
-    "ForeignPoint": "memory_core.storage.qdrant.points",
-    "Prepared": "memory_core.storage.shared.prepared",
-    "SqliteStore": "memory_core.storage.sqlite.store",
-    "file_header": "memory_core.storage.sqlite.files",
-    "file_problems_explained": "memory_core.storage.sqlite.problems",
-    "foreign_points": "memory_core.storage.qdrant.points",
-    "prepare": "memory_core.storage.shared.prepared",
-    "prepare_file": "memory_core.storage.sqlite.files",
-    "rank": "memory_core.retrieval.ranking",
-    "rules": "memory_core.storage",
-    "versions_of": "memory_core.storage.shared.versions",
-}
-
-
-def __getattr__(name: str) -> Any:  # typed by the imports above
-    if name not in _AT_FIRST_USE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "rules":
-        return import_module("memory_core.storage.rules")
-    return getattr(import_module(_AT_FIRST_USE[name]), name)
-
 
 __all__ = [
     "ANY_STATE",
@@ -144,19 +130,11 @@ __all__ = [
     "Conversations",
     "Deadline",
     "Detection",
-    "Exporter",
-    "ForeignPoint",
-    "Found",
     "LastMessages",
     "LateError",
-    "ListRequest",
     "Mode",
     "Order",
-    "Prepared",
-    "Refused",
-    "SearchRequest",
     "SentFile",
-    "SqliteStore",
     "Tool",
     "ToolContext",
     "ToolResult",
@@ -176,29 +154,21 @@ __all__ = [
     "complete",
     "core_loop",
     "correcting",
-    "covered",
     "cut_query",
-    "database",
     "digest_of",
     "equal_form",
     "every_record",
-    "fields_of",
-    "file_at",
-    "file_header",
-    "file_problems_explained",
     "follow_branch",
-    "foreign_points",
     "forget_shown",
+    "identity_by_words",
     "is_loopback",
     "is_shortened",
-    "items_of",
-    "json_of",
+    "key_in_scope",
     "known",
     "known_already",
     "known_messages",
     "leave",
     "limits",
-    "lines_of",
     "message_key",
     "name_in_uri",
     "named",
@@ -207,41 +177,30 @@ __all__ = [
     "on_core",
     "once_a_session",
     "one_line",
+    "one_of",
     "owned_by",
-    "patched",
-    "prepare",
-    "prepare_file",
     "quoted",
-    "rank",
     "reachable",
     "read_messages",
     "reason_for_log",
     "remember_drafts",
     "remembered_block",
     "resume",
-    "retired",
-    "rules",
-    "said",
-    "satisfies",
     "scrubbed",
     "settled",
+    "share_of_words",
     "shortened_data",
     "storable",
     "stored",
     "tags_of_pin",
-    "those",
-    "time_of",
     "tokens_in_file",
     "turn_drafts",
-    "versions_of",
     "when_embedded",
     "with_context",
     "with_files",
     "with_profile",
-    "within",
     "without_blocks",
     "without_context",
     "without_files",
     "without_key",
-    "word",
 ]

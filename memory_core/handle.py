@@ -11,11 +11,10 @@ from datetime import datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Literal, NoReturn, ParamSpec, Self, TypeVar, get_args
 
-from memory_core.capture.equal_statements import equal_to, kept_and_gone, merged
-from memory_core.capture.message_to_draft import Message, message_drafts, read_messages
-from memory_core.capture.remember import DEFAULT_SESSION, reachable, remember_drafts
 from memory_core.concurrency.loop import off_loop, on_core
 from memory_core.concurrency.sync import run_sync
+from memory_core.conversation.messages.message_to_draft import Message, message_drafts, read_messages
+from memory_core.conversation.messages.remember import DEFAULT_SESSION, reachable, remember_drafts
 from memory_core.errors import ConflictError, EmbeddingError, ForgottenError, RecordNotFoundError, ScopeError
 from memory_core.every_record import every_record
 from memory_core.hints import no_attribute
@@ -54,6 +53,7 @@ from memory_core.records.draft_to_record import (
 from memory_core.records.fields import check_data
 from memory_core.records.superseding import correction, insist_on_heir, retired_within, superseding
 from memory_core.records.undone import UNDONE, undone_by
+from memory_core.retrieval.equal_statements import equal_to, kept_and_gone, merged
 from memory_core.retrieval.hits import Hits, best_hits
 from memory_core.spaces import NO_SPACES, PRIVATE, Spaces, granted, insist_on_other_owners, merged_page, with_user
 from memory_core.storage import optional

@@ -17,7 +17,7 @@ from typing import Final
 from memory_adk.convert import event_drafts, keyed
 from memory_adk.rewind import resolve_rewinds
 from memory_core import InvalidInputError, utc_now
-from memory_core.adapting import Found, Refused, database, file_at
+from memory_core.formats import Found, Refused, file_at, foreign_database
 
 NO_SESSION: Final = "__unknown_session_id__"
 """Session id of ADK's memory services for events that were added without a session."""
@@ -35,7 +35,7 @@ async def adk(source: str) -> AsyncIterator[Found | Refused]:
     Raises:
         InvalidInputError: The file is of another program, or of an ADK before 1.19.
     """
-    with database(file_at(source), "a file of ADK") as db:
+    with foreign_database(file_at(source), "a file of ADK") as db:
         columns = {table: {row[1] for row in db.execute(f"PRAGMA table_info ({table})")} for table in _ROWS}
         tables = [table for table, found in columns.items() if {"content_json", "event_data"} & found]
         if not tables:

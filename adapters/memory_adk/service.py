@@ -50,6 +50,7 @@ from memory_core.adapting import (
     Access,
     Deadline,
     Writes,
+    key_in_scope,
     leave,
     limits,
     owned_by,
@@ -58,7 +59,6 @@ from memory_core.adapting import (
     resume,
     settled,
     stored,
-    within,
 )
 
 MAX_RESULTS: Final = 10
@@ -243,12 +243,12 @@ class MemoryService(BaseMemoryService):
         if not session_id or not session_id.strip():
             await self.store(handle, await self.drafts(handle, change.live, session_id, metadata))
             return
-        live = [within(handle.scope, key) for key in self.keys(change.live, session_id)]
-        undone = [within(handle.scope, key) for key in self.keys(change.undone, session_id)]
+        live = [key_in_scope(handle.scope, key) for key in self.keys(change.live, session_id)]
+        undone = [key_in_scope(handle.scope, key) for key in self.keys(change.undone, session_id)]
         known = {one.key: one.left for one in await stored(handle, session_id, [*live, *undone])}
         new = change.live
         if not self.whole_turns:
-            new = {key: event for key, event in new.items() if within(handle.scope, key) not in known}
+            new = {key: event for key, event in new.items() if key_in_scope(handle.scope, key) not in known}
         await self.store(handle, await self.drafts(handle, new, session_id, metadata))
         await leave(handle, session_id, [key for key in undone if known.get(key) is False])
         await resume(handle, session_id, [key for key in live if known.get(key) is True])
@@ -264,8 +264,8 @@ class MemoryService(BaseMemoryService):
         """
         handle = self.handle(session.app_name, session.user_id).own
         change = change_of(session.events, session.id, self.blocked)
-        live = [within(handle.scope, key) for key in self.keys(change.live, session.id)]
-        undone = [within(handle.scope, key) for key in self.keys(change.undone, session.id)]
+        live = [key_in_scope(handle.scope, key) for key in self.keys(change.live, session.id)]
+        undone = [key_in_scope(handle.scope, key) for key in self.keys(change.undone, session.id)]
         known = {one.key: one.left for one in await stored(handle, session.id, [*live, *undone])}
         await leave(handle, session.id, [key for key in undone if known.get(key) is False])
         await resume(handle, session.id, [key for key in live if known.get(key) is True])

@@ -20,7 +20,7 @@ from memory_adk.convert import EVENT_ID, event_key
 from memory_adk.others import Others
 from memory_adk.uploads import contents_of
 from memory_core import FieldCondition, MemoryRecord
-from memory_core.adapting import those
+from memory_core.adapting import one_of
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Shown:
 
     def condition(self) -> FieldCondition | None:
         """A condition that only their records satisfy."""
-        return those("source_key", [event_key(event, self.session) for event in self.events.values()])
+        return one_of("source_key", [event_key(event, self.session) for event in self.events.values()])
 
 
 SHOWS_NOTHING: Final = Shown()

@@ -16,6 +16,7 @@ from memory_core.adapting import (
     ANY_STATE,
     Deadline,
     every_record,
+    identity_by_words,
     known,
     known_messages,
     limits,
@@ -23,7 +24,6 @@ from memory_core.adapting import (
     new_id,
     on_core,
     remember_drafts,
-    said,
     when_embedded,
 )
 from memory_langchain.messages import MESSAGE_KIND, role_of, searchable_text, to_draft, to_message
@@ -257,6 +257,7 @@ def _is_summary(record: MemoryRecord) -> bool:
 
 def first_sent_again(records: Sequence[MemoryRecord], messages: Sequence[BaseMessage]) -> int:
     """Index of the first record that the client resends with the conversation; `len(records)` if it resends none."""
-    given = [said(role_of(message), searchable_text(message)) for message in messages if searchable_text(message)]
-    stored = [said(record.role, record.text) for record in records]
+    texts = ((role_of(message), searchable_text(message)) for message in messages)
+    given = [identity_by_words(role, text) for role, text in texts if text]
+    stored = [identity_by_words(record.role, record.text) for record in records]
     return min(known_messages(given, stored, is_complete=True).values(), default=len(records))

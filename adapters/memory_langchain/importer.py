@@ -14,7 +14,7 @@ except ImportError as error:
     raise ImportError("`MemoryStore` needs langgraph: pip install 'memory-core[langgraph]'") from error
 
 from memory_core import Draft, InvalidInputError
-from memory_core.adapting import Found, Refused, database, fields_of, file_at, time_of, word
+from memory_core.formats import Found, Refused, fields_of, file_at, foreign_database, text_of, time_of
 from memory_langchain.indexing import WHOLE_VALUE
 from memory_langchain.items import address_of, draft_of
 
@@ -26,7 +26,7 @@ _SAID: Final = ("text", "content", "memory", "data", "fact")
 
 async def langgraph(source: str) -> AsyncIterator[Found | Refused]:
     """The file of LangGraph's SqliteStore; expired items are left out."""
-    with database(file_at(source), "the file of a SqliteStore") as db:
+    with foreign_database(file_at(source), "the file of a SqliteStore") as db:
         columns = {row[1] for row in db.execute("PRAGMA table_info (store)")}
         if not {"prefix", "key", "value"} <= columns:
             raise InvalidInputError(f"{source!r} is not the file of a SqliteStore: it has no table of items")
@@ -64,7 +64,7 @@ def _draft(
 
 def _readable(value: Mapping[str, object]) -> str:
     """An item as text: what it says, or a line for each field; the item itself is in `data`."""
-    said = next((text for name in _SAID if (text := word(value.get(name))) is not None), None)
+    said = next((text for name in _SAID if (text := text_of(value.get(name))) is not None), None)
     rest = [f"{name}: {_plain(each)}" for name, each in value.items() if each != said or said is None]
     return "\n".join([said, *rest] if said is not None else rest)
 

@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
 from memory_core import PUSHED, MemoryRecord, RecallOptions, run_sync
-from memory_core.adapting import Asked, Conversations, Deadline, block_of_turn, limits, on_core, those
+from memory_core.adapting import Asked, Conversations, Deadline, block_of_turn, limits, on_core, one_of
 from memory_langchain.history import FRAMEWORK, draft_of, key_of
 from memory_langchain.messages import searchable_text, spoken_text, to_messages
 from memory_langchain.run_start import astart_of, start_of
@@ -109,7 +109,7 @@ def _asked(scope: CallScope, messages: Sequence[BaseMessage]) -> Asked:
         return is_here and (record.source_key in shown or record.text in texts)  # a client may resend it without its id
 
     said = [str(message.text) for message in messages if message.type == "human"]
-    return Asked(said[-1] if said else "", said[:-1], is_shown, those("source_key", keys))
+    return Asked(said[-1] if said else "", said[:-1], is_shown, one_of("source_key", keys))
 
 
 def _messages(state: object, key: str) -> list[BaseMessage]:

@@ -20,7 +20,7 @@ from langchain_core.prompt_values import PromptValue
 from pydantic import BaseModel
 
 from memory_core import ClosedError, MemoryCoreError, MemoryRecord, RecallOptions, run_sync
-from memory_core.adapting import Asked, Deadline, block_of_turn, on_core, reason_for_log, those
+from memory_core.adapting import Asked, Deadline, block_of_turn, on_core, one_of, reason_for_log
 from memory_langchain.history import first_sent_again, read, read_window, write_turn
 from memory_langchain.messages import spoken_text, to_message, to_messages
 from memory_langchain.scope import CallScope
@@ -164,7 +164,7 @@ class Turn:
         shown = [record.id for record in (*resent, *self._history)]
         before, ids = [record.text for record in self._history if record.role == "user"], frozenset(shown)
         query = "\n".join(filter(None, map(spoken_text, self._question)))
-        asked = Asked(query, before, lambda record: record.id in ids, those("id", shown))
+        asked = Asked(query, before, lambda record: record.id in ids, one_of("id", shown))
         found = await block_of_turn(self._scope.reach, asked, plan.recall, most=plan.recall.limit)
         self._memories = found.text
 

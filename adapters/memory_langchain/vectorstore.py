@@ -23,7 +23,7 @@ from memory_core import (
     Where,
     data_conditions,
 )
-from memory_core.adapting import Mode, check_unit, covered, cut_query
+from memory_core.adapting import Mode, check_unit, cut_query, share_of_words
 from memory_langchain.embedding import LangChainEmbedder
 from memory_langchain.scope import of_one_owner
 
@@ -158,7 +158,7 @@ class MemoryVectorStore(VectorStore):
         rare ones counting more, that the document has.
         """
         hits, is_lexical = self._found(query, k, filter, **kwargs), self._mode == "lexical"
-        return [(_document(hit.record), covered(hit) if is_lexical else hit.similarity or 0.0) for hit in hits]
+        return [(_document(hit.record), share_of_words(hit) if is_lexical else hit.similarity or 0.0) for hit in hits]
 
     @override
     def similarity_search_by_vector(

@@ -12,7 +12,7 @@ from typing import Any, Final
 from memory_core.app.sources.chatgpt import is_chatgpt
 from memory_core.app.sources.claude import is_claude
 from memory_core.errors import InvalidInputError
-from memory_core.transfer.foreign_files import database, lines_of
+from memory_core.transfer.foreign_files import foreign_database, lines_of
 from memory_core.transfer.foreign_values import fields_of
 from memory_core.transfer.jsonl import FORMAT
 from memory_core.values.places import without_key
@@ -94,7 +94,7 @@ def _has_tables(name: str) -> Callable[[Path], bool]:
         if not path.is_file():
             return False
         try:
-            with database(path, f"a file of {name}") as db:
+            with foreign_database(path, f"a file of {name}") as db:
                 found = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         except (InvalidInputError, sqlite3.Error):
             return False

@@ -12,7 +12,7 @@ from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation
 from memory_core.app.mapping import Ownership
 from memory_core.app.showing import counted
-from memory_core.capture.own_words import in_own_words
+from memory_core.conversation.messages.own_words import in_own_words
 from memory_core.errors import InvalidInputError
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, MemoryRecord, Scope

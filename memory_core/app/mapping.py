@@ -9,7 +9,7 @@ from typing import Any, Final
 from memory_core.app.settings import Settings
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft, Scope
-from memory_core.transfer.foreign_values import name_of, time_of, word
+from memory_core.transfer.foreign_values import name_of, text_of, time_of
 from memory_core.transfer.formats import Found
 from memory_core.values.checks import check_key, shown
 
@@ -66,7 +66,7 @@ class Ownership:
         keys, changed = self._keys, dict[str, Any]()
         for name, key in (("session", keys.session), ("kind", keys.kind), ("author", keys.author)):
             if key is not None:
-                changed[name] = word(given.get(key)) or name_of(given.get(key))
+                changed[name] = text_of(given.get(key)) or name_of(given.get(key))
                 if changed[name] is None:
                     raise _no(key, given, f"the name of a {name}" if name != "author" else "the name of an author")
         if keys.time is not None:

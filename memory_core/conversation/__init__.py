@@ -1,1 +1,1 @@
-"""The engine of a conversation, under every adapter: what its messages mean for the memory, and who waits how long."""
+"""A conversation, under every adapter: what was said, and what is recalled; read `conversation.py` first."""

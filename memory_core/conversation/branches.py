@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from memory_core.capture.message_to_draft import Message, message_drafts
-from memory_core.capture.remember import reachable
+from memory_core.conversation.messages.message_to_draft import Message, message_drafts
+from memory_core.conversation.messages.remember import reachable
 from memory_core.errors import RecordNotFoundError
 from memory_core.every_record import every_record
 from memory_core.handle import BoundMemory, known

@@ -10,6 +10,17 @@ what is absent, from names or from texts. What holds for every adapter:
   (`docs/decisions/0005-messages-without-ids.md`). None of them is ever left.
 - Writes of one conversation happen in order. What a store could not do is done with the next write of this owner; only
   the end of the process loses it.
+
+What stands where in this room:
+
+- `branches.py`: what is left, resumed and edited.
+- `recalling.py`: the block of a turn; `before_prompt.py` and `shown.py`: that of a client that knows only its prompt.
+- `deadline.py`, `access.py`, `writes.py`: how long a turn waits, for a call, for a store that does not answer, and for
+  what is stored in the background; `limits.py` has the times.
+- `messages/`: what was said, below the handles, which remember it too. A framework's message becomes a draft
+  (`message_to_draft.py`; of a whole exchange, `turns.py`), without our own words (`own_words.py`), with the names of
+  its files (`sent_files.py`). `remember.py` stores each once, by its key (`known_messages.py`) or, without an id, by
+  its place (`alignment.py`). `triggers.py` finds what asks to be remembered.
 """
 
 from __future__ import annotations
@@ -22,14 +33,14 @@ from functools import partial
 from typing import Final, Literal, NoReturn, Self
 from weakref import WeakKeyDictionary, ref
 
-from memory_core.capture.known_messages import message_key
-from memory_core.capture.remember import remember_drafts
 from memory_core.concurrency.foreign import NoAnswerError
 from memory_core.concurrency.loop import off_loop, on_core
 from memory_core.conversation import branches, limits
 from memory_core.conversation.access import Access
 from memory_core.conversation.deadline import Deadline, NotStoredError
-from memory_core.conversation.recalling import TURN, block_of_turn, ids_of_shown, those
+from memory_core.conversation.messages.known_messages import message_key
+from memory_core.conversation.messages.remember import remember_drafts
+from memory_core.conversation.recalling import TURN, block_of_turn, ids_of_shown, one_of
 from memory_core.conversation.writes import Writes
 from memory_core.errors import (
     ClosedError,
@@ -294,10 +305,10 @@ class Conversation:
             is_here = record.session == self._session and self._memory.label_of(record) is None
             return is_here and (record.source_key in keys or record.text in texts)
 
-        shown = those("source_key", visible.keys)
+        shown = one_of("source_key", visible.keys)
         if texts:  # they have no key that a search could leave out
             many = len(visible.keys) + len(visible.texts)
-            shown = those("id", await ids_of_shown(self._own, self._session, many, shows))
+            shown = one_of("id", await ids_of_shown(self._own, self._session, many, shows))
         asked = Asked(question, visible.before, shows, shown)
         found = await block_of_turn(self._memory, asked, self._shared.options, most=self._shared.most)
         return found.text

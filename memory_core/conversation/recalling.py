@@ -28,7 +28,7 @@ _BEFORE: Final = 3
 """Messages before a question that may say what it is about; the question itself may be among them."""
 
 
-def those(field: Literal["id", "source_key"], values: Sequence[str]) -> FieldCondition | None:
+def one_of(field: Literal["id", "source_key"], values: Sequence[str]) -> FieldCondition | None:
     """The condition that a record is one of these; of more than a search takes, the last ones."""
     return FieldCondition(field, "in", tuple(values[-MAX_ALTERNATIVES:])) if values else None
 

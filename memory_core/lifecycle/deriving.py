@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
-from memory_core.capture.equal_statements import is_turn
 from memory_core.errors import InvalidInputError, UnreadableAnswerError, reason_for_log
 from memory_core.handle import BoundMemory
 from memory_core.lifecycle.derived_records import (
@@ -33,6 +32,7 @@ from memory_core.profile import PINNED
 from memory_core.protocols import Summarizer
 from memory_core.recall.quoting import named
 from memory_core.records.undone import NOTHING, UNDONE, Undone, summary_of, undone_by
+from memory_core.retrieval.equal_statements import is_turn
 from memory_core.retrieval.hits import EXTRACTION
 from memory_core.values.checks import check_helper, check_summarizer, check_text
 from memory_core.values.limits import MAX_LINKS, MAX_TEXT_CHARS

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 from typing import Final
 
-from memory_core.capture.equal_statements import is_statement, is_turn, linked
 from memory_core.handle import BoundMemory
 from memory_core.lifecycle.answers import Answer, Said
 from memory_core.lifecycle.derived_records import CONFIDENCE, INSIGHT, SUMMARY, derived_id, identity, linked_to, noted
@@ -20,6 +19,7 @@ from memory_core.models import Draft, MemoryRecord, Patch
 from memory_core.profile import PINNED_BY_MODEL, PINS, speaks_for
 from memory_core.records.kinds import CONVERSATION_TURN, MESSAGE_KIND, STEP, USER_QUERY
 from memory_core.records.undone import Undone, undone_by
+from memory_core.retrieval.equal_statements import is_statement, is_turn, linked
 from memory_core.retrieval.hits import EXTRACTION
 from memory_core.values.query_text import cut_query
 from memory_core.where.conditions import FieldCondition

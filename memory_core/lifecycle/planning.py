@@ -7,15 +7,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import fields
 from datetime import datetime
 
-from memory_core.capture.equal_statements import (
-    is_statement,
-    kept_and_gone,
-    likeness,
-    linkable,
-    linked,
-    merged,
-    start_of,
-)
 from memory_core.lifecycle.deriving import compacted, is_note
 from memory_core.lifecycle.fading import fading, outdated
 from memory_core.lifecycle.managing import is_same_speaker
@@ -24,6 +15,15 @@ from memory_core.lifecycle.values import CORRECTS, Change, MaintainPolicy, Reaso
 from memory_core.models import MemoryRecord, Patch
 from memory_core.records.draft_to_record import patched
 from memory_core.records.undone import NOTHING, Undone
+from memory_core.retrieval.equal_statements import (
+    is_statement,
+    kept_and_gone,
+    likeness,
+    linkable,
+    linked,
+    merged,
+    start_of,
+)
 from memory_core.retrieval.equal_texts import equal_form
 from memory_core.values.unset import UNSET
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from memory_core.capture.message_to_draft import Message
+from memory_core.conversation.messages.message_to_draft import Message
 from memory_core.models import MemoryRecord
 from memory_core.where.conditions import Condition, NoneOf
 from memory_core.where.where import Where

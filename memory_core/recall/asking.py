@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from memory_core.capture.message_to_draft import Message
+from memory_core.conversation.messages.message_to_draft import Message
 from memory_core.models import Hit, Mode
 from memory_core.protocols import Searching
 from memory_core.recall.asked import Asked

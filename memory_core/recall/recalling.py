@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Protocol, TypeGuard
 
-from memory_core.capture.message_to_draft import Message, read_messages
+from memory_core.conversation.messages.message_to_draft import Message, read_messages
 from memory_core.models import Hit, MemoryRecord, Scope
 from memory_core.open_store import OpenStore
 from memory_core.protocols import Searching

@@ -40,7 +40,7 @@ class Hits(list[Hit]):
         return core.no_info_after_validator_function(cls, handler.generate_schema(list[Hit]))
 
 
-def covered(hit: Hit) -> float:
+def share_of_words(hit: Hit) -> float:
     """The share of the query's words that a hit of a search with `explain=True` covers, from 0 to 1; see `bm25.py`."""
     from memory_core.retrieval.ranking import WORDS  # noqa: PLC0415  (numpy, which the search has loaded)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memory_core.capture.equal_statements import equal_to
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, MemoryRecord
 from memory_core.records.draft_to_record import new_record
+from memory_core.retrieval.equal_statements import equal_to
 
 
 async def known_already(handle: BoundMemory, draft: Draft) -> MemoryRecord | None:

@@ -149,7 +149,7 @@ def _json(content: bytes, what: str) -> Any:
 
 
 @contextmanager
-def database(path: Path, what: str) -> Generator[sqlite3.Connection]:
+def foreign_database(path: Path, what: str) -> Generator[sqlite3.Connection]:
     """A read-only connection to the tables of a SQLite file of another program, with limits.
 
     Views are refused, because no program whose files are imported has any, and a view may never come to an end.

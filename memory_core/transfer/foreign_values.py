@@ -48,14 +48,14 @@ def time_of(value: object) -> datetime | None:
     return None
 
 
-def word(value: object) -> str | None:
+def text_of(value: object) -> str | None:
     """The value if it can be a name: a text that is not blank."""
     return value if isinstance(value, str) and value.strip() else None
 
 
 def name_of(value: object) -> str | None:
     """The value as the name of a user: a text that is not blank, or a whole number; else `None`."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else word(value)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else text_of(value)
 
 
 def fields_of(value: object) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The one frame of every block that this memory writes into a prompt, and how a block is cut out of what comes back.
 
 Invariant: every text that is written into a prompt unasked is a block of `framed`, and no message that is stored
-contains one: the doors through which messages come cut it (`memory_core.capture.own_words`). Inside a block there is
-no `<` and no `>`, because quotes escape them, so the first end after a beginning is the end of the block.
+contains one: the doors through which messages come cut it (`memory_core.conversation.messages.own_words`). Inside a
+block there is no `<` and no `>`, because quotes escape them, so the first end after a beginning ends the block.
 """
 
 from __future__ import annotations

@@ -23,9 +23,10 @@ from xaibo.core.models.llm import LLMMessage
 from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.testing import ScriptedLlm, ask, user_says
 from memory_core import BoundMemory, Draft, Hit, Memory, Scope
-from memory_core.adapting import SearchRequest, before_prompt
+from memory_core.adapting import before_prompt
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.storage.sqlite.store import SqliteStore
+from memory_core.storing import SearchRequest
 from memory_langchain import MemoryChatMessageHistory, MemoryMiddleware, recall_node, with_memory
 from memory_langchain.testing import ScriptedChatModel
 from memory_xaibo import CoreMemory, MemoryConversation, MemoryLLM

@@ -15,7 +15,7 @@ import pytest
 from frameworks import own_container
 
 from memory_core import Memory
-from memory_core.capture.alignment import LOOK_BACK
+from memory_core.conversation.messages.alignment import LOOK_BACK
 from tests.adapters.turns.every import TURNS
 from tests.adapters.turns.gauge import CountingStore, Gauge
 

@@ -22,13 +22,13 @@ from rich.console import Console
 
 from memory_adk.radbot import importing as radbot
 from memory_core import InvalidInputError
-from memory_core.adapting import ForeignPoint, Found, Refused
 from memory_core.app import moving
 from memory_core.app.formats import IMPORTERS, entry_of
 from memory_core.app.mapping import Keys, Ownership
 from memory_core.app.settings import Settings
 from memory_core.app.showing import as_json
 from memory_core.app.sources.markdown import markdown
+from memory_core.formats import ForeignPoint, Found, Refused
 from memory_core.records.draft_to_record import check_draft
 from tests.fuzz.conftest import Run, begin, insist_on_what_was_there
 from tests.fuzz.mutating import (

@@ -68,7 +68,7 @@ def _room(module: str) -> str | None:
     package, *inside = module.split(".")
     if package != "memory_core":
         return "adapters"
-    if not inside or inside[0] == "adapting":
+    if not inside or inside[0] in {"adapting", "formats", "storing"}:
         return "doors"
     if inside[0] in NOT_DRAWN:
         return None

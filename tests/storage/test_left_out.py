@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from memory_core import AnyOf, BoundMemory, Draft, FieldCondition, Memory, NoneOf, Where
-from memory_core.adapting import satisfies
 from memory_core.storage.sqlite.store import SqliteStore
+from memory_core.storing import satisfies
 from memory_core.where.conditions import Condition
 from tests.open_store import store_of
 

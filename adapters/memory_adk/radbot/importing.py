@@ -12,15 +12,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 from memory_core import Draft, InvalidInputError, QdrantServer
-from memory_core.adapting import (
-    USER_QUERY,
-    ForeignPoint,
-    Found,
-    Refused,
-    foreign_points,
-    on_core,
-    without_key,
-)
+from memory_core.adapting import USER_QUERY, on_core, without_key
+from memory_core.formats import ForeignPoint, Found, Refused, foreign_points
 
 COLLECTION: Final = "agent_memory"
 """RadBot's default collection."""

@@ -39,7 +39,7 @@ def prepare_agent_memories(path: Path, *, stock: Path | None = None) -> None:
     Raises:
         NotAStoreError: There is a database of spade_llm, or a file of another program. It was not touched.
     """
-    from memory_core.adapting import file_problems_explained, prepare_file  # noqa: PLC0415  (SQLite, for the few who need this)
+    from memory_core.formats import file_problems_explained, prepare_file  # noqa: PLC0415  (SQLite, for the few who need this)
 
     path = path.expanduser().absolute()
     with file_problems_explained(f"the memory file {str(path)!r}"):
@@ -55,7 +55,7 @@ def prepare_agent_memories(path: Path, *, stock: Path | None = None) -> None:
 
 def _is_stock(path: Path) -> bool:
     """Whether the file is a database of spade_llm; opening the store reports what is wrong with other files."""
-    from memory_core.adapting import file_header  # noqa: PLC0415  (SQLite, for the few who need this)
+    from memory_core.formats import file_header  # noqa: PLC0415  (SQLite, for the few who need this)
 
     try:
         found = file_header(path) if path.is_file() and path.stat().st_size else None

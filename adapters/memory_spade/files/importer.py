@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Final
 
 from memory_core import Draft, InvalidInputError
-from memory_core.adapting import (
+from memory_core.adapting import check_key
+from memory_core.formats import (
     Found,
     Refused,
-    check_key,
-    database,
     fields_of,
     file_at,
+    foreign_database,
     items_of,
     json_of,
+    text_of,
     time_of,
-    word,
 )
 from memory_spade.files.names import identity
 from memory_spade.files.rows import record_of
@@ -46,7 +46,7 @@ def _files(source: str) -> list[Path]:
 
 def _memories(path: Path) -> Iterator[Found | Refused]:
     """The long-term memories of a database of spade_llm."""
-    with database(path, "a database of spade_llm") as db:
+    with foreign_database(path, "a database of spade_llm") as db:
         if not is_stock(db):
             raise InvalidInputError(f"{str(path)!r} is not a database of spade_llm; a memory file is no source")
         db.text_factory = _text
@@ -76,7 +76,7 @@ def _memory(row: dict[str, object]) -> Found | Refused:
 def _notes(path: Path) -> Iterator[Found | Refused]:
     """The notes about conversations in a JSON file of spade_llm."""
     found = fields_of(json_of(path))
-    agent, conversations = word(found.get("agent_id")), fields_of(found.get("interactions"))
+    agent, conversations = text_of(found.get("agent_id")), fields_of(found.get("interactions"))
     if agent is None or "interactions" not in found:
         raise InvalidInputError(
             f"{str(path)!r} is not a file of notes of spade_llm: it has no agent_id or interactions"
@@ -85,7 +85,7 @@ def _notes(path: Path) -> Iterator[Found | Refused]:
     for conversation, notes in conversations.items():
         for number, value in enumerate(items_of(notes), 1):
             place, note = f"conversation {conversation!r}, note {number}", fields_of(value)
-            said = word(note.get("content"))
+            said = text_of(note.get("content"))
             if said is None:
                 yield Refused(place, "it has no content")
                 continue

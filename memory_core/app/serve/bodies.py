@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Annotated, Final
 
-from memory_core.capture.message_to_draft import Message
+from memory_core.conversation.messages.message_to_draft import Message
 from memory_core.models import Component, Draft, Hit, Json, MemoryRecord, Mode, Scope
 from memory_core.recall.values import Reason
 from memory_core.values.limits import MAX_LIMIT, MAX_QUERY_CHARS

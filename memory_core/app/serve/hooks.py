@@ -12,9 +12,9 @@ from typing import Final, Literal
 
 from memory_core.app.serve.api import Owner, Writable
 from memory_core.app.serve.served import TokenFirst, is_local, served_by
-from memory_core.capture.message_to_draft import Message
 from memory_core.conversation.before_prompt import once_a_session
 from memory_core.conversation.branches import follow_branch
+from memory_core.conversation.messages.message_to_draft import Message
 from memory_core.handle import BoundMemory
 
 try:

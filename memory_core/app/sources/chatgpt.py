@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from memory_core.app.sources.exports import conversations_in, is_export, spoken_parts
 from memory_core.models import Draft, Role
-from memory_core.transfer.foreign_values import fields_of, time_of, word
+from memory_core.transfer.foreign_values import fields_of, text_of, time_of
 from memory_core.transfer.formats import Found, Refused
 from memory_core.values.times import shifted
 
@@ -31,7 +31,10 @@ async def chatgpt(source: str) -> AsyncIterator[Found | Refused]:
     """ChatGPT's export: its .zip, its folder or conversations.json; what the user and the model said."""
     for place, value in conversations_in(source, "ChatGPT's"):
         given = fields_of(value)
-        mapping, session = fields_of(given.get("mapping")), word(given.get("conversation_id")) or word(given.get("id"))
+        mapping, session = (
+            fields_of(given.get("mapping")),
+            text_of(given.get("conversation_id")) or text_of(given.get("id")),
+        )
         if not mapping or session is None:
             yield Refused(place, "it has no messages or no id")
             continue
@@ -47,7 +50,7 @@ def _said(
 ) -> Iterator[Found | Refused]:
     latest = time_of(conversation.get("create_time"))
     for node, message in path:
-        given = word(fields_of(message.get("author")).get("role"))
+        given = text_of(fields_of(message.get("author")).get("role"))
         role = _ROLES.get(given or "")
         said = _words(message)
         if not said or given in _NOT_SAID or fields_of(message.get("metadata")).get(_HIDDEN):
@@ -88,7 +91,7 @@ def _words(message: dict[str, Any]) -> str:
 
 
 def _draft(said: str, role: Role, node: str, session: str, conversation: dict[str, Any], at: datetime | None) -> Draft:
-    title = word(conversation.get("title"))
+    title = text_of(conversation.get("title"))
     return Draft(
         said,
         kind="message",

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft
-from memory_core.transfer.foreign_files import database, file_at
-from memory_core.transfer.foreign_values import first_time, name_of, word
+from memory_core.transfer.foreign_files import file_at, foreign_database
+from memory_core.transfer.foreign_values import first_time, name_of, text_of
 from memory_core.transfer.formats import Found, Refused
 from memory_core.values.checks import check_unit, shown
 
@@ -34,7 +34,7 @@ ORDER BY c.name, e.id
 
 async def chroma(source: str) -> AsyncIterator[Found | Refused]:
     """A folder of Chroma's PersistentClient, or its chroma.sqlite3; each user_id is a user; knows Skynet's metadata."""
-    with database(_file(source), "a database of Chroma") as db:
+    with foreign_database(_file(source), "a database of Chroma") as db:
         for (collection, id_), rows in groupby(db.execute(_ROWS), key=lambda row: (row["collection"], row["id"])):
             place, values = f"{collection}, {id_}", dict(_values(rows))
             try:
@@ -64,16 +64,16 @@ def _values(rows: Iterator[sqlite3.Row]) -> Iterator[tuple[str, Any]]:
 
 
 def _draft(collection: str, id_: str, values: Mapping[str, Any]) -> Draft:
-    said = word(values.get(DOCUMENT))
+    said = text_of(values.get(DOCUMENT))
     if said is None:
         raise InvalidInputError("it has no document")
     time = first_time(values)
     importance, tags = values.get("importance", 0.5), values.get("tags")
     return Draft(
         said,
-        kind=word(values.get("type")) or "note",
+        kind=text_of(values.get("type")) or "note",
         importance=check_unit("importance", importance),
-        emotion=word(values.get("emotion")),
+        emotion=text_of(values.get("emotion")),
         tags=[tag.strip() for tag in tags.split(",") if tag.strip()] if isinstance(tags, str) else (),
         collection=collection,
         occurred_at=None if time is None else time[1],

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from memory_core.app.sources.exports import conversations_in, is_export, spoken_parts
 from memory_core.models import Draft, Role
-from memory_core.transfer.foreign_values import fields_of, items_of, time_of, word
+from memory_core.transfer.foreign_values import fields_of, items_of, text_of, time_of
 from memory_core.transfer.formats import Found, Refused
 from memory_core.values.times import shifted
 
@@ -27,7 +27,7 @@ async def claude(source: str) -> AsyncIterator[Found | Refused]:
     """Claude.ai's export: its .zip, its folder or conversations.json; what the user and the model said."""
     for place, value in conversations_in(source, "Claude.ai's"):
         given = fields_of(value)
-        session = word(given.get("uuid"))
+        session = text_of(given.get("uuid"))
         if session is None or not isinstance(given.get("chat_messages"), list):
             yield Refused(place, "it has no messages or no uuid")
             continue
@@ -37,10 +37,10 @@ async def claude(source: str) -> AsyncIterator[Found | Refused]:
 
 def _said(place: str, session: str, conversation: dict[str, Any]) -> Iterator[Found | Refused]:
     latest = time_of(conversation.get("created_at"))
-    title, seen = word(conversation.get("name")), Counter[str]()
+    title, seen = text_of(conversation.get("name")), Counter[str]()
     for number, value in enumerate(items_of(conversation.get("chat_messages")), 1):
         message = fields_of(value)
-        where, role = f"{place}, message {number}", _ROLES.get(word(message.get("sender")) or "")
+        where, role = f"{place}, message {number}", _ROLES.get(text_of(message.get("sender")) or "")
         said = _words(message)
         if not said:
             if not message:
@@ -50,7 +50,7 @@ def _said(place: str, session: str, conversation: dict[str, Any]) -> Iterator[Fo
             yield Refused(where, f"it does not say who speaks: its sender is {message.get('sender')!r:.80}")
             continue
         latest = time_of(message.get("created_at")) or (None if latest is None else shifted(latest, _STEP))
-        name = word(message.get("uuid")) or f"{number}"
+        name = text_of(message.get("uuid")) or f"{number}"
         seen[name] += 1
         yield Found(
             where,

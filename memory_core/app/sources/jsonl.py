@@ -11,7 +11,7 @@ from typing import Any, Final
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft, Role
 from memory_core.transfer.foreign_files import lines_of, object_in
-from memory_core.transfer.foreign_values import TIMES, fields_of, items_of, name_of, time_of, word
+from memory_core.transfer.foreign_values import TIMES, fields_of, items_of, name_of, text_of, time_of
 from memory_core.transfer.formats import Found, Refused
 from memory_core.values.checks import shown
 
@@ -56,7 +56,7 @@ def _found(place: str, line: bytes, seen: Counter[str]) -> Found:
                 return value
         return None
 
-    said = first(TEXT, word)
+    said = first(TEXT, text_of)
     if said is None:
         raise InvalidInputError(f"it has no text under any of {', '.join(TEXT)}")
     role = first(("role",), _role)
@@ -64,13 +64,13 @@ def _found(place: str, line: bytes, seen: Counter[str]) -> Found:
     whose = next(((name, fields[name]) for name in USER if fields.get(name) is not None), None)
     if whose is not None and name_of(whose[1]) is None:
         raise InvalidInputError(f"its {whose[0]} is {shown(whose[1])}, not the name of a user")
-    kind, tags = first(KIND, word), [tag for tag in items_of(fields.get("tags")) if word(tag)]
+    kind, tags = first(KIND, text_of), [tag for tag in items_of(fields.get("tags")) if text_of(tag)]
     draft = Draft(
         said,
         kind=kind or ("note" if role is None else "message"),
         role=role,
         session=session,
-        author=first(AUTHOR, word),
+        author=first(AUTHOR, text_of),
         occurred_at=first(TIMES, time_of),
         tags=tags,
         source_key=f"jsonl:{_identity(first(ID, name_of), user, line, seen)}",

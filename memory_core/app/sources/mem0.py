@@ -15,8 +15,8 @@ from memory_core.embedding import onnx_telemetry
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft, Role
 from memory_core.storage.shared.transfer import Carried
-from memory_core.transfer.foreign_files import database, file_at
-from memory_core.transfer.foreign_values import TIMES, first_time, name_of, word
+from memory_core.transfer.foreign_files import file_at, foreign_database
+from memory_core.transfer.foreign_values import TIMES, first_time, name_of, text_of
 from memory_core.transfer.formats import Found, Refused
 from memory_core.values.checks import shown
 
@@ -41,7 +41,7 @@ async def mem0(source: str) -> AsyncIterator[Found | Refused]:
     """mem0's local Qdrant folder, with users, or its history.db, without."""
     is_history = _folder(source) is None
     for place, memory_id, payload in _found(source):
-        said = word(payload.get("data"))
+        said = text_of(payload.get("data"))
         if said is None:
             yield Refused(place, "it has no text")
         else:
@@ -70,10 +70,10 @@ def _draft(memory_id: str, said: str, payload: Mapping[str, Any]) -> Draft:
     return Draft(
         said,
         kind="fact",
-        author=word(payload.get("actor_id")),
-        role=_ROLES.get(word(payload.get("role")) or ""),
-        agent=word(payload.get("agent_id")),
-        session=word(payload.get("run_id")),
+        author=text_of(payload.get("actor_id")),
+        role=_ROLES.get(text_of(payload.get("role")) or ""),
+        agent=text_of(payload.get("agent_id")),
+        session=text_of(payload.get("run_id")),
         occurred_at=None if time is None else time[1],
         data={name: value for name, value in payload.items() if name not in _OURS},
         source_key=f"mem0:{memory_id}",
@@ -94,7 +94,7 @@ def _points(folder: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     if not (folder / "meta.json").is_file():
         raise InvalidInputError(f"{str(folder)!r} is not a local Qdrant folder of mem0: it has no meta.json")
     for storage in sorted(folder.glob("collection/*/storage.sqlite")):
-        with database(
+        with foreign_database(
             storage, "a collection of mem0's folder"
         ) as db:  # the client would make an empty one of a cut one
             db.execute("SELECT count(*) FROM points")
@@ -200,7 +200,7 @@ def _events(item: Carried) -> Iterator[tuple[object, ...]]:
 def _history(path: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """The latest text of each memory that was not deleted; times are those of its first event."""
     latest: dict[str, dict[str, Any]] = {}
-    with database(path, "mem0's history database") as db:
+    with foreign_database(path, "mem0's history database") as db:
         for row in db.execute(_LATEST):
             known = latest.get(row["memory_id"], {"created_at": row["created_at"]})
             gone = row["event"] == "DELETE" or row["is_deleted"]

@@ -28,7 +28,7 @@ from xaibo.core.models.llm import LLMFunctionCall, LLMMessage, LLMResponse
 from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.testing import ScriptedLlm, ask, user_says
 from memory_core import BoundMemory, Draft
-from memory_core.capture.alignment import LOOK_BACK
+from memory_core.conversation.messages.alignment import LOOK_BACK
 from memory_langchain import MemoryChatMessageHistory, MemoryMiddleware, with_memory
 from memory_langchain.testing import ScriptedChatModel
 from memory_mcp import memory_server, run_hook

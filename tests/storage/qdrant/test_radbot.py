@@ -10,7 +10,7 @@ from qdrant_client import models
 
 from memory_adk.radbot import importing
 from memory_core import Memory, StorageError, run_sync
-from memory_core.adapting import Found, Refused
+from memory_core.formats import Found, Refused
 from memory_core.storage.qdrant.settings import Patience, Server
 from tests.storage.embedders import WordEmbedder
 from tests.storage.qdrant.loopback import Loopback

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from typing import Final
 
-from memory_core.capture.sent_files import without_files
+from memory_core.conversation.messages.sent_files import without_files
 from memory_core.values.frame import without_blocks
 
 Said = tuple[str, ...]
@@ -85,7 +85,7 @@ class _Limit:
         return min(self.beginning, rest), min(rest, max(self.at_the_end, ends_before))
 
 
-def said(role: str | None, text: str, at: datetime | None = None) -> Said:
+def identity_by_words(role: str | None, text: str, at: datetime | None = None) -> Said:
     """The identity of a message without an id: what was said, whether or not the files sent with it are named, and
     whether or not a block of ours stands beside it."""
     said_by_them = without_blocks(text)
@@ -93,7 +93,7 @@ def said(role: str | None, text: str, at: datetime | None = None) -> Said:
     return (role or "", words, *(() if at is None else (at.astimezone(UTC).isoformat(),)))
 
 
-def said_under(role: str | None, identity: str) -> Said:
+def identity_by_id(role: str | None, identity: str) -> Said:
     """The identity of a message that has an id on both sides."""
     return (role or "", identity, "id")
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.capture.alignment import said
-from memory_core.capture.sent_files import (
+from memory_core.conversation.messages.alignment import identity_by_words
+from memory_core.conversation.messages.sent_files import (
     MAX_NAME_CHARS,
     MAX_NAMED,
     SentFile,
@@ -94,6 +94,6 @@ def test_an_address_gives_a_name_and_never_a_key_or_content(uri: str | None, nam
 
 
 def test_a_message_is_the_same_whether_or_not_its_files_are_named() -> None:
-    assert said("user", "Look\nAttached: a.pdf") == said("user", "Look")
-    assert said("user", "Attached: a.pdf, b.pdf") == said("user", "")
-    assert said("assistant", "Look\nAttached: a.pdf") != said("assistant", "Look")
+    assert identity_by_words("user", "Look\nAttached: a.pdf") == identity_by_words("user", "Look")
+    assert identity_by_words("user", "Attached: a.pdf, b.pdf") == identity_by_words("user", "")
+    assert identity_by_words("assistant", "Look\nAttached: a.pdf") != identity_by_words("assistant", "Look")

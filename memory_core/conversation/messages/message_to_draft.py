@@ -12,8 +12,8 @@ from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
 from typing import Any, Final, cast
 
-from memory_core.capture.alignment import source_key_of_id
-from memory_core.capture.own_words import is_own_answer, names_of_calls
+from memory_core.conversation.messages.alignment import source_key_of_id
+from memory_core.conversation.messages.own_words import is_own_answer, names_of_calls
 from memory_core.errors import InvalidInputError
 from memory_core.models import ROLES, Draft, Json, Role
 from memory_core.records.kinds import MESSAGE_KIND

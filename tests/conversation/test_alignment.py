@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core import BoundMemory, Memory, run_sync
-from memory_core.capture.alignment import known_messages
+from memory_core.conversation.messages.alignment import known_messages
 
 Turn = list[tuple[str, str]]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memory_core import InvalidInputError, TriggerDetector
 from memory_core.adapting import Detection, LastMessages
-from memory_core.capture.triggers import FACT_TRIGGERS, MEMORY_TRIGGERS
+from memory_core.conversation.messages.triggers import FACT_TRIGGERS, MEMORY_TRIGGERS
 
 DETECTOR = TriggerDetector()
 KINDS = [(trigger, "memories") for trigger in MEMORY_TRIGGERS] + [(t, "important_fact") for t in FACT_TRIGGERS]

@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, Literal, Protocol
 
-from memory_core.capture.alignment import LOOK_BACK
-from memory_core.capture.known_messages import keys_of, known_records, within
-from memory_core.capture.own_words import all_in_own_words
+from memory_core.conversation.messages.alignment import LOOK_BACK
+from memory_core.conversation.messages.known_messages import key_in_scope, keys_of, known_records
+from memory_core.conversation.messages.own_words import all_in_own_words
 from memory_core.models import Draft, MemoryRecord, Order, Page, Patch, Scope
 from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.records.restating import is_same
@@ -89,7 +89,7 @@ async def remember_drafts(
 
 def reachable(scope: Scope, drafts: Iterable[Draft]) -> list[Draft]:
     """The drafts with source keys that are unique to the agent and the collection of a scope."""
-    keys = (None if draft.source_key is None else within(scope, draft.source_key) for draft in drafts)
+    keys = (None if draft.source_key is None else key_in_scope(scope, draft.source_key) for draft in drafts)
     return [replace(draft, source_key=key) for draft, key in zip(drafts, keys, strict=True)]
 
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from memory_core.capture.message_to_draft import Message, in_words_of_speakers
+from memory_core.conversation.messages.message_to_draft import Message, in_words_of_speakers
 from memory_core.models import Draft, Json, Role
 from memory_core.records.kinds import CONVERSATION_TURN, MESSAGE_KIND, USER_QUERY
 from memory_core.values.json_checks import check_json

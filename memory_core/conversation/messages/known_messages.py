@@ -6,15 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-from memory_core.capture.alignment import (
+from memory_core.conversation.messages.alignment import (
     ANSWERS,
     Said,
+    identity_by_id,
+    identity_by_words,
     is_complete,
     key_within,
     kind_of_key,
     known_messages,
-    said,
-    said_under,
     source_key,
     source_key_in,
 )
@@ -73,17 +73,17 @@ def keys_of(
 
 def key_behind(scope: Scope, previous: str, draft: Draft, *, timed: bool = False) -> str:
     """The source key of a message without an id that follows the message with the key `previous`."""
-    return within(scope, source_key(draft.session or "", previous, _said(draft, timed=timed)))
+    return key_in_scope(scope, source_key(draft.session or "", previous, _said(draft, timed=timed)))
 
 
 @lru_cache(maxsize=10_000)  # of the messages that a prompt shows with each call of a model
 def message_key(scope: Scope, framework: str, session: str, *identity: str) -> str:
     """The source key of a message that its framework tells apart from all others of its session by this identity, such
     as its id; unique to the agent and the collection that the scope is bound to."""
-    return within(scope, source_key_in(framework, session, *identity))
+    return key_in_scope(scope, source_key_in(framework, session, *identity))
 
 
-def within(scope: Scope, key: str) -> str:
+def key_in_scope(scope: Scope, key: str) -> str:
     """A source key made unique to the agent and the collection that the scope is bound to."""
     return key_within(key, (scope.agent, scope.collection))
 
@@ -136,7 +136,9 @@ def _follows(scope: Scope, last: Sequence[MemoryRecord], at: int) -> bool:
     if kind_of_key(record.source_key) != "said":
         return True
     keys = (source_key(record.session or "", previous, _said(record, timed=timed)) for timed in (False, True))
-    return any(within(scope, key) == record.source_key for key in keys)  # mostly the first, and hashing takes time
+    return any(
+        key_in_scope(scope, key) == record.source_key for key in keys
+    )  # mostly the first, and hashing takes time
 
 
 def _deleted_before(
@@ -157,12 +159,12 @@ def _deleted_before(
 def _token(message: Draft | MemoryRecord, keys: Collection[str | None], *, timed: bool) -> Said:
     """The value that identifies a message: its id if both sides have it, otherwise its content."""
     if message.source_key is not None and message.source_key in keys:
-        return said_under(message.role, message.source_key)
+        return identity_by_id(message.role, message.source_key)
     return _said(message, timed=timed)
 
 
 def _said(message: Draft | MemoryRecord, *, timed: bool) -> Said:
-    return said(message.role, message.text, message.occurred_at if timed else None)
+    return identity_by_words(message.role, message.text, message.occurred_at if timed else None)
 
 
 def _are_timed(drafts: Sequence[Draft]) -> bool:

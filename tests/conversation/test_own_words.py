@@ -16,7 +16,7 @@ import memory_core.tools.memory_tools as own_tools
 from memory_adk.tools import STORE_IMPORTANT_INFORMATION, search_past_conversations
 from memory_core import BoundMemory, Draft, Memory, Message, RecallOptions
 from memory_core.adapting import Tool, read_messages, remembered_block, turn_drafts
-from memory_core.capture.own_words import OWN_TOOLS, in_own_words
+from memory_core.conversation.messages.own_words import OWN_TOOLS, in_own_words
 from memory_core.recall.quoting import printable
 from memory_core.values.frame import QUOTES, WISHES, framed, without_blocks
 from memory_mcp import memory_server

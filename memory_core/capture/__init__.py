@@ -1,1 +1,0 @@
-"""Turn the messages of conversations into drafts, and store each message once."""
