@@ -393,15 +393,15 @@ from memory_core import Memory
 from memory_spade import files
 from memory_spade.memory import AgentBaseMemory
 from memory_spade.memory.backends.handle_backend import HandleBackend
+from memory_spade.memory.place import Place
 
 AGENT = "agent@example.com"
 
 async def main(folder, name, count):
     path = Path(folder, "agent_example.com_base_memory.db")
     files.prepare_agent_memories(path)
-    store = Memory(path, embedder=None)  # the vectors of 2,400 texts would take longer than all the rest
-    handle = store.bind(user=AGENT, collection=files.BASE_COLLECTION)
-    memory = AgentBaseMemory(AGENT, backend=HandleBackend(lambda _: handle, opened=store.open, closed=store.close))
+    place = Place(lambda: Memory(path, embedder=None))  # vectors of 2,400 texts would take longer than all the rest
+    memory = AgentBaseMemory(AGENT, backend=HandleBackend(place))
     async def write(numbers):
         for number in numbers:
             await memory.store_memory(f"memory {number} of {name}", "fact")
