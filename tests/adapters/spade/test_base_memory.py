@@ -27,6 +27,7 @@ from memory_spade.memory.exceptions import (
     MemoryStorageError,
 )
 from memory_spade.testing.backend import ListBackend
+from tests.adapters.spade.saying import Watched
 
 AGENT = "agent@example.com"
 
@@ -366,7 +367,7 @@ async def test_a_local_time_is_stored_as_the_moment_it_is(tmp_path: Path) -> Non
 
 
 async def test_a_backend_of_ones_own_is_opened_used_and_closed() -> None:
-    backend = ListBackend()
+    backend = Watched()
     memory = AgentBaseMemory(AGENT, backend=backend)
     memory_id = await memory.store_memory("theirs", "fact", confidence=0.5)
     assert (await memory.search_memories("their"))[0].confidence == 0.5

@@ -27,10 +27,10 @@ from memory_spade import MemoryLLMAgent, MemoryMixin
 from memory_spade import llm as spade_llm_memory
 from memory_spade.conversation import invented_thread
 from memory_spade.llm import MAX_INVENTED
-from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
 from memory_spade.testing.xmpp import XmppServer
+from tests.adapters.spade.saying import Watched
 
 Start = Callable[[Agent], Awaitable[None]]
 Jid = Callable[[str], str]
@@ -440,7 +440,7 @@ async def test_a_full_disk_is_told_to_the_model_and_nothing_else_is_lost(
 async def test_a_backend_of_ones_own_serves_tools_prompt_and_door(
     start: Start, server: XmppServer, jid: Jid, provider: ScriptedProvider
 ) -> None:
-    backend = ListBackend()
+    backend = Watched()
     bot = MemoryLLMAgent(jid("bot"), "pw", provider, agent_base_memory=backend, memory_editing=True)
     ann = Peer(jid("ann"))
     await start(bot)
