@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
 from spade.agent import Agent
 from spade.behaviour import OneShotBehaviour
 from spade.message import Message
@@ -16,6 +17,9 @@ from memory_spade.testing.backend import ListBackend
 
 Start = Callable[[Agent], Awaitable[None]]
 Jid = Callable[[str], str]
+
+ON_ONE_SERVER = pytest.mark.parametrize("server", ["pyjabber"], indirect=True)
+"""Of a test for which the server makes no difference."""
 
 
 class Say(OneShotBehaviour):

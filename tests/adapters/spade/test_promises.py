@@ -24,10 +24,10 @@ from memory_spade.memory.place import ENVIRONMENT
 from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
-from tests.adapters.spade.saying import Jid, Start, message, say
+from tests.adapters.spade.saying import ON_ONE_SERVER, Jid, Start, message, say
 from tests.adapters.spade.test_corrections import until
 
-pytestmark = pytest.mark.parametrize("server", ["pyjabber"], indirect=True)
+pytestmark = ON_ONE_SERVER
 
 Places = Callable[[Path, Memory], dict[str, Any]]
 
