@@ -24,8 +24,9 @@ from memory_spade.beginnings import Beginnings
 from memory_spade.carriable import carriable_stanza
 from memory_spade.conversation import sender_of
 from memory_spade.memory import MemoryBackend
-from memory_spade.memory.flags import Flag, StrPath, read_flags
+from memory_spade.memory.flags import Flag, read_flags
 from memory_spade.memory.home import Home, Owner
+from memory_spade.memory.place import StrPath
 from memory_spade.recalling import Listening
 from memory_spade.stanzas import (
     RETRACT,

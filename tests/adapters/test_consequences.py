@@ -46,6 +46,8 @@ CHANGES: Final = [
     ("chain", "edit"),
     ("chain", "remove"),
     ("mcp", "remove"),
+    ("spade", "edit"),
+    ("spade", "remove"),
 ]
 """What a person does, and where, of the frameworks whose record or call says it."""
 

@@ -15,7 +15,7 @@ from memory_spade.memory.exceptions import (
     MemoryStorageError,
     foreign,
 )
-from memory_spade.memory.opening import Opening
+from memory_spade.memory.place import in_directory
 
 
 class AgentBaseMemory:
@@ -44,8 +44,7 @@ class AgentBaseMemory:
             raise TypeError(f"give memory_path={memory_path!r} to the backend instead; it decides where memories live")
         self.agent_id = agent_id
         if backend is None:
-            opening = Opening.of_agent(agent_id, memory_path)
-            backend = HandleBackend(opening.partition, opened=opening.open, closed=opening.close)
+            backend = HandleBackend(in_directory(agent_id, memory_path))
         self.backend = backend.for_agent(agent_id) if isinstance(backend, HandleBackend) else backend
         self._initialized = False
 

@@ -10,14 +10,14 @@ from memory_core import BoundMemory, Memory
 from memory_spade.memory.agent_base_memory import AgentBaseMemory
 from memory_spade.memory.backends.base import MemoryBackend
 from memory_spade.memory.interaction_memory import AgentInteractionMemory
-from memory_spade.memory.opening import Borrowed, Opening
+from memory_spade.memory.place import Place, StrPath, in_directory
 
-StrPath = str | os.PathLike[str]
 Flag = bool | Sequence[bool | StrPath | None]
 """`True`, `False` or `(True, directory)`; the directory `None` means the default, `":memory:"` no files."""
 
-Places = tuple[AgentInteractionMemory | Opening | Borrowed | None, AgentBaseMemory | Opening | Borrowed | None]
-"""The places of notes and long-term memories: documented files, a backend or a memory; `None` if they are off."""
+Places = tuple[AgentInteractionMemory | Place | None, AgentBaseMemory | Place | None]
+"""The places of notes and long-term memories: a file of notes or a backend of the application's, else one
+place for both; `None` if they are off."""
 
 TAKEN_OVER: Final = ("interaction_memory", "agent_base_memory")
 """Flags of spade_llm that are handled here and never passed on to it."""
@@ -46,17 +46,21 @@ def read_flags(
     path = _read_path("memory_path", memory_path)
     backend = AgentBaseMemory(jid, backend=theirs) if theirs else None
     if memory is None:
-        in_file = Opening.of_agent(jid, base_path or path) if base else None
+        in_file = in_directory(jid, base_path or path) if base else None
         return AgentInteractionMemory(jid, notes_path or path) if notes else None, backend or in_file
     for name, other in zip((*TAKEN_OVER, "memory_path"), (notes_path, base_path, path), strict=True):
         if other is not None:
             raise TypeError(f"memory= already says where memories live; take the path {other!r} out of {name}=")
-    if isinstance(memory, Memory | BoundMemory):
-        shared: Opening | Borrowed = Borrowed(memory)
-    else:
-        shared = Opening.of_file(_read_path("memory", memory) or "")
+    shared = _shared(memory)
     both = not notes and not base and not backend
     return shared if notes or both else None, backend or (shared if base or both else None)
+
+
+def _shared(memory: Memory | BoundMemory | StrPath) -> Place:
+    if isinstance(memory, Memory | BoundMemory):
+        return Place(memory if isinstance(memory, BoundMemory) else memory.bind())
+    file = _read_path("memory", memory) or ""
+    return Place(lambda: Memory(file))
 
 
 def _read_flag(name: str, value: object) -> tuple[bool, str | None]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Literal, TypeVar
 
-from memory_core import BoundMemory, ClosedError, ScopeError, UnsupportedError
+from memory_core import BoundMemory, ScopeError, UnsupportedError
 from memory_core.adapting import AgentMemory, Deadline, LateError, check_seconds, limits, owned_by
 from memory_spade import files
 from memory_spade.memory.agent_base_memory import AgentBaseMemory
@@ -15,7 +15,7 @@ from memory_spade.memory.backends.handle_backend import HandleBackend
 from memory_spade.memory.flags import TAKEN_OVER, Places
 from memory_spade.memory.interaction_memory import AgentInteractionMemory
 from memory_spade.memory.notes_in_store import NotesInStore
-from memory_spade.memory.opening import Borrowed, Opening
+from memory_spade.memory.place import Place
 from memory_spade.owners import OwnerFunction, Owners
 
 T = TypeVar("T")
@@ -51,31 +51,33 @@ class Home:
         for flag, place in zip(TAKEN_OVER, places, strict=True):
             if owner != "agent" and isinstance(place, AgentInteractionMemory | AgentBaseMemory):
                 raise TypeError(f"{flag} cannot separate peers; with owner={owner!r}, set its place with memory=")
-        self._jid, self._owner, self._stopped = jid, owner, False
+        self._jid, self._owner = jid, owner
         self._owners = None if isinstance(owner, str) else Owners(owner)
-        self._notes, self._base = self._places = places
-        self._insist_on_one_owner(self._base)
+        self._notes, self._base = places
+        self._place = next((place for place in places if isinstance(place, Place)), None)
+        if self.given is not None:
+            self._insist_on_one_owner(self.given)
         self.deadline = Deadline(check_seconds("memory_timeout", timeout), jid)
         """What every call of the memory in the agent's behaviours goes through."""
         self.base_door = self._base if isinstance(self._base, AgentBaseMemory) else None
         """The documented interface to long-term memories; `None` if they are off."""
-        if isinstance(self._base, Opening | Borrowed):
-            backend = HandleBackend(lambda _: self.handle(None).own, opened=self.open, closed=self.release)
+        if isinstance(self._base, Place):
+            backend = HandleBackend(self._base, handle=lambda _: self.handle(None).own)
             self.base_door = AgentBaseMemory(jid, backend=backend)
 
     def notes(self, peer: str | None) -> AgentInteractionMemory | None:
         """The documented interface to the notes that are available in a conversation with `peer`; `None` if notes are
         off."""
         place = self._notes
-        if not isinstance(place, Opening | Borrowed):
+        if not isinstance(place, Place):
             return place
-        kept = NotesInStore(lambda: self._bound(place, peer, INTERACTIONS).own, self._jid, peer)
+        kept = NotesInStore(lambda: self._bound(place.handle(), peer, INTERACTIONS).own, self._jid, peer)
         return AgentInteractionMemory.over(self._jid, kept)
 
     @property
     def given(self) -> BoundMemory | None:
         """The handle that the application passed, before it is bound to an owner; `None` for an agent's own files."""
-        return self._base.handle() if isinstance(self._base, Borrowed) else None
+        return None if self._place is None else self._place.given
 
     def use(self, handle: BoundMemory) -> None:
         """Replace the handle that the application passed, from the next call on.
@@ -83,12 +85,11 @@ class Home:
         Raises:
             ScopeError: It passed none, or this one is of another owner.
         """
-        if self.given is None or (handle.memory, handle.scope) != (self.given.memory, self.given.scope):
+        place, given = self._place, self.given
+        if place is None or given is None or (handle.memory, handle.scope) != (given.memory, given.scope):
             raise ScopeError(f"the memory of {self._jid} can be replaced only by another handle of the same scope")
-        self._insist_on_one_owner(given := Borrowed(handle))
-        self._notes = given if isinstance(self._notes, Borrowed) else self._notes
-        self._base = given
-        self._places = self._notes, self._base
+        self._insist_on_one_owner(handle)
+        place.use(handle)
 
     def base(self, peer: str | None) -> AgentMemory:
         """The long-term memories in a conversation with `peer` (its bare JID), with the spaces of the handle.
@@ -102,7 +103,7 @@ class Home:
             raise ScopeError("this agent has no long-term memories; create it with agent_base_memory=True")
         if isinstance(self._base, AgentBaseMemory):
             return BackendHandle(self._base)
-        return self._bound(self._base, peer, BASE)
+        return self._bound(self._base.handle(), peer, BASE)
 
     def handle(self, peer: str | None) -> BoundMemory:
         """`base` as a handle with all operations.
@@ -142,35 +143,25 @@ class Home:
 
     async def open(self) -> None:
         """Open the agent's own memories, and check that borrowed ones can be opened."""
-        self._stopped = self.deadline.is_over = False
-        for place in self._places:
-            if isinstance(place, AgentBaseMemory):
-                await place.initialize()
-            elif isinstance(place, Opening | Borrowed):
-                await place.open()
+        self.deadline.is_over = False
+        if isinstance(self._base, AgentBaseMemory):
+            await self._base.initialize()
+        if self._place is not None:
+            await self._place.open()
 
     async def close(self) -> None:
-        """`release` the memories and refuse to reopen them on use until `open` is called."""
-        self._stopped = True
-        await self.release()
+        """Close the agent's own memories, and refuse to reopen them on use until `open` is called."""
+        if self._place is not None:
+            await self._place.close(f"agent {self._jid} was stopped and its memory closed; start it again")
+        if isinstance(self._base, AgentBaseMemory):
+            await self._base.cleanup()
 
-    async def release(self) -> None:
-        """Close the agent's own memories. May be called twice."""
-        for place in self._places:
-            if isinstance(place, AgentBaseMemory):
-                await place.cleanup()
-            elif isinstance(place, Opening | Borrowed):
-                await place.close()
-
-    def _insist_on_one_owner(self, place: object) -> None:
+    def _insist_on_one_owner(self, handle: BoundMemory) -> None:
         """Refuse a space of the agent's own when it is made and not at every call; peers are known only then."""
-        if isinstance(place, Borrowed) and self._owner == "agent":
-            self._bound(place, None, BASE)
+        if self._owner == "agent":
+            self._bound(handle, None, BASE)
 
-    def _bound(self, place: Opening | Borrowed, peer: str | None, collection: str) -> BoundMemory:
-        if self._stopped and isinstance(place, Opening):
-            raise ClosedError(f"agent {self._jid} was stopped and its memory closed; start it again")
-        handle = place.handle()
+    def _bound(self, handle: BoundMemory, peer: str | None, collection: str) -> BoundMemory:
         if self._owner == "agent":
             if handle.scope.user is not None:
                 return handle

@@ -10,7 +10,7 @@ from typing import Protocol, Self
 
 from memory_spade import files
 from memory_spade.memory.exceptions import MemoryStorageError, reported_as
-from memory_spade.memory.opening import IN_MEMORY, directory
+from memory_spade.memory.place import IN_MEMORY, directory
 from memory_spade.memory.threads import in_thread
 
 

@@ -13,7 +13,6 @@ except ImportError as error:
     ) from error
 
 import itertools
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -76,16 +75,9 @@ class ScriptedProvider(BaseLLMProvider):
     """
 
     def __init__(self, script: Script) -> None:
-        self._script = script
-        self._requests: list[Request] = []
-        self._numbers = itertools.count(1)
-        self._lock = threading.Lock()
-
-    @property
-    def requests(self) -> list[Request]:
-        """Every call so far, in order; a copy."""
-        with self._lock:
-            return list(self._requests)
+        self._script, self._numbers = script, itertools.count(1)
+        self.requests: list[Request] = []
+        """Every call so far, in order."""
 
     async def get_llm_response(
         self,
@@ -100,8 +92,7 @@ class ScriptedProvider(BaseLLMProvider):
             messages=context.get_prompt(conversation_id),
             tools={tool.name: tool.parameters for tool in tools or ()},
         )
-        with self._lock:
-            self._requests.append(request)
+        self.requests.append(request)
         answer = self._script(request)
         if isinstance(answer, str):
             parsed = None if output_schema is None or tools else output_schema.model_validate_json(answer)
@@ -110,5 +101,4 @@ class ScriptedProvider(BaseLLMProvider):
         return {"text": None, "tool_calls": [self._as_call(call) for call in calls], "structured": None}
 
     def _as_call(self, call: ToolCall) -> dict[str, Any]:
-        with self._lock:
-            return {"id": f"call_{next(self._numbers)}", "name": call.name, "arguments": dict(call.arguments)}
+        return {"id": f"call_{next(self._numbers)}", "name": call.name, "arguments": dict(call.arguments)}

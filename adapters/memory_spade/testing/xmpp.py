@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 import selectors
 import signal
@@ -63,14 +62,8 @@ class XmppServer:
         """The address of an account: `name@localhost`."""
         return f"{name}@{self.host}"
 
-    async def start(self, agent: Agent, *, over_the_wire: bool = True) -> None:
-        """Start an agent on this server.
-
-        Args:
-            agent: Any agent; its `xmpp_port` is set here.
-            over_the_wire: Deliver messages only as stanzas. By default SPADE passes messages between agents of one
-                process directly, without the server, and both agents then have the same message object.
-        """
+    async def start(self, agent: Agent) -> None:
+        """Start an agent on this server, whose port it gets."""
         agent.xmpp_port = self.port
         self._agents.append(agent)
         await agent.start()
@@ -82,9 +75,9 @@ class XmppServer:
         await plugin.ping(self.host)
         # SPADE pings the server every 55 s and reconnects if a busy machine answers too slowly.
         plugin.disable_keepalive()
-        if over_the_wire:
-            container: Any = agent.container  # a decorator hides its class
-            container.unregister(str(agent.jid))
+        # Agents of one process that SPADE knows get each other's message objects directly, without the server.
+        container: Any = agent.container  # a decorator hides its class
+        container.unregister(str(agent.jid))
 
     async def stop(self, agent: Agent) -> None:
         """Stop an agent and its behaviours, which otherwise end only at their next message or timeout."""
@@ -130,8 +123,6 @@ class XmppServer:
             await asyncio.to_thread(self._end)
 
     def _command(self, directory: Path) -> Sequence[str]:
-        if importlib.util.find_spec("pyjabber") is None:
-            raise ImportError("`xmpp_server` needs SPADE: pip install 'memory-core[spade]'")
         return [sys.executable, "-m", "memory_spade.testing.pyjabber_process", str(directory)]
 
     def _launch(self, directory: Path) -> subprocess.Popen[bytes]:

@@ -1,21 +1,32 @@
-"""Agents of SPADE that hear and say messages, without a server: what is received is put into their queues."""
+"""Agents of SPADE that hear and say messages, without a server: stanzas are put into the queues of their behaviours.
+
+A person corrects a message (XEP-0308) to edit it, and retracts it (XEP-0424) to remove it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import copy
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Final
+from xml.etree import ElementTree as ET
 
+from slixmpp import Message as Stanza
 from spade.agent import Agent
 from spade.behaviour import CyclicBehaviour
 from spade.message import Message
 
 from memory_core import BoundMemory
 from memory_spade import MemoryBehaviour, MemoryMixin
-from memory_spade.stanzas import MESSAGE_ID
+from memory_spade.stanzas import received
 
 BOT, PERSON = "bot@localhost", "ann@localhost"
+CHANGING: Final = {
+    "edit": "<replace xmlns='urn:xmpp:message-correct:0' id='{id}'/>",
+    "remove": "<retract xmlns='urn:xmpp:message-retract:1' id='{id}'/>",
+}
 
 
 class Plain(MemoryMixin, Agent):
@@ -33,6 +44,14 @@ class Hearing(MemoryBehaviour, Silent):
     """Remembers what it hears and what it would send."""
 
 
+@dataclass
+class Said:
+    """A message of the person that her client shows."""
+
+    id: str
+    text: str
+
+
 class Spade:
     """One agent in several processes, each with two behaviours that hear everything."""
 
@@ -44,30 +63,45 @@ class Spade:
             for behaviour in behaviours:
                 behaviour.set_agent(agent)
             self._heard.append(behaviours)
-        self._messages: list[Message] = []
+        self._stanzas: list[Message] = []
+        self._said: list[Said] = []
         self._answers: list[str] = []
 
     async def do(self, what: str, place: int, text: str, *, process: int) -> None:
         if what in ("again", "at_once"):
             heard = self._heard if what == "at_once" else [self._heard[process]]
-            for message in self._messages:
+            for message in self._stanzas:
                 await asyncio.gather(*(self._hear(each, message) for each in heard))
             return
-        message = self._stanza(text)
-        self._messages.append(message)
-        await self._hear(self._heard[process], message)
+        if what in CHANGING and self._said:
+            await self._change(what, self._said[place % len(self._said)], text, process)
+            return
+        self._said.append(Said(f"stanza {len(self._stanzas)}", text))
+        await self._send(text, process)
         if what != "interrupt":
             answer = Message(to=PERSON, body=f"answer to {text}", thread="monday")
             await self._heard[process][0].send(answer)
             self._answers.append(str(answer.body))
 
     async def shown(self) -> list[str]:
-        return [str(message.body) for message in self._messages] + self._answers
+        return [said.text for said in self._said] + self._answers
 
-    def _stanza(self, text: str) -> Message:
-        message = Message(to=BOT, sender=f"{PERSON}/phone", body=text, thread="monday")
-        message.set_metadata(MESSAGE_ID, f"stanza {len(self._messages)}")
-        return message
+    async def _change(self, what: str, said: Said, text: str, process: int) -> None:
+        await self._send(text, process, ET.fromstring(CHANGING[what].format(id=said.id)))
+        if what == "edit":
+            said.text = text
+        else:
+            self._said.remove(said)
+
+    async def _send(self, text: str, process: int, *elements: ET.Element) -> None:
+        made = Message(to=BOT, sender=f"{PERSON}/phone", body=text, thread="monday", metadata={"language": "en"})
+        client: Any = SimpleNamespace(Message=Stanza)  # SPADE puts the thread and the metadata into a form
+        stanza: Any = made.prepare(client)
+        stanza["id"] = f"stanza {len(self._stanzas)}"
+        for element in elements:
+            stanza.append(element)
+        self._stanzas.append(received(stanza))
+        await self._hear(self._heard[process], self._stanzas[-1])
 
     async def _hear(self, behaviours: Sequence[Hearing], message: Message) -> None:
         for behaviour in behaviours:

@@ -31,7 +31,7 @@ from memory_langchain.testing import ScriptedChatModel
 from memory_mcp import memory_server, run_hook
 from memory_mcp.serving import serve_http
 from memory_spade.memory.home import Home
-from memory_spade.memory.opening import Opening
+from memory_spade.memory.place import Place
 from memory_xaibo import CoreMemory, MemoryLLM, TextEmbedder, TokenChunker, VectorIndex, VectorMemory
 from tests.adapters.adk.agents import APP, runner_of, said_event, session_with
 from tests.adapters.chats.spade import BOT, PERSON, Hearing, Plain
@@ -200,8 +200,7 @@ async def spade_agent_of_its_own(work: Work) -> None:
     """The same with a memory that the agent has opened itself."""
 
     def own(agent: Plain) -> None:
-        opening = Opening("memory.db", lambda: work.memory)
-        agent.home = Home(BOT, (None, opening), "agent")
+        agent.home = Home(BOT, (None, Place(lambda: work.memory)), "agent")
 
     await _spade(work, own)
 

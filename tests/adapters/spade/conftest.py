@@ -41,7 +41,6 @@ authentication = "internal_hashed"
 VirtualHost "localhost"
 ssl = {{ certificate = "{directory}/localhost_cert.pem", key = "{directory}/localhost_key.pem" }}
 Component "rooms.localhost" "muc"
-muc_room_locking = false
 """
 
 

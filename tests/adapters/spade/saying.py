@@ -6,15 +6,20 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
 from spade.agent import Agent
 from spade.behaviour import OneShotBehaviour
 from spade.message import Message
 
 from memory_core import BoundMemory
-from memory_spade import MemoryLLMAgent
+from memory_spade import MemoryEntry, MemoryLLMAgent
+from memory_spade.testing.backend import ListBackend
 
 Start = Callable[[Agent], Awaitable[None]]
 Jid = Callable[[str], str]
+
+ON_ONE_SERVER = pytest.mark.parametrize("server", ["pyjabber"], indirect=True)
+"""Of a test for which the server makes no difference."""
 
 
 class Say(OneShotBehaviour):
@@ -42,6 +47,31 @@ def message(to: str, body: str, thread: str | None = None, **metadata: str) -> M
 async def until(memory: BoundMemory, count: int) -> None:
     while (await memory.stats()).records < count:  # noqa: ASYNC110  (a message has no receipt to wait for)
         await asyncio.sleep(0.005)
+
+
+class Watched(ListBackend):
+    """Counts how often it is open, and sees on which event loops it is used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened = 0
+        self.loops: set[asyncio.AbstractEventLoop] = set()
+
+    async def initialize(self) -> None:
+        self.opened += 1
+
+    async def store_memory(self, entry: MemoryEntry) -> str:
+        self.loops.add(asyncio.get_running_loop())
+        return await super().store_memory(entry)
+
+    async def search_memories(
+        self, agent_id: str, query: str, limit: int = 10, category: str | None = None
+    ) -> list[MemoryEntry]:
+        self.loops.add(asyncio.get_running_loop())
+        return await super().search_memories(agent_id, query, limit, category)
+
+    async def cleanup(self) -> None:
+        self.opened -= 1
 
 
 class Conversation:

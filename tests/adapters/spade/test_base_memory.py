@@ -27,6 +27,7 @@ from memory_spade.memory.exceptions import (
     MemoryStorageError,
 )
 from memory_spade.testing.backend import ListBackend
+from tests.adapters.spade.saying import Watched
 
 AGENT = "agent@example.com"
 
@@ -366,7 +367,7 @@ async def test_a_local_time_is_stored_as_the_moment_it_is(tmp_path: Path) -> Non
 
 
 async def test_a_backend_of_ones_own_is_opened_used_and_closed() -> None:
-    backend = ListBackend()
+    backend = Watched()
     memory = AgentBaseMemory(AGENT, backend=backend)
     memory_id = await memory.store_memory("theirs", "fact", confidence=0.5)
     assert (await memory.search_memories("their"))[0].confidence == 0.5
@@ -393,15 +394,15 @@ from memory_core import Memory
 from memory_spade import files
 from memory_spade.memory import AgentBaseMemory
 from memory_spade.memory.backends.handle_backend import HandleBackend
+from memory_spade.memory.place import Place
 
 AGENT = "agent@example.com"
 
 async def main(folder, name, count):
     path = Path(folder, "agent_example.com_base_memory.db")
     files.prepare_agent_memories(path)
-    store = Memory(path, embedder=None)  # the vectors of 2,400 texts would take longer than all the rest
-    handle = store.bind(user=AGENT, collection=files.BASE_COLLECTION)
-    memory = AgentBaseMemory(AGENT, backend=HandleBackend(lambda _: handle, opened=store.open, closed=store.close))
+    place = Place(lambda: Memory(path, embedder=None))  # vectors of 2,400 texts would take longer than all the rest
+    memory = AgentBaseMemory(AGENT, backend=HandleBackend(place))
     async def write(numbers):
         for number in numbers:
             await memory.store_memory(f"memory {number} of {name}", "fact")

@@ -17,7 +17,7 @@ from memory_core import Memory, ScopeError
 from memory_spade import MemoryLLMAgent, MemoryMixin
 from memory_spade.memory import AgentInteractionMemory
 from memory_spade.memory.flags import Places, read_flags
-from memory_spade.memory.opening import DEFAULT_DIRECTORY, ENVIRONMENT, Opening
+from memory_spade.memory.place import DEFAULT_DIRECTORY, ENVIRONMENT, Place
 from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.provider import ScriptedProvider
 
@@ -28,9 +28,18 @@ pytestmark = pytest.mark.usefixtures("container")
 FILE = "bot_localhost_base_memory.db"
 
 
-def name(source: object) -> str:
-    assert isinstance(source, Opening)
-    return source.name
+def databases(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*.db")}
+
+
+async def file_of(place: object, tmp_path: Path) -> str:
+    """The file that a place makes in a directory."""
+    assert isinstance(place, Place)
+    before = databases(tmp_path)
+    await place.open()
+    await place.close()
+    (made,) = databases(tmp_path) - before
+    return made
 
 
 def read(**flags: Any) -> Places:
@@ -45,24 +54,27 @@ def read(**flags: Any) -> Places:
 
 
 @pytest.mark.parametrize("form", [(True, "own"), (True, Path("own")), [True, "own"]])
-def test_a_directory_in_the_flag_wins_over_all_others(
+async def test_a_directory_in_the_flag_wins_over_all_others(
     form: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(ENVIRONMENT, "environment")
     notes, base = read(agent_base_memory=form, interaction_memory=True, memory_path="both")
-    assert name(base) == str(Path("own", FILE))
+    assert await file_of(base, tmp_path) == str(Path("own", FILE))
     assert isinstance(notes, AgentInteractionMemory)
     notes.add_information("c", "noted")
-    assert [path.name for path in tmp_path.iterdir()] == ["both"]
+    assert (tmp_path / "both" / "bot_localhost_interactions.json").exists()
 
 
 @pytest.mark.parametrize("form", [True, (True, None)])
-def test_the_environment_names_the_directory_when_no_argument_does(form: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_environment_names_the_directory_when_no_argument_does(
+    form: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(ENVIRONMENT, "environment")
-    assert name(read(agent_base_memory=form)[1]) == str(Path("environment", FILE))
+    assert await file_of(read(agent_base_memory=form)[1], tmp_path) == str(Path("environment", FILE))
     monkeypatch.delenv(ENVIRONMENT)
-    assert name(read(agent_base_memory=form)[1]) == str(Path(DEFAULT_DIRECTORY, FILE))
+    assert await file_of(read(agent_base_memory=form)[1], tmp_path) == str(Path(DEFAULT_DIRECTORY, FILE))
 
 
 @pytest.mark.parametrize("form", [False, (False, "somewhere"), [False, None]])
@@ -70,13 +82,17 @@ def test_a_kind_that_is_switched_off_lives_nowhere(form: Any) -> None:
     assert read(agent_base_memory=form, interaction_memory=form) == (None, None)
 
 
-def test_memory_switches_on_both_kinds_or_the_one_that_is_asked_for() -> None:
+async def test_memory_switches_on_both_kinds_or_the_one_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     notes, base = read(memory="m.db")
-    assert name(base) == "m.db"
+    assert await file_of(base, tmp_path) == "m.db"
     assert notes is base
-    only_base, only_notes = read(memory="m.db", agent_base_memory=True), read(memory="m.db", interaction_memory=True)
-    assert (only_base[0], name(only_base[1])) == (None, "m.db")
-    assert (name(only_notes[0]), only_notes[1]) == ("m.db", None)
+    no_notes, only_base = read(memory="base.db", agent_base_memory=True)
+    assert (no_notes, await file_of(only_base, tmp_path)) == (None, "base.db")
+    only_notes, no_base = read(memory="notes.db", interaction_memory=True)
+    assert (await file_of(only_notes, tmp_path), no_base) == ("notes.db", None)
 
 
 @pytest.mark.parametrize("value", [1, "yes", None, (True,), ("yes", "path"), (True, 5), (True, ""), (True, b"bytes")])

@@ -21,6 +21,7 @@ from memory_spade import MemoryBehaviour, MemoryMixin
 from memory_spade.beginnings import BACKLOG_SECONDS, Beginnings
 from memory_spade.messages import Told, tell, told
 from memory_spade.stanzas import received
+from memory_spade.testing.xmpp import XmppServer
 from tests.adapters.spade.saying import Jid, Start, message, say
 from tests.adapters.spade.test_messages import joined
 
@@ -348,6 +349,38 @@ async def _occupant(client: Any, room: str) -> str:
     client.add_event_handler("groupchat_presence", hear)
     client.send_presence(pto=f"{room}/ann")
     return await heard
+
+
+CARBON = """
+<sent xmlns="urn:xmpp:carbons:2"><forwarded xmlns="urn:xmpp:forward:0"><message xmlns="jabber:client">
+<body>From another client</body></message></forwarded></sent>
+"""
+ITEM = """
+<event xmlns="http://jabber.org/protocol/pubsub#event"><items node="tides"><item id="1">
+<entry xmlns="tides">High at noon</entry></item></items></event>
+"""
+
+
+async def test_errors_presence_carbons_and_items_of_pubsub_nodes_are_never_remembered(
+    start: Start, server: XmppServer, jid: Jid, memory: Memory
+) -> None:
+    bot, ann = Listener(jid("bot"), "pw", memory=memory), Agent(jid("ann"), "pw")
+    await start(bot)
+    await start(ann)
+    arrived: list[str] = []
+    hearing: Any = bot.client
+    to = str(hearing.boundjid)  # servers do not pass on an error that names no resource
+    hearing.add_filter("in", lambda stanza: arrived.append(str(stanza)) or stanza)
+    sending: Any = ann.client
+    sending.send_presence(pto=jid("bot"), pstatus="Away on Friday")
+    send(ann, to, "It was not delivered", "<error xmlns='jabber:client' type='cancel'/>", kind="error")
+    send(ann, to, None, CARBON)
+    send(ann, to, None, ITEM, kind="headline")
+    send(ann, jid("bot"), "done")
+    await until(bot.memory, ["done"])
+    presence = [] if type(server) is XmppServer else ["Away on Friday"]  # which passes it on to contacts only
+    for text in ("It was not delivered", "From another client", "High at noon", *presence):
+        assert any(text in stanza for stanza in arrived), text
 
 
 def test_a_stamp_is_a_moment_with_a_zone_or_nothing() -> None:

@@ -14,6 +14,7 @@ from memory_core import BoundMemory, Memory, RecallOptions
 from memory_spade import MemoryBehaviour, MemoryLLMAgent
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider
+from tests.adapters.spade.saying import ON_ONE_SERVER
 from tests.recall.asking import ANSWER, ENGLISH, IN_ANY_LANGUAGE, MIXED, assert_recalled, facts
 
 Start = Callable[[Agent], Awaitable[None]]
@@ -26,6 +27,7 @@ async def kept(memory: BoundMemory, count: int) -> None:
         await asyncio.sleep(0.01)
 
 
+@ON_ONE_SERVER
 @pytest.mark.parametrize(("recall", "asked"), [(RecallOptions(), ENGLISH), (IN_ANY_LANGUAGE, MIXED)])
 async def test_the_agent_is_shown_it_every_time(
     start: Start, jid: Jid, tmp_path: Path, recall: RecallOptions, asked: Sequence[str]

@@ -14,6 +14,7 @@ from memory_spade.memory.exceptions import MemoryInitializationError, MemorySear
 from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
+from tests.adapters.spade.saying import ON_ONE_SERVER
 
 Start = Callable[[Agent], Awaitable[None]]
 Jid = Callable[[str], str]
@@ -98,6 +99,7 @@ async def test_no_backend_is_given_what_cannot_be_stored_or_searched() -> None:
     assert [entry.content for entry in backend.entries] == ["x"]
 
 
+@ON_ONE_SERVER
 async def test_a_backend_that_fails_costs_one_call_its_memory_and_no_thread(start: Start, jid: Jid) -> None:
     backend = Flaky()
     bot, ann = MemoryLLMAgent(jid("bot"), "pw", ScriptedProvider(obey), agent_base_memory=backend), Peer(jid("ann"))
@@ -126,6 +128,7 @@ def blank(peer: str) -> str:
     return ""
 
 
+@ON_ONE_SERVER
 @pytest.mark.parametrize("owner", [raising, nobody, blank])
 async def test_an_owner_function_that_fails_costs_one_call_its_memory(
     start: Start, jid: Jid, memory: Memory, owner: Callable[[str], str]
@@ -153,6 +156,7 @@ async def test_an_owner_function_that_fails_costs_one_call_its_memory(
     assert "failed: " in await told(ann, bot, "STORE tea")
 
 
+@ON_ONE_SERVER
 async def test_a_provider_that_fails_once_answers_the_thread_again(start: Start, jid: Jid, memory: Memory) -> None:
     ended: list[tuple[str, str]] = []
 
@@ -174,6 +178,7 @@ async def test_a_provider_that_fails_once_answers_the_thread_again(start: Start,
     assert ended == [("t1", "error")]
 
 
+@ON_ONE_SERVER
 async def test_a_function_of_the_recall_options_that_fails_costs_one_prompt_its_memories(
     start: Start, jid: Jid, memory: Memory
 ) -> None:
@@ -189,6 +194,7 @@ async def test_a_function_of_the_recall_options_that_fails_costs_one_prompt_its_
     assert await told(ann, bot, "ECHO loud") == "echo loud"
 
 
+@ON_ONE_SERVER
 async def test_a_custom_backend_refuses_messages_and_the_behaviour_goes_on(
     start: Start, jid: Jid, caplog: pytest.LogCaptureFixture
 ) -> None:

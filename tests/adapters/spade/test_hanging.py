@@ -31,7 +31,7 @@ from memory_spade import (
 from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
-from tests.adapters.spade.saying import Conversation, Jid, Start, until
+from tests.adapters.spade.saying import ON_ONE_SERVER, Conversation, Jid, Start, until
 
 BRIEF = 0.2
 """The deadline of these tests, in seconds."""
@@ -104,6 +104,7 @@ async def logged(caplog: pytest.LogCaptureFixture, text: str) -> None:
         await asyncio.sleep(0.005)
 
 
+@ON_ONE_SERVER
 @pytest.mark.parametrize("stubborn", [False, True])
 async def test_a_search_that_hangs_leaves_an_agent_that_hears_everybody(
     start: Start, jid: Jid, caplog: pytest.LogCaptureFixture, *, stubborn: bool
@@ -152,6 +153,7 @@ async def test_a_backend_that_cancels_a_call_does_not_cancel_the_agent() -> None
     )
 
 
+@ON_ONE_SERVER
 async def test_a_message_that_cannot_be_written_is_heard_answered_and_written_later(
     start: Start, jid: Jid, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -222,6 +224,7 @@ async def test_a_locked_file_of_notes_costs_their_call_and_no_thread_of_the_pool
     assert bot.interaction_memory.get_information("t1") == ["tea", "sugar"]
 
 
+@ON_ONE_SERVER
 async def test_an_owner_function_that_hangs_costs_one_call_its_memory(start: Start, jid: Jid, memory: Memory) -> None:
     known = threading.Event()
 
@@ -242,6 +245,7 @@ async def test_an_owner_function_that_hangs_costs_one_call_its_memory(start: Sta
     assert "tea" in await answer(ann.ask(jid("bot"), "SEARCH tea", thread="t1"))
 
 
+@ON_ONE_SERVER
 async def test_an_agent_whose_memory_does_not_open_starts_without_it_and_has_it_later(
     start: Start, jid: Jid, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -256,6 +260,7 @@ async def test_an_agent_whose_memory_does_not_open_starts_without_it_and_has_it_
     assert "Stored fact" in await answer(ann.ask(jid("bot"), "STORE tea", thread="t1"))
 
 
+@ON_ONE_SERVER
 async def test_an_agent_stops_although_its_memory_neither_writes_nor_closes(
     start: Start, jid: Jid, caplog: pytest.LogCaptureFixture
 ) -> None:

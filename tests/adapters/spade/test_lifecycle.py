@@ -27,6 +27,7 @@ from memory_spade import MemoryBehaviour, MemoryLLMAgent, MemoryMixin, llm
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import ScriptedProvider
 from memory_spade.testing.xmpp import XmppServer, xmpp_server
+from tests.adapters.spade.saying import ON_ONE_SERVER, message, say, until
 
 Start = Callable[[Agent], Awaitable[None]]
 Jid = Callable[[str], str]
@@ -54,6 +55,7 @@ async def test_stopping_closes_what_the_agent_opened_and_leaves_a_shared_memory_
     assert not (tmp_path / "own.db-wal").exists()
 
 
+@ON_ONE_SERVER
 async def test_a_tool_called_after_stop_answers_with_an_error_and_opens_nothing(
     start: Start, server: XmppServer, jid: Jid, tmp_path: Path, provider: BaseLLMProvider
 ) -> None:
@@ -109,6 +111,7 @@ async def test_memory_in_the_process_leaves_no_file_and_is_nobody_elses(
     assert list(tmp_path.iterdir()) == []  # noqa: ASYNC240
 
 
+@ON_ONE_SERVER
 async def test_an_agent_whose_memory_cannot_be_opened_does_not_start_and_touches_nothing(
     server: XmppServer, container: None, tmp_path: Path, provider: BaseLLMProvider
 ) -> None:
@@ -126,6 +129,7 @@ async def test_an_agent_whose_memory_cannot_be_opened_does_not_start_and_touches
     assert foreign.read_bytes() == before
 
 
+@ON_ONE_SERVER
 async def test_an_agent_that_fails_to_start_closes_its_memory(
     start: Start, jid: Jid, tmp_path: Path, provider: BaseLLMProvider
 ) -> None:
@@ -154,14 +158,13 @@ async def test_an_agent_that_is_started_again_has_its_memory_open_again(
 
     class Plain(MemoryMixin, Agent): ...
 
-    agent, ann = Plain(jid("plain"), "pw", memory=tmp_path / "own.db"), Peer(jid("ann"))
+    agent, ann = Plain(jid("plain"), "pw", memory=tmp_path / "own.db"), Agent(jid("ann"), "pw")
     await start(ann)
     for count in range(1, 3):
         agent.add_behaviour(MemoryBehaviour())
         await start(agent)
-        with pytest.raises(TimeoutError):  # it only listens
-            await ann.ask(jid("plain"), "a thing", seconds=0.5)
-        assert (await agent.memory.stats()).records == count
+        await say(ann, message(jid("plain"), "a thing", performative="inform"))
+        await until(agent.memory, count)
         await server.stop(agent)
 
 
@@ -172,30 +175,30 @@ class Second(PubSubMixin, MemoryMixin, Agent): ...
 
 
 @pytest.mark.usefixtures("container")
-async def test_after_a_crash_of_the_server_another_agent_goes_on_with_the_memory(
-    provider: ScriptedProvider, memory: Memory
+@pytest.mark.parametrize("kills", [1, pytest.param(3, marks=pytest.mark.torture)])
+async def test_after_each_crash_of_the_server_another_agent_goes_on_with_the_memory(
+    provider: ScriptedProvider, memory: Memory, kills: int
 ) -> None:
-    async with xmpp_server() as server:
-        lost = MemoryLLMAgent(server.jid("bot"), "pw", provider, memory=memory)
-        ann = Peer(server.jid("ann"))
-        await server.start(lost)
-        await server.start(ann)
-        await ann.ask(server.jid("bot"), "STORE tea", thread="t1")
-        assert lost.client is not None
-        connected = lost.client.disconnected
-        assert server.process_group is not None
-        os.killpg(server.process_group, signal.SIGKILL)
-        await connected
-        assert lost.is_alive()  # although it hears nothing any more
-    async with xmpp_server() as server:
-        bot, ann = MemoryLLMAgent(server.jid("bot"), "pw", provider, memory=memory), Peer(server.jid("ann"))
-        await server.start(bot)
-        await server.start(ann)
-        assert "tea" in str((await ann.ask(server.jid("bot"), "SEARCH tea", thread="t1")).body)
+    for life in range(kills + 1):
+        async with xmpp_server() as server:
+            bot, ann = MemoryLLMAgent(server.jid("bot"), "pw", provider, memory=memory), Peer(server.jid("ann"))
+            await server.start(bot)
+            await server.start(ann)
+            listed = str((await ann.ask(server.jid("bot"), "LIST", thread="t1")).body)
+            assert [listed.count(f"tea {number}") for number in range(life + 1)] == [1] * life + [0]
+            if life == kills:
+                return
+            await ann.ask(server.jid("bot"), f"STORE tea {life}", thread="t1")
+            assert bot.client is not None
+            disconnected = bot.client.disconnected
+            assert server.process_group is not None
+            os.killpg(server.process_group, signal.SIGKILL)
+            await disconnected
+            assert bot.is_alive()  # although it hears nothing any more
 
 
 @pytest.mark.parametrize("agent_class", [First, Second])
-@pytest.mark.parametrize("server", ["pyjabber"], indirect=True)  # which one makes no difference
+@ON_ONE_SERVER
 async def test_spade_pubsub_works_on_either_side_of_the_mixin(
     agent_class: Any, start: Start, jid: Jid, memory: Memory
 ) -> None:
@@ -220,7 +223,7 @@ class ArtifactsLike(PubSubMixin):
 
 
 @pytest.mark.parametrize("mixins", list(itertools.permutations([MemoryMixin, ArtifactsLike])))
-@pytest.mark.parametrize("server", ["pyjabber"], indirect=True)  # which one makes no difference
+@ON_ONE_SERVER
 async def test_mixins_with_a_base_of_their_own_work_on_either_side_of_the_mixin(
     mixins: tuple[type, ...], start: Start, jid: Jid, memory: Memory
 ) -> None:
@@ -234,6 +237,7 @@ async def test_mixins_with_a_base_of_their_own_work_on_either_side_of_the_mixin(
     assert (await agent.memory.stats()).records == 1
 
 
+@ON_ONE_SERVER
 async def test_no_thread_that_could_hold_up_the_interpreter_is_left(
     start: Start, server: XmppServer, jid: Jid, tmp_path: Path, provider: BaseLLMProvider
 ) -> None:
@@ -280,7 +284,7 @@ def process(tmp_path: Path, server: XmppServer, jid: str, then: str) -> Iterator
             running.kill()
 
 
-@pytest.mark.parametrize("server", ["pyjabber"], indirect=True)  # which one makes no difference
+@ON_ONE_SERVER
 def test_a_process_ends_although_nobody_stopped_its_agent(server: XmppServer, jid: Jid, tmp_path: Path) -> None:
     with process(tmp_path, server, jid("bot"), "asyncio.sleep(0)") as running:
         running.communicate(timeout=60)
@@ -288,7 +292,7 @@ def test_a_process_ends_although_nobody_stopped_its_agent(server: XmppServer, ji
     assert not (tmp_path / "own.db-wal").exists()
 
 
-@pytest.mark.parametrize("server", ["pyjabber"], indirect=True)  # which one makes no difference
+@ON_ONE_SERVER
 def test_an_interrupted_process_folds_its_memory_into_the_file(server: XmppServer, jid: Jid, tmp_path: Path) -> None:
     with process(tmp_path, server, jid("bot"), "asyncio.Event().wait()") as running:
         assert running.stdout is not None

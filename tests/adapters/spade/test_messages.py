@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from slixmpp import JID
 from slixmpp import Message as StanzaMessage
+from slixmpp.plugins.xep_0004.stanza import Form
 from spade.agent import Agent
 from spade.behaviour import CyclicBehaviour, FSMBehaviour, State
 from spade.message import Message
@@ -23,10 +24,14 @@ from memory_spade import MemoryBehaviour, MemoryMixin
 from memory_spade.messages import Told, tell, told
 from memory_spade.stanzas import arrival_of, received
 from memory_spade.testing.peer import Peer
+from memory_spade.testing.xmpp import XmppServer
 from tests.adapters.spade.saying import message, say
 
 Start = Callable[[Agent], Awaitable[None]]
 Jid = Callable[[str], str]
+
+CREATED = 201
+"""XEP-0045's status code for a room that a join has made."""
 
 
 class Plain(MemoryMixin, Agent): ...
@@ -39,6 +44,14 @@ class Listener(MemoryMixin, Agent):
         self.first = MemoryBehaviour()
         self.add_behaviour(self.first)
         self.add_behaviour(MemoryBehaviour())
+
+
+async def ended(server: XmppServer, *agents: Agent) -> None:
+    """Stop agents, the first ones first, once they have remembered what those before them have sent."""
+    for agent in agents:
+        client: Any = agent.client
+        await client["xep_0199"].ping(server.host)
+        await server.stop(agent)
 
 
 async def until(memory: BoundMemory, is_done: Callable[[list[tuple[str, str | None]]], bool]) -> None:
@@ -55,7 +68,7 @@ async def heard(memory: BoundMemory) -> list[tuple[str, str | None]]:
 
 @pytest.mark.parametrize("sender", ["remembers", "does not"])
 async def test_each_message_of_a_broadcast_is_one_record_that_names_its_receiver(
-    start: Start, jid: Jid, memory: Memory, sender: str
+    server: XmppServer, start: Start, jid: Jid, memory: Memory, sender: str
 ) -> None:
     team = memory.bind(app="mas", user="team")
     names = ["ann", "bob", "cat", "dan"]
@@ -73,12 +86,12 @@ async def test_each_message_of_a_broadcast_is_one_record_that_names_its_receiver
             await say(caller, *calls)
     said = sorted((text, name) for text in ("move 3 pallets", "move 3 pallets", "thanks") for name in names)
     await until(team, lambda found: len(found) >= len(said))
-    await asyncio.sleep(0.1)
+    await ended(server, caller, *crowd)
     assert sorted(await heard(team)) == said
 
 
 async def test_two_agents_that_share_a_memory_keep_a_message_without_a_thread_once(
-    start: Start, jid: Jid, memory: Memory
+    server: XmppServer, start: Start, jid: Jid, memory: Memory
 ) -> None:
     team = memory.bind(app="mas", user="pair")
     ann, bob = (Listener(jid(name), "pw", memory=team) for name in ("ann", "bob"))
@@ -86,8 +99,7 @@ async def test_two_agents_that_share_a_memory_keep_a_message_without_a_thread_on
     await start(bob)
     for text in ("The bid is 42", "yes", "yes"):
         await ann.first.send(message(jid("bob"), text, performative="propose"))
-    await until(team, lambda found: len(found) >= 3)
-    await asyncio.sleep(0.1)
+    await ended(server, ann, bob)
     page = await team.list(order="oldest")
     assert [(r.text, r.role, r.author, r.session) for r in page.records] == [
         (text, "assistant", jid("ann"), f"peer:{jid('bob')}") for text in ("The bid is 42", "yes", "yes")
@@ -233,13 +245,17 @@ async def joined(start: Start, agent: Agent, room: str, nick: str, history: int 
     client: Any = agent.client
     client.register_plugin("xep_0045")
     # slixmpp waits for presences to the address in `pfrom`, and without it for ever
-    own = {"pfrom": client.boundjid}
-    await client["xep_0045"].join_muc_wait(JID(room), nick, maxstanzas=history, timeout=30, presence_options=own)
+    own, rooms = {"pfrom": client.boundjid}, client["xep_0045"]
+    there = await rooms.join_muc_wait(JID(room), nick, maxstanzas=history, timeout=30, presence_options=own)
+    if CREATED in there[0]["muc"]["status_codes"]:  # and locked until its owner has configured it
+        await rooms.set_room_config(JID(room), Form())
     return client
 
 
 @pytest.mark.parametrize("server", ["prosody"], indirect=True)
-async def test_a_room_is_one_session_whose_authors_are_nicks(start: Start, jid: Jid, memory: Memory) -> None:
+async def test_a_room_is_one_session_whose_authors_are_nicks(
+    server: XmppServer, start: Start, jid: Jid, memory: Memory
+) -> None:
     team, room = memory.bind(app="mas", user="team"), f"{jid('team').partition('@')[0]}@rooms.localhost"
     ann, cat, dan = (
         Agent(jid("ann"), "pw"),
@@ -252,8 +268,6 @@ async def test_a_room_is_one_session_whose_authors_are_nicks(start: Start, jid: 
         clients[agent].send_message(mto=room, mbody=text, mtype="groupchat")
         budgets.append((text, None))
         await until(team, lambda found: found == budgets)
-        await asyncio.sleep(0.1)
-        assert await heard(team) == budgets
 
     page = await team.list(order="oldest")
     assert [(r.author, r.role) for r in page.records] == [
@@ -267,7 +281,7 @@ async def test_a_room_is_one_session_whose_authors_are_nicks(start: Start, jid: 
 
     eve = Listener(jid("eve"), "pw", memory=team)
     await joined(start, eve, room, "eve", history=10)  # and hears what was said before
-    await asyncio.sleep(0.5)
+    await ended(server, dan, eve)
     assert await heard(team) == budgets
     assert [record.occurred_at for record in (await team.list(order="oldest")).records] == times
 

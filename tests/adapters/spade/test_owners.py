@@ -15,7 +15,7 @@ from memory_spade import MemoryBehaviour, MemoryLLMAgent, MemoryMixin
 from memory_spade.owners import MAX_PEERS, Owners
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
-from tests.adapters.spade.saying import Jid, Start, message, say, until
+from tests.adapters.spade.saying import ON_ONE_SERVER, Jid, Start, message, say, until
 
 
 class Asked:
@@ -51,6 +51,7 @@ class Desk(MemoryBehaviour):
             await self.send(answer)
 
 
+@ON_ONE_SERVER
 @pytest.mark.parametrize("form", ["plain", "coroutine", "awaitable"])
 async def test_an_owner_function_is_asked_once_a_message_and_never_on_the_event_loop(
     start: Start, jid: Jid, memory: Memory, form: str
@@ -78,6 +79,7 @@ def use_all(request: Request) -> str | list[ToolCall]:
     return [note, ToolCall("store_memory", {"content": request.said, "category": "fact"}), ToolCall("list_memories")]
 
 
+@ON_ONE_SERVER
 @pytest.mark.parametrize("form", ["plain", "coroutine"])
 async def test_all_tools_of_a_turn_and_its_prompt_share_one_answer_of_the_owner_function(
     start: Start, jid: Jid, memory: Memory, form: str
@@ -130,6 +132,7 @@ async def test_no_more_answers_are_kept_than_for_a_thousand_peers() -> None:
         owners.user("0")
 
 
+@ON_ONE_SERVER
 async def test_an_asynchronous_owner_function_that_raises_costs_one_message_its_memory(
     start: Start, jid: Jid, memory: Memory
 ) -> None:

@@ -9,10 +9,12 @@ from memory_spade import MemoryLLMAgent
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import ScriptedProvider
 from tests.adapters.spade.conftest import Start
+from tests.adapters.spade.saying import ON_ONE_SERVER
 
 Jid = Callable[[str], str]
 
 
+@ON_ONE_SERVER
 async def test_a_prompt_is_silent_right_and_follows_up(start: Start, jid: Jid) -> None:
     async with Memory(":memory:") as memory:  # with the default model, which knows what small talk is
         desk = memory.bind(app="desk", user="ann")

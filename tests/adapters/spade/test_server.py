@@ -14,10 +14,12 @@ from pathlib import Path
 
 import pytest
 from spade.agent import Agent
+from spade.message import Message
 
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request
 from memory_spade.testing.xmpp import XmppServer, xmpp_server
+from tests.adapters.spade.saying import message, say
 
 LOOPBACK = "0100007F"
 LISTENING = "0A"
@@ -107,20 +109,19 @@ async def test_an_account_that_logs_in_again_still_gets_its_messages(
     server: XmppServer, container: None, jid: Callable[[str], str]
 ) -> None:
     """pyjabber forgets such accounts unless their presence has a priority."""
-    heard: list[str] = []
+    heard: asyncio.Queue[str] = asyncio.Queue()
 
     class Listener(Peer):
-        def heard(self, message: object) -> None:
-            heard.append(str(message))
+        def heard(self, message: Message) -> None:
+            heard.put_nowait(str(message.body))
 
-    ann = Peer(jid("ann"))
+    ann = Agent(jid("ann"), "pw")
     await server.start(ann)
     for number in range(3):
-        listener: Agent = Listener(jid("listener"))
+        listener = Listener(jid("listener"))
         await server.start(listener)
-        with pytest.raises(TimeoutError):
-            await ann.ask(jid("listener"), "Hello?", seconds=0.2)
-        assert len(heard) == number + 1
+        await say(ann, message(jid("listener"), f"Hello {number}", performative="inform"))
+        assert await heard.get() == f"Hello {number}"
         await server.stop(listener)
     await server.stop(ann)
 

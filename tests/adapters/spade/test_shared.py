@@ -16,7 +16,7 @@ from memory_spade import MemoryBehaviour, MemoryLLMAgent, MemoryMixin
 from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
 from memory_spade.testing.xmpp import XmppServer
-from tests.adapters.spade.saying import Conversation, Jid, Start, message, say, until
+from tests.adapters.spade.saying import ON_ONE_SERVER, Conversation, Jid, Start, message, say, until
 from tests.recall.blocks import END
 
 pytestmark = pytest.mark.usefixtures("container")
@@ -42,6 +42,7 @@ def example() -> ModuleType:
     return module
 
 
+@ON_ONE_SERVER
 async def test_in_a_contract_net_agents_use_what_others_learnt_and_do_not_see_what_is_private(
     server: XmppServer, container: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -207,6 +208,7 @@ async def test_a_grant_is_stored_nowhere(tmp_path: Path) -> None:
                 elsewhere.use(wrong)
 
 
+@ON_ONE_SERVER
 async def test_a_message_stays_private(start: Start, jid: Jid, memory: Memory, board: BoundMemory) -> None:
     scribe = Plain(jid("scribe"), "pw", memory=memory.bind().sharing({"board": board}, writable=["board"]))
     listening = MemoryBehaviour()

@@ -15,7 +15,7 @@ from spade.agent import Agent
 
 from memory_core import Memory
 from memory_spade.testing.xmpp import XmppServer
-from tests.adapters.spade.saying import Jid, Start, message, say
+from tests.adapters.spade.saying import ON_ONE_SERVER, Jid, Start, message, say
 
 MESSAGES = 50
 PROGRAM = """
@@ -69,8 +69,8 @@ def program(*arguments: str) -> Generator[subprocess.Popen[str]]:
         started.communicate()
 
 
-@pytest.mark.parametrize("form", ["memory", "path"])
-@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+@ON_ONE_SERVER
+@pytest.mark.parametrize(("sent", "form"), [(signal.SIGTERM, "memory"), (signal.SIGINT, "path")])
 async def test_sigterm_loses_nothing_that_a_program_of_spade_run_has_heard(
     server: XmppServer, start: Start, jid: Jid, tmp_path: Path, form: str, sent: signal.Signals
 ) -> None:

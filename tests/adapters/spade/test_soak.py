@@ -15,6 +15,7 @@ from spade.agent import Agent
 from memory_core import Memory, Where
 from memory_spade import MemoryBehaviour, MemoryMixin
 from memory_spade.testing.peer import Peer
+from tests.adapters.spade.saying import ON_ONE_SERVER
 
 Start = Callable[[Agent], Awaitable[None]]
 Jid = Callable[[str], str]
@@ -74,6 +75,7 @@ async def soak(start: Start, jid: Jid, memory: Memory, *, agents: int, seconds: 
         assert after <= before + grown, sizes
 
 
+@ON_ONE_SERVER
 async def test_agents_that_share_a_memory_answer_rightly(start: Start, jid: Jid, memory: Memory) -> None:
     await soak(start, jid, memory, agents=8, seconds=0, rounds=4)
 

@@ -27,10 +27,10 @@ from memory_spade import MemoryLLMAgent, MemoryMixin
 from memory_spade import llm as spade_llm_memory
 from memory_spade.conversation import invented_thread
 from memory_spade.llm import MAX_INVENTED
-from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
 from memory_spade.testing.xmpp import XmppServer
+from tests.adapters.spade.saying import ON_ONE_SERVER, Watched
 
 Start = Callable[[Agent], Awaitable[None]]
 Jid = Callable[[str], str]
@@ -206,6 +206,7 @@ async def test_an_answer_in_an_invented_thread_still_belongs_to_its_peer(
     assert {record.session for record in page.records} == {f"peer:{jid('ann')}"}
 
 
+@ON_ONE_SERVER
 async def test_every_behaviour_with_a_model_keeps_its_peers_notes_and_no_more_conversations_than_the_first(
     start: Start, jid: Jid, memory: Memory, provider: ScriptedProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -332,6 +333,7 @@ class TwoBehaviours(MemoryMixin, LLMAgent):
             self.add_behaviour(behaviour)
 
 
+@ON_ONE_SERVER
 async def test_fifty_interleaved_conversations_never_mix_their_notes(start: Start, jid: Jid, memory: Memory) -> None:
     """Stock keeps the running conversation on the shared tool and mixes these up."""
 
@@ -420,6 +422,7 @@ def disk_full(descriptor: int, data: bytes) -> None:
     raise OSError(errno.ENOSPC, "disk full")
 
 
+@ON_ONE_SERVER
 async def test_a_full_disk_is_told_to_the_model_and_nothing_else_is_lost(
     start: Start, jid: Jid, tmp_path: Path, provider: ScriptedProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -437,10 +440,11 @@ async def test_a_full_disk_is_told_to_the_model_and_nothing_else_is_lost(
     assert bot.interaction_memory.get_information("t1") == ["the first thing", "the third thing"]
 
 
+@ON_ONE_SERVER
 async def test_a_backend_of_ones_own_serves_tools_prompt_and_door(
     start: Start, server: XmppServer, jid: Jid, provider: ScriptedProvider
 ) -> None:
-    backend = ListBackend()
+    backend = Watched()
     bot = MemoryLLMAgent(jid("bot"), "pw", provider, agent_base_memory=backend, memory_editing=True)
     ann = Peer(jid("ann"))
     await start(bot)

@@ -32,6 +32,7 @@ from memory_spade.memory.exceptions import (
     MemoryStorageError,
     reported_as,
 )
+from memory_spade.memory.place import Place
 
 logger = logging.getLogger(__name__)
 
@@ -39,42 +40,39 @@ UPDATABLE: Final = ("content", "category", "context", "confidence")
 
 
 class HandleBackend(MemoryBackend):
-    """A backend on handles of the core, one for each agent.
+    """A backend on a place, with a handle for each agent.
 
     Searches and reads by category count as accesses of the returned memories, recorded in one write. Reading recent
     memories does not count, so that repeated calls return the same list. A search returns before its write; later calls
     wait for that write. Update and delete, which name no agent, apply to those for which this object was used before.
 
     Args:
-        handle: Returns the handle of an agent's `identity`; called for every operation, as memories can be reopened.
-        opened: Awaited by `initialize`.
-        closed: Awaited by `cleanup`.
+        place: What `initialize` opens and `cleanup` closes.
+        handle: Returns the handle of an agent's `identity`; by default that of the agent's own partition in the place.
         agent_id: The only agent whose memories it touches; by default, it serves any number.
     """
 
     def __init__(
         self,
-        handle: Callable[[str], BoundMemory],
+        place: Place,
         *,
-        opened: Callable[[], Awaitable[object]],
-        closed: Callable[[], Awaitable[object]],
+        handle: Callable[[str], BoundMemory] | None = None,
         agent_id: str | None = None,
     ) -> None:
-        self._handle = handle
-        self._open = opened
-        self._close = closed
+        self._place = place
+        self._handle = handle or (lambda agent: place.handle().bind(user=agent, collection=files.BASE_COLLECTION))
         self._only = None if agent_id is None else files.identity(agent_id)
         self._agents: set[str] = set() if self._only is None else {self._only}
         self._counting: Future[Page] | None = None
 
     def for_agent(self, agent_id: str) -> HandleBackend:
         """The same storage for one agent only; `initialize` and `cleanup` still concern all of it."""
-        return HandleBackend(self._handle, opened=self._open, closed=self._close, agent_id=agent_id)
+        return HandleBackend(self._place, handle=self._handle, agent_id=agent_id)
 
     async def initialize(self) -> None:
         """See `MemoryBackend`; raises `MemoryInitializationError`."""
         with reported_as(MemoryInitializationError):
-            await self._open()
+            await self._place.open()
 
     async def store_memory(self, entry: MemoryEntry) -> str:
         """See `MemoryBackend`; raises `MemoryStorageError`, also if the id is already in use."""
@@ -142,7 +140,7 @@ class HandleBackend(MemoryBackend):
         """See `MemoryBackend`."""
         await self.counted()
         with reported_as(MemoryBackendError):
-            await self._close()
+            await self._place.close()
 
     async def counted(self) -> None:
         """Wait until the accesses of earlier searches are recorded; failures are logged."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from memory_spade.memory.backends.handle_backend import HandleBackend
-from memory_spade.memory.opening import Opening
+from memory_spade.memory.place import in_database
 
 
 class SqliteBackend(HandleBackend):
@@ -16,5 +16,4 @@ class SqliteBackend(HandleBackend):
     """
 
     def __init__(self, database_path: str | os.PathLike[str]) -> None:
-        opening = Opening.of_database(database_path)
-        super().__init__(opening.partition, opened=opening.open, closed=opening.close)
+        super().__init__(in_database(database_path))
