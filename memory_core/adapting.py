@@ -48,8 +48,8 @@ from memory_core.records.superseding import FRAMEWORK_MESSAGE, retired
 from memory_core.retrieval.equal_texts import equal_form
 from memory_core.retrieval.hits import covered
 from memory_core.spaces import PRIVATE
+from memory_core.tools import operations
 from memory_core.tools.arguments import Arguments
-from memory_core.tools.known import known_already
 from memory_core.tools.memory_tools import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -194,7 +194,6 @@ __all__ = [
     "items_of",
     "json_of",
     "known",
-    "known_already",
     "known_messages",
     "leave",
     "limits",
@@ -207,6 +206,7 @@ __all__ = [
     "on_core",
     "once_a_session",
     "one_line",
+    "operations",
     "owned_by",
     "patched",
     "prepare",
