@@ -6,12 +6,10 @@ the server and the table of all tools follow from it.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from collections.abc import Collection as Some
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, TypeVar, cast
-from weakref import WeakValueDictionary
 
 from memory_core import BoundMemory, Hit, InvalidInputError, MemoryCoreError, MemoryRecord, Message, StorageError, Where
 from memory_core.adapting import PRIVATE, Deadline, LateError, complaints, named, operations, scrubbed
@@ -184,10 +182,6 @@ class MemoryTools:
     """Ends the wait for calls that the memory does not answer."""
     skynet: bool = False
     """Whether the arguments are those of the Skynet document."""
-    _storing: WeakValueDictionary[object, asyncio.Lock] = field(
-        default_factory=WeakValueDictionary[object, asyncio.Lock]
-    )
-    """A lock for each text that is being stored: a client that repeats a late call waits for that one, and finds it."""
 
     def all(self, names: Some[str], *, writable: Sequence[str] | None = ()) -> list[Tool]:
         """The tools of these names, ready to be registered with a server.
@@ -263,11 +257,10 @@ class MemoryTools:
     ) -> Annotated[CallToolResult, StoredMemory]:
         reach, entry = await self.owner(), Entry(content=content, metadata=metadata or Metadata(), id=id)
         shared = None if space == PRIVATE else space
-        async with self._storing.setdefault((reach.own.scope, content), asyncio.Lock()):
-            if shared is None:
-                stored = await store(shelf(reach.own, collection or self.collection), entry)
-            else:
-                stored = await store_in(reach, shared, collection or self.collection, entry)
+        if shared is None:
+            stored = await store(shelf(reach.own, collection or self.collection), entry)
+        else:
+            stored = await store_in(reach, shared, collection or self.collection, entry)
         return _stored(stored, shared)
 
     @offered(

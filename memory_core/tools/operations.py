@@ -10,11 +10,14 @@ or, where agents need more than that, a function of this module. So whichever fr
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 from memory_core.capture.equal_statements import equal_to, likeness
+from memory_core.concurrency.loop import on_core
 from memory_core.errors import ConflictError, RecordNotFoundError, UnsupportedError
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, Hit, MemoryRecord, Mode, Order, Patch
@@ -30,6 +33,10 @@ Operation = Callable[..., Awaitable[object]]
 """What a tool does: a method of `BoundMemory`, or a function of this module."""
 T = TypeVar("T")
 
+_turns: Final[WeakValueDictionary[object, asyncio.Lock]] = WeakValueDictionary()
+"""A lock for each text that is being stored, by loop, owner, space and text."""
+_adding: Final[set[asyncio.Task[MemoryRecord]]] = set()
+"""What is being stored: asyncio itself holds tasks weakly."""
 MOST_FETCHED: Final = 1_000
 """Maximum number of hits that a search reads to find different sentences."""
 _MOST_READS: Final = 5
@@ -57,7 +64,10 @@ class Listed:
 async def store(memory: AgentMemory, draft: Draft, *, space: str = PRIVATE) -> Stored:
     """Store a memory, unless a memory with an equal text represents it.
 
-    A memory of somebody else's that is no `BoundMemory` stores every draft.
+    A client that gives up and repeats its call, and calls of this process that store the same at once, store it once: a
+    call whose caller is cancelled is done all the same, and those that store the same wait for it. Two processes that
+    store the same within milliseconds may both do so; tools show one, and `maintain` merges them. A memory of somebody
+    else's that is no `BoundMemory` stores every draft.
 
     Args:
         memory: Where to store it.
@@ -67,8 +77,23 @@ async def store(memory: AgentMemory, draft: Draft, *, space: str = PRIVATE) -> S
     if not isinstance(memory, BoundMemory):
         return Stored(await (memory.add(draft) if space == PRIVATE else memory.add(draft, space=space)))
     named = draft if draft.id is not None else replace(draft, id=new_id())
-    record = await memory.add(named, space=space, on_duplicate="refuse")
+    record = await on_core(_added_once, memory, named, space)
     return Stored(record, is_known=record.id != named.id)
+
+
+async def _added_once(memory: BoundMemory, draft: Draft, space: str) -> MemoryRecord:
+    """`add` in turn with all that stores the same; called on the core loop."""
+    loop, scope = asyncio.get_running_loop(), memory.own.scope
+    turn = _turns.setdefault((loop, scope.app, scope.user, space, equal_form(draft.text)), asyncio.Lock())
+
+    async def in_turn() -> MemoryRecord:
+        async with turn:
+            return await memory.add(draft, space=space, on_duplicate="refuse")
+
+    adding = asyncio.create_task(in_turn(), name="memory-core store")
+    _adding.add(adding)
+    adding.add_done_callback(_adding.discard)
+    return await asyncio.shield(adding)
 
 
 async def store_many(memory: BoundMemory, drafts: Sequence[Draft], *, replacing: Collection[str] = ()) -> list[Stored]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,8 @@ from mcp_types import TextContent
 
 from memory_adk.radbot import QdrantMemoryService, search_past_conversations, store_important_information
 from memory_adk.tools import STORE_IMPORTANT_INFORMATION
-from memory_core import BoundMemory, Draft, Memory
-from memory_core.adapting import SEARCH_MEMORIES, STORE_MEMORY, Tool, ToolContext, operations
+from memory_core import BoundMemory, Draft, Memory, Patch
+from memory_core.adapting import SEARCH_MEMORIES, STORE_MEMORY, Tool, ToolContext, equal_form, operations
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_langchain import memory_tools
 from memory_mcp import memory_server
@@ -111,7 +111,7 @@ AGENTS = ("core", "LangChain", "ADK", "MCP", "Skynet", "Xaibo", "Xaibo's parts",
 
 
 @asynccontextmanager
-async def agent_of(name: str, handle: BoundMemory, folder: Path) -> AsyncIterator[Agent]:
+async def agent_of(name: str, handle: BoundMemory, folder: Path) -> AsyncGenerator[Agent]:
     if name in ("MCP", "Skynet"):
         async with Client(memory_server(handle, skynet=name == "Skynet")) as client:
             yield of_mcp(client)
@@ -162,12 +162,29 @@ async def test_what_others_have_stored_is_known_and_found_once(name: str, handle
             assert await agent.search("oat milk") == [FACT]
 
 
+@pytest.mark.parametrize("name", AGENTS)
+async def test_what_is_stored_at_once_and_again_and_again_after_a_time_out_is_stored_once(
+    name: str, handle: BoundMemory, tmp_path: Path
+) -> None:
+    """A caller gives up at any moment, and repeats the call at once."""
+    async with agent_of(name, handle, tmp_path) as agent:
+        for number in range(20):
+            text = f"Ann saw bird {number}"
+            first = asyncio.ensure_future(agent.store(text))
+            for _ in range(number):
+                await asyncio.sleep(0)
+            first.cancel()
+            await asyncio.gather(first, *(agent.store(text) for _ in range(3)), return_exceptions=True)
+    texts = [record.text for record in (await handle.list(limit=100)).records]
+    assert sorted(texts) == sorted(f"Ann saw bird {number}" for number in range(20))
+
+
 async def test_changes_at_once_are_all_made(handle: BoundMemory) -> None:
     """Each agent adds a tag to what it has read."""
     record = await handle.add(FACT)
 
     def tagged(number: int) -> Callable[[Any], Any]:
-        return lambda old: operations.Patch(tags=(*old.tags, f"tag {number}"))
+        return lambda old: Patch(tags=(*old.tags, f"tag {number}"))
 
     await asyncio.gather(*(operations.change(handle, record.id, tagged(n)) for n in range(8)))
     changed = await handle.get(record.id)
@@ -188,7 +205,7 @@ def test_pages_of_a_list_have_every_memory_once_and_each_sentence_of_a_page_once
             while True:
                 page = await operations.list_page(handle, limit=limit, order="oldest", cursor=cursor)
                 assert len(page.groups) <= limit
-                firsts = [operations.equal_form(first.text) for first, *_ in page.groups]
+                firsts = [equal_form(first.text) for first, *_ in page.groups]
                 assert len(firsts) == len(set(firsts))
                 shown += [record.id for group in page.groups for record in group]
                 if (cursor := page.cursor) is None:
