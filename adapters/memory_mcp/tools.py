@@ -621,7 +621,8 @@ class _SafeTool(Tool):
 class _Arguments(FuncMetadata):
     """The arguments of a tool, which `as_meant` has brought into the form of the schema.
 
-    The SDK would decode each text that is JSON unless its parameter is annotated with `str` and nothing else.
+    mcp 2.3.0 decodes each text that is JSON unless its parameter is annotated with `str` and nothing else; this class
+    goes when it asks the schema (https://github.com/modelcontextprotocol/python-sdk/pull/1113).
     """
 
     @override
@@ -630,7 +631,11 @@ class _Arguments(FuncMetadata):
 
 
 def _made(function: ToolFunction, offer: Offer) -> _SafeTool:
-    """A tool that refuses unknown arguments; the SDK would ignore a misspelt filter and return everything."""
+    """A tool that refuses unknown arguments: with a misspelt filter, everything would be returned.
+
+    mcp 2.3.0 ignores them; the change of the model goes with
+    https://github.com/modelcontextprotocol/python-sdk/issues/3067.
+    """
     made = _SafeTool.from_function(
         function, function.__name__, title=offer.title, annotations=offer.hints, description=offer.description
     )
