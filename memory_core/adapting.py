@@ -18,7 +18,7 @@ it: `with_profile`, `PINNED`, `PINNED_BY_MODEL`, `tags_of_pin`; names and texts 
 
 **The tools of an agent**: `STORE_MEMORY`, `SEARCH_MEMORIES`, `LIST_MEMORIES`, `UPDATE_MEMORY`, `FORGET_MEMORY`,
 `MEMORY_PIN`, `REMEMBER_INTERACTION_INFO`, each a `Tool` with a `ToolContext`, `Arguments` and a `ToolResult`;
-`with_context`, `without_context`, `known_already`, `correcting`.
+`with_context`, `without_context`, `operations`, `correcting`.
 
 **Waiting**: `Deadline`, `LateError`, `limits`; `Access` and `Writes`, of which a conversation is made; the core loop
 and threads (`core_loop`, `on_core`, `call_in_thread`).
@@ -72,8 +72,8 @@ from memory_core.records.superseding import FRAMEWORK_MESSAGE
 from memory_core.retrieval.equal_texts import equal_form
 from memory_core.retrieval.hits import share_of_words
 from memory_core.spaces import PRIVATE
+from memory_core.tools import operations
 from memory_core.tools.arguments import Arguments
-from memory_core.tools.known import known_already
 from memory_core.tools.memory_tools import (
     FORGET_MEMORY,
     LIST_MEMORIES,
@@ -165,7 +165,6 @@ __all__ = [
     "is_shortened",
     "key_in_scope",
     "known",
-    "known_already",
     "known_messages",
     "leave",
     "limits",
@@ -178,6 +177,7 @@ __all__ = [
     "once_a_session",
     "one_line",
     "one_of",
+    "operations",
     "owned_by",
     "quoted",
     "reachable",

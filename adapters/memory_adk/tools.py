@@ -41,6 +41,7 @@ from memory_core.adapting import (
     ToolResult,
     limits,
     named,
+    operations,
     owned_by,
     quoted,
     reason_for_log,
@@ -160,7 +161,7 @@ def search_past_conversations(options: RecallOptions) -> Tool:
         found = f"Found {len(results)} memories" if results else "Found nothing"
         return ToolResult("ok", f"{found} for {quoted(query)}.", {"results_count": len(results), "results": results})
 
-    return Tool("search_past_conversations", _SEARCHES, _SEARCH_ARGUMENTS, search)
+    return Tool("search_past_conversations", _SEARCHES, _SEARCH_ARGUMENTS, search, BoundMemory.recall)
 
 
 async def _store(context: ToolContext, given: Arguments) -> ToolResult:
@@ -176,8 +177,13 @@ async def _store(context: ToolContext, given: Arguments) -> ToolResult:
     memory = context.memory
     writable = [label for label, granted in memory.spaces.items() if granted == "write"]
     space = given.choice("space", (PRIVATE, *writable)) or PRIVATE
-    record, where = await memory.add(draft, space=space), "" if space == PRIVATE else f" in {named(space)}"
-    return ToolResult("ok", f"Stored as {named(kind)}{where}.", {"id": record.id, "stored_text": record.text})
+    stored, where = (
+        await operations.store(memory, draft, space=space),
+        "" if space == PRIVATE else f" in {named(space)}",
+    )
+    record = stored.record
+    done = f"Known already{where} (ID {named(record.id)})" if stored.is_known else f"Stored as {named(kind)}{where}"
+    return ToolResult("ok", f"{done}.", {"id": record.id, "stored_text": record.text})
 
 
 def _since(context: ToolContext, where: Where, days: float) -> Where:
@@ -218,5 +224,6 @@ STORE_IMPORTANT_INFORMATION: Final = Tool(
         "required": ["information"],
     },
     _store,
+    operations.store,
     stores=True,
 )

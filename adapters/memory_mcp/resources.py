@@ -139,7 +139,11 @@ class PromptingServer(MCPServer[Any]):
 
 
 class _SafePrompt(Prompt):
-    """A prompt whose errors say what was wrong with the arguments; the SDK would log a traceback that quotes them."""
+    """A prompt whose errors say what was wrong with the arguments.
+
+    mcp 2.3.0 logs a traceback that quotes them, and hides the reason from the client; this class goes with
+    https://github.com/modelcontextprotocol/python-sdk/issues/3342.
+    """
 
     @override
     async def render(self, arguments: dict[str, Any] | None, context: Context[Any, Any]) -> Any:

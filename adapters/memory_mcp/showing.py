@@ -13,6 +13,7 @@ from memory_mcp.values import (
     FoundMemory,
     HistoryAnswer,
     ListAnswer,
+    ListedMemory,
     SearchAnswer,
     ShownMemory,
     ShownMetadata,
@@ -53,6 +54,18 @@ def found(hit: Hit, copies: Sequence[Hit] = (), *, space: str | None = None) -> 
     return FoundMemory.model_validate({**fields, "space": space, "distance": distance(hit), "copies": others})
 
 
+def listed(record: MemoryRecord, copies: Sequence[MemoryRecord] = (), *, space: str | None = None) -> ListedMemory:
+    """A record as a structured value.
+
+    Args:
+        record: The first of those that say the same.
+        copies: The others.
+        space: The label of the space it is from.
+    """
+    others = [each.id for each in copies] or None
+    return ListedMemory.model_validate({**fields_of(record, space=space), "copies": others})
+
+
 def distance(hit: Hit) -> float:
     """One minus the cosine, or 1 if no vector was compared."""
     return round(1.0 - (hit.similarity or 0.0), 6)
@@ -69,7 +82,9 @@ def line_of(memory: ShownMemory) -> str:
     away = f", distance {memory.distance:.3f}" if isinstance(memory, FoundMemory) else ""
     shared = f", shared in {named(memory.space)}" if memory.space else ""
     head = f"[{named(memory.metadata.type)}, importance {memory.metadata.importance:g}{about}{away}{shared}]"
-    return f"{head} (ID {named(memory.id)}) {_quoted(memory.content)}"
+    copies = (memory.copies or ()) if isinstance(memory, ListedMemory) else ()
+    again = "".join(f", also {named(one)}" for one in copies)
+    return f"{head} (ID {named(memory.id)}{again}) {_quoted(memory.content)}"
 
 
 def first_lines(records: Sequence[MemoryRecord], *, with_ids: bool = False) -> list[str]:

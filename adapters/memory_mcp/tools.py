@@ -1,44 +1,31 @@
 """The tools, each with all that is said of it: name, title, description, hints and advice for an agent.
 
-A new tool is a method of `MemoryTools` below `@offered`, and nothing else: names, order, defaults and the instructions
-of the server follow from it.
+A new tool is a method of `MemoryTools` below `@offered`, and nothing else: names, order, defaults, the instructions of
+the server and the table of all tools follow from it.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from collections.abc import Collection as Some
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, TypeVar, cast
-from weakref import WeakValueDictionary
 
 from memory_core import BoundMemory, Hit, InvalidInputError, MemoryCoreError, MemoryRecord, Message, StorageError, Where
-from memory_core.adapting import PRIVATE, Deadline, LateError, complaints, named, scrubbed
+from memory_core.adapting import PRIVATE, Deadline, LateError, complaints, named, operations, scrubbed
 from memory_mcp.budget import MOST_CHARS, fits, fitted, most_that_fits
+from memory_mcp.entries import change, conditions, shelf, store, store_in, store_many, supersede
 from memory_mcp.forgetting import Answered, asking, can_ask, forget, text_of_forgotten
 from memory_mcp.meant import as_meant
-from memory_mcp.operations import (
-    Stored,
-    change,
-    conditions,
-    different,
-    pin,
-    shelf,
-    store,
-    store_in,
-    store_many,
-    supersede,
-)
 from memory_mcp.owners import Owner
 from memory_mcp.schemas import compact
 from memory_mcp.showing import (
     MARK,
     fields_of,
     found,
+    listed,
     milliseconds,
     note_of_deletion,
-    shown_memory,
     text_of_changed,
     text_of_history,
     text_of_list,
@@ -114,15 +101,14 @@ _CHANGES: Final = ToolAnnotations(
 )
 _LEAST_BLOCK: Final = 200
 """Least characters of a block."""
-_MOST_FETCHED: Final = 1_000
-"""Hits that a search reads at most to find different sentences."""
 _READ_ON: Final = "memory_get shows the whole of a memory."
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What is said of a tool."""
+    """What is said of a tool, and what it does."""
 
+    operation: operations.Operation
     title: str
     description: str
     hints: ToolAnnotations
@@ -136,12 +122,18 @@ OFFERS: Final[dict[str, Offer]] = {}
 
 
 def offered(
-    title: str, description: str, hints: ToolAnnotations, *, advice: str = "", by_default: bool = False
+    operation: operations.Operation,
+    title: str,
+    description: str,
+    hints: ToolAnnotations,
+    *,
+    advice: str = "",
+    by_default: bool = False,
 ) -> Callable[[M], M]:
     """Offer a method of `MemoryTools` as a tool under its name."""
 
     def offer(method: M) -> M:
-        OFFERS[method.__name__] = Offer(title, description, hints, advice, by_default)
+        OFFERS[method.__name__] = Offer(operation, title, description, hints, advice, by_default)
         return method
 
     return offer
@@ -190,10 +182,6 @@ class MemoryTools:
     """Ends the wait for calls that the memory does not answer."""
     skynet: bool = False
     """Whether the arguments are those of the Skynet document."""
-    _storing: WeakValueDictionary[object, asyncio.Lock] = field(
-        default_factory=WeakValueDictionary[object, asyncio.Lock]
-    )
-    """A lock for each text that is being stored: a client that repeats a late call waits for that one, and finds it."""
 
     def all(self, names: Some[str], *, writable: Sequence[str] | None = ()) -> list[Tool]:
         """The tools of these names, ready to be registered with a server.
@@ -205,6 +193,7 @@ class MemoryTools:
         return [self._tool(name, offer, writable) for name, offer in OFFERS.items() if name in names]
 
     @offered(
+        BoundMemory.recall,
         "Recall what is known",
         "Recall what is remembered about a question, or about a message to be answered, from all collections and "
         "conversations, as one block that is ready to read. Call it before you answer.",
@@ -228,6 +217,7 @@ class MemoryTools:
             maxChars = max(maxChars // 2, _LEAST_BLOCK)  # noqa: N806  (the argument)
 
     @offered(
+        BoundMemory.remember,
         "Remember a conversation",
         "Remember what was said in a conversation. Every message is kept once, also if the whole conversation is "
         "handed over again.",
@@ -248,6 +238,7 @@ class MemoryTools:
         return _answer(RememberAnswer(note=note, ids=[record.id for record in records], count=len(records)))
 
     @offered(
+        operations.store,
         "Store a memory",
         "Store a fact, a preference, a decision or an insight. Be specific and concise, 1 to 3 sentences; do not "
         "store secrets. Storing under a known id replaces that memory.",
@@ -266,14 +257,14 @@ class MemoryTools:
     ) -> Annotated[CallToolResult, StoredMemory]:
         reach, entry = await self.owner(), Entry(content=content, metadata=metadata or Metadata(), id=id)
         shared = None if space == PRIVATE else space
-        async with self._storing.setdefault((reach.own.scope, content), asyncio.Lock()):
-            if shared is None:
-                stored = await store(shelf(reach.own, collection or self.collection), entry)
-            else:
-                stored = await store_in(reach, shared, collection or self.collection, entry)
+        if shared is None:
+            stored = await store(shelf(reach.own, collection or self.collection), entry)
+        else:
+            stored = await store_in(reach, shared, collection or self.collection, entry)
         return _stored(stored, shared)
 
     @offered(
+        operations.store_many,
         "Store several memories",
         "Store several memories at once: all of them or, on an error, none.",
         _ADDS_OR_REPLACES,
@@ -294,6 +285,7 @@ class MemoryTools:
         return _answer(BatchAnswer(note=note, ids=ids, count=total, known=known), _text_of_batch)
 
     @offered(
+        operations.search,
         "Search memories",
         "Search memories for relevant context. Use natural language; filters combine. Results have a distance: "
         "lower is more similar.",
@@ -316,25 +308,21 @@ class MemoryTools:
         ] = "relevance",
     ) -> Annotated[CallToolResult, SearchAnswer]:
         reach, where = await self._reading(collection, filter)
-        fetched = nResults
-        while True:
-            hits = await reach.search(
-                query,
-                limit=fetched,
-                where=where,
-                mode="vector" if ranking == "distance" else "hybrid",
-                floor=ranking == "relevance",
-            )
-            groups = different(hits, reach.label_of)
-            if len(groups) >= nResults or len(hits) < fetched or fetched >= _MOST_FETCHED:
-                break
-            fetched = min(4 * fetched, _MOST_FETCHED)
-        results = [_found(reach, group) for group in groups[:nResults]]
+        groups = await operations.search(
+            reach.search,
+            query,
+            limit=nResults,
+            where=where,
+            mode="vector" if ranking == "distance" else "hybrid",
+            floor=ranking == "relevance",
+        )
+        results = [_found(reach, group) for group in groups]
         note = f"{len(results)} memories found. {MARK}" if results else "No memories found."
         answer = SearchAnswer(note=note, results=results, query=query, count=len(results))
         return _answer(answer, text_of_search, way_out=f"Ask for fewer with nResults or a filter. {_READ_ON}")
 
     @offered(
+        operations.list_page,
         "List memories",
         "List memories without a query, a page at a time; `since` and `until` of the filter are a window of time.",
         _READS,
@@ -358,6 +346,7 @@ class MemoryTools:
         return _answer(answer, text_of_list, way_out=_READ_ON)
 
     @offered(
+        BoundMemory.get,
         "Show a memory",
         "Show one memory with its whole text. A long one comes in parts: call it again with the answer's `next` as "
         "`start`.",
@@ -383,6 +372,7 @@ class MemoryTools:
         return _answer(part(most_that_fits(min(len(record.text), MOST_CHARS), is_short)), text_of_whole)
 
     @offered(
+        BoundMemory.history,
         "Show what a memory said before",
         "Show what a memory said before it was changed or superseded, oldest first.",
         _READS,
@@ -404,6 +394,7 @@ class MemoryTools:
         return _answer(answer, text_of_history)
 
     @offered(
+        BoundMemory.stats,
         "Count memories",
         "Count what is remembered: by type and collection, and since when.",
         _READS,
@@ -424,6 +415,7 @@ class MemoryTools:
         return _answer(answer, text_of_statistics)
 
     @offered(
+        operations.change,
         "Change a memory",
         "Correct a memory: change its content, its metadata, or both. For what was true and is no longer there is "
         "memory_supersede.",
@@ -442,6 +434,7 @@ class MemoryTools:
         return _answer(StoredMemory.model_validate({**fields, "note": f"Updated. {MARK}"}), text_of_changed)
 
     @offered(
+        BoundMemory.supersede,
         "Replace what is no longer true",
         "Put a new memory in the place of one that is no longer true. Searches find the new one only; the old one "
         "stays in the history.",
@@ -462,6 +455,7 @@ class MemoryTools:
         return _answer(SupersedeAnswer.model_validate({**fields, "note": note, "supersedes": id}), text_of_changed)
 
     @offered(
+        operations.pin,
         "Keep a memory in every prompt",
         "Let a memory stand in every later prompt, such as a standing wish of the user. For very few.",
         _CHANGES,
@@ -473,11 +467,13 @@ class MemoryTools:
         *,
         pinned: Annotated[bool, Field(description="false: no longer")] = True,
     ) -> Annotated[CallToolResult, PinAnswer]:
-        await pin(await self.owner(), id, pinned=pinned)
+        reach = await self.owner()
+        await operations.pin(reach, id, owner=reach.own.scope.user, pinned=pinned)
         said = "It is in every prompt from now on" if pinned else "It is no longer in every prompt"
         return _answer(PinAnswer(note=f"{said}.", id=id, pinned=pinned))
 
     @offered(
+        BoundMemory.delete_exactly,
         "Delete memories by conditions",
         "Delete for good all memories that satisfy a filter. The user is asked first; where the client cannot "
         "ask, call it without `expected`, show the user what the answer shows, and call it again with the "
@@ -501,6 +497,7 @@ class MemoryTools:
         return _answer(answer, text_of_forgotten)
 
     @offered(
+        BoundMemory.delete,
         "Delete a memory",
         "Delete a memory for good, for example because somebody asked to be forgotten. Its text is then in no "
         "file of the memory either, unless the answer says otherwise.",
@@ -543,7 +540,7 @@ class MemoryTools:
         return tool
 
 
-def _stored(stored: Stored, space: str | None) -> CallToolResult:
+def _stored(stored: operations.Stored, space: str | None) -> CallToolResult:
     memory_id, fields = named(stored.record.id), fields_of(stored.record, space=space)
     if not stored.is_known:
         memory = StoredMemory.model_validate({**fields, "note": f"Stored with ID {memory_id}."})
@@ -562,8 +559,8 @@ def _found(reach: BoundMemory, group: Sequence[Hit]) -> FoundMemory:
 
 
 async def _page(reach: BoundMemory, where: Where, order: ListOrder, limit: int, cursor: str | None) -> ListAnswer:
-    page = await reach.list(where=where, order=order, limit=limit, cursor=cursor)
-    memories = [shown_memory(record, space=reach.label_of(record)) for record in page.records]
+    page = await operations.list_page(reach, where=where, order=order, limit=limit, cursor=cursor)
+    memories = [listed(first, copies, space=reach.label_of(first)) for first, *copies in page.groups]
     more = "" if page.cursor is None else f" More with cursor {page.cursor}"
     note = f"{len(memories)} memories. {MARK}{more}" if memories else "0 memories."
     return ListAnswer(note=note, memories=memories, count=len(memories), cursor=page.cursor)
@@ -624,7 +621,8 @@ class _SafeTool(Tool):
 class _Arguments(FuncMetadata):
     """The arguments of a tool, which `as_meant` has brought into the form of the schema.
 
-    The SDK would decode each text that is JSON unless its parameter is annotated with `str` and nothing else.
+    mcp 2.3.0 decodes each text that is JSON unless its parameter is annotated with `str` and nothing else; this class
+    goes when it asks the schema (https://github.com/modelcontextprotocol/python-sdk/pull/1113).
     """
 
     @override
@@ -633,7 +631,11 @@ class _Arguments(FuncMetadata):
 
 
 def _made(function: ToolFunction, offer: Offer) -> _SafeTool:
-    """A tool that refuses unknown arguments; the SDK would ignore a misspelt filter and return everything."""
+    """A tool that refuses unknown arguments: with a misspelt filter, everything would be returned.
+
+    mcp 2.3.0 ignores them; the change of the model goes with
+    https://github.com/modelcontextprotocol/python-sdk/issues/3067.
+    """
     made = _SafeTool.from_function(
         function, function.__name__, title=offer.title, annotations=offer.hints, description=offer.description
     )

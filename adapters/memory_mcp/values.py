@@ -181,13 +181,18 @@ class ShownMemory(BaseModel):
     """The label of the shared space it is from; left out for the caller's own memories."""
 
 
-class FoundMemory(ShownMemory):
+class ListedMemory(ShownMemory):
+    """One of several memories."""
+
+    copies: list[str] | None = None
+    """Ids of further memories that say the same sentence; left out if there are none."""
+
+
+class FoundMemory(ListedMemory):
     """One result of a search."""
 
     distance: float
     """One minus the cosine between query and content, from 0 (same direction) to 1."""
-    copies: list[str] | None = None
-    """Ids of further memories that say the same sentence; left out if there are none."""
 
 
 class StoredMemory(ShownMemory, Answer):
@@ -226,7 +231,7 @@ class BatchAnswer(Answer):
 class ListAnswer(Answer):
     """One page of a listing."""
 
-    memories: list[ShownMemory]
+    memories: list[ListedMemory]
     count: int
     cursor: str | None = None
     """For the next page; left out on the last one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any, Final, Literal, get_args
 
 from memory_core import (
@@ -16,7 +17,7 @@ from memory_core import (
     RecordNotFoundError,
     ScopeError,
 )
-from memory_core.adapting import check_count, check_key, cut_query
+from memory_core.adapting import check_count, check_key, cut_query, operations
 from memory_xaibo.modules import (
     OWNER,
     Config,
@@ -99,11 +100,13 @@ class CoreMemory(MemoryProtocol):
     async def store_memory(self, text: str, attributes: Attributes | None = None) -> str:
         """Store a memory and return its id once it is on disk.
 
+        What is known already is not stored again: the id is that of the memory with the same text and attributes.
+
         Raises:
             InvalidInputError: The text is blank or too long, or the attributes are not JSON.
         """
         draft = Draft(insist_on_text(text), session=self._session, data=attributes or {})
-        return (await self._handle.add(draft)).id
+        return (await operations.store(self._handle, draft)).record.id
 
     async def get_memory(self, memory_id: str) -> dict[str, Any] | None:
         """Return the memory with this id as `id`, `content` and `attributes`, or `None` for an unknown id."""
@@ -117,8 +120,10 @@ class CoreMemory(MemoryProtocol):
             return []
         by_relevance = self._ranking == "relevance"
         mode: Literal["hybrid", "vector"] = "hybrid" if by_relevance else "vector"
-        hits = await self._handle.search(asked, limit=k, mode=mode, floor=by_relevance)
-        return [_result(hit, self._shown(hit.record)["attributes"]) for hit in hits]
+        groups = await operations.search(
+            self._handle.search, asked, limit=k, mode=mode, floor=by_relevance, apart=apart
+        )
+        return [_result(best, self._shown(best.record)["attributes"]) for best, *_ in groups]
 
     def _shown(self, record: MemoryRecord) -> dict[str, Any]:
         memory = shown(record)
@@ -158,7 +163,7 @@ class CoreMemory(MemoryProtocol):
         insist_on_text(text)
         patch = Patch(text=text) if attributes is None else Patch(text=text, data=attributes)
         try:
-            await self._handle.update(memory_id, patch)
+            await operations.change(self._handle, memory_id, lambda _: patch)
         except RecordNotFoundError:
             return False
         return True
@@ -166,6 +171,23 @@ class CoreMemory(MemoryProtocol):
     async def close(self) -> None:
         """Close the memory that `path` opened. A memory that is never closed loses no data either."""
         await self._handle.memory.close()
+
+
+OPERATIONS: Final[Mapping[str, operations.Operation]] = {
+    CoreMemory.store_memory.__name__: operations.store,
+    CoreMemory.get_memory.__name__: BoundMemory.get,
+    CoreMemory.search_memory.__name__: operations.search,
+    CoreMemory.list_memories.__name__: BoundMemory.list,
+    CoreMemory.delete_memory.__name__: BoundMemory.delete,
+    CoreMemory.update_memory.__name__: operations.change,
+}
+"""What each method of the protocol does. A list is whole, as the protocol says: it has every id, also of memories that
+say the same."""
+
+
+def apart(record: MemoryRecord) -> str:
+    """What tells memories with equal texts apart: their attributes."""
+    return repr(sorted(record.data.items()))
 
 
 def checked_query(query: object, k: object) -> str:

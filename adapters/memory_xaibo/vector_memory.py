@@ -20,13 +20,14 @@ from memory_core import (
     Where,
     check_draft,
 )
-from memory_core.adapting import check_count, every_record, new_id
+from memory_core.adapting import check_count, every_record, new_id, operations
 from memory_xaibo.embedding import UnsupportedModalityError
 from memory_xaibo.memory import (
     PAGE,
     Attributes,
     CoreMemory,
     MemoryList,
+    apart,
     checked_query,
     insist_on_text,
     shown,
@@ -117,6 +118,9 @@ class VectorMemory(MemoryProtocol):
     ) -> str:
         """Store a memory on disk and in the index, or in neither, and return its id.
 
+        What is known already is not stored again: the id is that of the memory with the same text and attributes. With
+        an image or a sound, a memory is always new.
+
         Args:
             text: Text of the memory.
             attributes: Plain JSON.
@@ -132,11 +136,16 @@ class VectorMemory(MemoryProtocol):
         check_draft(draft)  # before anything is written to the index
         attached: dict[Modality, bytes | None] = {"image": image, "audio": audio}
         vectors = {kind: await self._embedded(kind, data) for kind, data in attached.items() if data is not None}
+        if not vectors and (known := await operations.known_already(self.handle, draft)) is not None:
+            await self._find_in_index(known)
+            return known.id
         await self._add(memory_id, text, given, 1)
         for kind, vector in vectors.items():
             named = {"memory_id": memory_id, "chunk_id": f"{memory_id}_{kind}", MADE_OF: kind}
             await self._index.add_vectors([vector], [{**given, **named}])
-        return (await self.handle.add(draft)).id
+        if vectors:
+            return (await self.handle.add(draft)).id
+        return (await operations.store(self.handle, draft)).record.id
 
     async def get_memory(self, memory_id: str) -> dict[str, Any] | None:
         """Return the memory with this id as `id`, `content` and `attributes`, or `None` for an unknown id."""
@@ -227,6 +236,13 @@ class VectorMemory(MemoryProtocol):
         ]
         await self._index.add_vectors(vectors, named)
 
+    async def _find_in_index(self, record: MemoryRecord) -> None:
+        """Index a memory that somebody else has stored: the index may not know it."""
+        chunk, *_ = await self._chunker.chunk(record.text)
+        attributes = {"memory_id": record.id, MADE_OF: _digest(record.text)}
+        if not await self._ids_near(await self._embedder.text_to_embedding(chunk), attributes):
+            await self._add(record.id, record.text, record.data, record.rev)
+
     async def _embedded(self, kind: Modality, data: bytes) -> Vector:
         read = getattr(self._embedder, f"{kind}_to_embedding", None)
         if read is None:
@@ -244,26 +260,21 @@ class VectorMemory(MemoryProtocol):
             asked *= 2
 
     async def _alive(self, found: Sequence[VectorSearchResult]) -> list[MemorySearchResult]:
-        """The memories of these vectors, ranked by their best vector, without deleted memories and outdated texts."""
+        """The different memories of these vectors, ranked by their best vector, without deleted memories and outdated
+        texts."""
         ids = {str((one.attributes or {}).get("memory_id")) for one in found}
         records: dict[str, MemoryRecord] = {}
         for some in _parts(sorted(ids), PAGE):
             page = await self.handle.list(where=Where(ids=some), limit=PAGE)
             records |= {record.id: record for record in page.records}
-        results: dict[str, MemorySearchResult] = {}
+        best: dict[str, float] = {}
         for one in sorted(found, key=lambda one: one.similarity_score, reverse=True):
             attributes = one.attributes or {}
             record = records.get(str(attributes.get("memory_id")))
-            if record is None or record.id in results or not _is_of(attributes, record):
-                continue
-            memory = shown(record)
-            results[record.id] = MemorySearchResult(
-                memory_id=record.id,
-                content=record.text,
-                similarity_score=min(1.0, max(0.0, one.similarity_score)),
-                attributes=memory["attributes"],
-            )
-        return list(results.values())
+            if record is not None and _is_of(attributes, record):
+                best.setdefault(record.id, min(1.0, max(0.0, one.similarity_score)))
+        groups = operations.same_sentences(best, lambda memory_id: records[memory_id], apart)
+        return [_result(records[first], best[first]) for first, *_ in groups]
 
     async def _ids(self, attributes: Attributes, text: str) -> list[str]:
         """The ids of the vectors of a text that have these attributes, if the index needs them for a deletion.
@@ -309,6 +320,15 @@ def _handle(memory: BoundMemory | None, config: Config | None) -> BoundMemory:
         logger.warning("VectorMemory has no user: all memories of %s belong to %r; add `user: ann`", path, SINGLE_USER)
         given["user"] = SINGLE_USER
     return bound(memory, None if path is None else Memory(Path(path)), given).own  # it has no place for a label
+
+
+def _result(record: MemoryRecord, score: float) -> MemorySearchResult:
+    return MemorySearchResult(
+        memory_id=record.id,
+        content=record.text,
+        similarity_score=score,
+        attributes=shown(record)["attributes"],
+    )
 
 
 def _is_of(attributes: Attributes, record: MemoryRecord) -> bool:

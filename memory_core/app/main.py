@@ -62,7 +62,7 @@ def _options(
 
 
 def _add_foreign(made: typer.Typer, point: EntryPoint) -> None:
-    """The command of an adapter: a function of arguments, which get --db, --app and --user first."""
+    """The command of an adapter: a function of arguments, which get --file, --app and --user first."""
 
     @made.command(
         point.name,

@@ -1,7 +1,8 @@
-"""The tools of an agent, defined once: name, description, JSON schema and handler.
+"""The tools of an agent, defined once: name, description, JSON schema, operation and handler.
 
-Adapters turn a `Tool` into their framework's kind of tool. The owner of a call comes from the `ToolContext` that the
-adapter builds from the framework's context, never from an argument that the model controls.
+A handler reads what a model has passed, calls the operation (`operations.py`) and words the answer. Adapters turn a
+`Tool` into their framework's kind of tool. The owner of a call comes from the `ToolContext` that the adapter builds
+from the framework's context, never from an argument that the model controls.
 """
 
 from __future__ import annotations
@@ -10,20 +11,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, cast
 
-from memory_core.errors import MemoryCoreError, UnsupportedError
+from memory_core.errors import MemoryCoreError
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, Json, MemoryRecord, Patch
-from memory_core.profile import tags_of_pin
 from memory_core.protocols import AgentMemory, Clock
-from memory_core.recall.asked import Asked
 from memory_core.recall.quoting import excerpt, named, quoted
 from memory_core.recall.reads import count_reads
-from memory_core.recall.recalling import recall_for
-from memory_core.recall.values import RecallOptions
 from memory_core.spaces import PRIVATE
 from memory_core.tools.arguments import Arguments, ToolInputError
-from memory_core.values.checks import shown
-from memory_core.values.ids import new_id
+from memory_core.tools.operations import Operation, change, list_page, pin, search, store
 from memory_core.values.query_text import cut_query
 from memory_core.values.times import utc_now
 from memory_core.where.where import Where
@@ -36,9 +32,6 @@ MAX_SHOWN_CHARS: Final = 1_000
 
 NEAREST: Final = 3
 """Maximum number of nearest memories that a search without relevant hits names."""
-
-_NO_BLOCK: Final = 100_000_000
-"""Budget of the recall behind a search, in characters: large enough for any number of memories, its text is unused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +72,8 @@ class Tool:
     parameters: Mapping[str, Json]
     """A JSON schema of type object."""
     handler: Handler
+    operation: Operation | None = None
+    """What it does; `None` for what no tool of another framework does."""
     stores: bool = False
     """Whether it stores a long-term memory, and so offers the spaces that may be written to."""
 
@@ -132,54 +127,24 @@ async def _store(context: ToolContext, given: Arguments) -> ToolResult:
         session=context.session,
     )
     space = given.choice("space", (PRIVATE, *_writable(context.memory))) or PRIVATE
-    record, is_known = await _stored_once(context.memory, draft, space)
+    stored = await store(context.memory, draft, space=space)
     where = "" if space == PRIVATE else f" in {named(space)}"
-    name = named(record.id)
-    done = f"Known already{where} (ID {name})" if is_known else f"Stored {category}{where} with ID {name}"
-    return ToolResult("ok", f"{done}: {_quoted(record.text)}", {"id": record.id})
-
-
-async def _stored_once(memory: AgentMemory, draft: Draft, space: str) -> tuple[MemoryRecord, bool]:
-    """The record of a draft, and whether a memory with an equal text was there before. A memory of somebody else's that
-    is no `BoundMemory` stores every draft."""
-    if not isinstance(memory, BoundMemory):
-        return await (memory.add(draft) if space == PRIVATE else memory.add(draft, space=space)), False
-    draft = replace(draft, id=new_id())
-    record = await memory.add(draft, space=space, on_duplicate="refuse")
-    return record, record.id != draft.id
+    name = named(stored.record.id)
+    done = f"Known already{where} (ID {name})" if stored.is_known else f"Stored {category}{where} with ID {name}"
+    return ToolResult("ok", f"{done}: {_quoted(stored.record.text)}", {"id": stored.record.id})
 
 
 async def _search(context: ToolContext, given: Arguments) -> ToolResult:
-    query, limit = cut_query(given.text("query")), given.count("limit", 10)
-    options = RecallOptions(
-        max_chars=_NO_BLOCK,
-        limit=limit,
-        where=_of_category(given),
-        latest_first=False,
-        neighbors=False,
-        floor=context.floor,
-    )
-    # without repetitions, unlike a search
-    recalled = await recall_for(context.memory, _words(query), options)
-    records = [hit.record for hit in recalled.hits]
+    query, limit, where = cut_query(given.text("query")), given.count("limit", 10), _of_category(given)
+    groups = await search(context.memory.search, query, limit=limit, where=where, floor=context.floor)
+    records = [best.record for best, *_ in groups]
     if records:
         count_reads(context.memory, records)
         return _listing(context.memory, records, f"Found {len(records)} memories for {_quoted(query)}")
-    return _nearest(context.memory, query, await _nearest_records(context.memory, query, options))
-
-
-def _words(query: str) -> Asked:
-    """Words that a model searches for; the tool counts every memory that it lists as read."""
-    return Asked(query, shows_query=False, counts_reads=False)
-
-
-async def _nearest_records(memory: AgentMemory, query: str, options: RecallOptions) -> list[MemoryRecord]:
-    """The nearest memories by vector; an empty list without vectors, because no word matches."""
-    if not options.floor:
-        return []
-    limit = min(options.limit or NEAREST, NEAREST)
-    recalled = await recall_for(memory, _words(query), replace(options, floor=False, limit=limit))
-    return [hit.record for hit in recalled.hits if hit.similarity is not None]
+    if not context.floor:
+        return _nearest(context.memory, query, [])
+    near = await search(context.memory.search, query, limit=min(limit, NEAREST), where=where, floor=False)
+    return _nearest(context.memory, query, [best.record for best, *_ in near if best.similarity is not None])
 
 
 def _nearest(memory: AgentMemory, query: str, records: Sequence[MemoryRecord]) -> ToolResult:
@@ -191,39 +156,30 @@ def _nearest(memory: AgentMemory, query: str, records: Sequence[MemoryRecord]) -
 
 
 async def _list(context: ToolContext, given: Arguments) -> ToolResult:
-    page = await context.memory.list(where=_of_category(given), limit=given.count("limit", 10))
-    if not page.records:
+    page = await list_page(context.memory, where=_of_category(given), limit=given.count("limit", 10))
+    records = [first for first, *_ in page.groups]
+    if not records:
         category = given.choice("category", CATEGORIES)
         nothing = "No memories stored yet." if category is None else f"No memories in the category {category}."
         return ToolResult("ok", nothing, {"memories": []})
-    count_reads(context.memory, page.records)
-    return _listing(context.memory, page.records, f"{len(page.records)} memories, newest first")
+    count_reads(context.memory, records)
+    return _listing(context.memory, records, f"{len(records)} memories, newest first")
 
 
 async def _update(context: ToolContext, given: Arguments) -> ToolResult:
     memory_id, content = given.text("memory_id"), given.text("content")
-    text = with_context(content, await _stored_context(context.memory, memory_id))
-    record = await context.memory.update(memory_id, Patch(text=text))
+
+    def patched(record: MemoryRecord | None) -> Patch:
+        reason = None if record is None else record.data.get("context")
+        return Patch(text=with_context(content, reason if isinstance(reason, str) else None))
+
+    record = await change(context.memory, memory_id, patched)
     return ToolResult("ok", f"Updated {named(record.id)}: {_quoted(record.text)}", {"id": record.id})
-
-
-async def _stored_context(memory: AgentMemory, memory_id: str) -> str | None:
-    """The context that `store_memory` kept with a memory, which a new content must not drop from its text."""
-    try:
-        page = await memory.list(where=Where(ids=(memory_id,)), limit=1)
-    except UnsupportedError:  # a memory of somebody else's that cannot select by id
-        return None
-    reason = page.records[0].data.get("context") if page.records else None
-    return reason if isinstance(reason, str) else None
 
 
 async def _pin(context: ToolContext, given: Arguments) -> ToolResult:
     memory_id, pinned = given.text("memory_id"), given.flag("pinned", default=True)
-    page = await context.memory.list(where=Where(ids=(memory_id,)), limit=1)
-    record = next(iter(page.records), None)
-    if record is None:
-        raise ToolInputError(f"there is no memory {shown(memory_id)}")
-    await context.memory.update(memory_id, Patch(tags=tags_of_pin(record, owner=context.author, pinned=pinned)))
+    record = await pin(context.memory, memory_id, owner=context.author, pinned=pinned)
     said = "It is in every prompt from now on" if pinned else "It is no longer in every prompt"
     return ToolResult("ok", f"{said}: {_quoted(record.text)}", {"id": record.id})
 
@@ -305,6 +261,7 @@ REMEMBER_INTERACTION_INFO: Final = Tool(
     "Store important information for future reference in this conversation",
     _schema(["information"], information=_string("Important information to remember for this conversation")),
     _remember,
+    BoundMemory.add,
 )
 STORE_MEMORY: Final = Tool(
     "store_memory",
@@ -316,6 +273,7 @@ STORE_MEMORY: Final = Tool(
         context=_string("Additional context information (optional)"),
     ),
     _store,
+    store,
     stores=True,
 )
 SEARCH_MEMORIES: Final = Tool(
@@ -328,6 +286,7 @@ SEARCH_MEMORIES: Final = Tool(
         category=_category("Filter by memory category (optional)"),
     ),
     _search,
+    search,
 )
 LIST_MEMORIES: Final = Tool(
     "list_memories",
@@ -338,6 +297,7 @@ LIST_MEMORIES: Final = Tool(
         limit=_limit(),
     ),
     _list,
+    list_page,
 )
 UPDATE_MEMORY: Final = Tool(
     "update_memory",
@@ -348,12 +308,14 @@ UPDATE_MEMORY: Final = Tool(
         content=_string("The new content"),
     ),
     _update,
+    change,
 )
 FORGET_MEMORY: Final = Tool(
     "forget_memory",
     "Delete a stored memory for good",
     _schema(["memory_id"], memory_id=_string("ID of the memory, as a search shows it")),
     _forget,
+    BoundMemory.delete,
 )
 MEMORY_PIN: Final = Tool(
     "memory_pin",
@@ -364,4 +326,5 @@ MEMORY_PIN: Final = Tool(
         pinned={"type": "boolean", "description": "False to pin it no longer (default: true)"},
     ),
     _pin,
+    pin,
 )

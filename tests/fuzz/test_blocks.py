@@ -27,7 +27,7 @@ from memory_core.profile import PROFILE_START
 from memory_core.recall.block import BLOCK_START, MAX_BLOCK_CHARS
 from memory_core.recall.values import PUSHED
 from memory_core.values.frame import FRAME_END
-from memory_mcp.showing import fields_of, line_of, shown_memory, text_of_list, text_of_stored
+from memory_mcp.showing import fields_of, line_of, listed, text_of_list, text_of_stored
 from memory_mcp.values import ListAnswer, StoredMemory
 from tests.fuzz.mutating import changed_bytes, each, insist_on_sentence, kept, mutants
 
@@ -74,7 +74,7 @@ def insist_on_recalled(ann: BoundMemory, options: RecallOptions) -> None:
 
 def insist_on_lists(records: Sequence[MemoryRecord]) -> None:
     """A memory is one line in what tools answer, and a note is one in what is pushed."""
-    shown = [shown_memory(record, space=record.author) for record in records]
+    shown = [listed(record, space=record.author) for record in records]
     lines = insist_on_lines(text_of_list(ListAnswer(note="Some memories.", memories=shown, count=len(shown))))
     assert len(lines) == len(shown) + 1
     for record, one in zip(records, shown, strict=True):

@@ -1,21 +1,61 @@
-"""The table of tools has every tool, names operations that exist, and stands on its page."""
+"""The table of tools has every tool, each with one operation, and stands on its page."""
 
 from __future__ import annotations
 
-from collections import Counter
+import ast
+import inspect
 from pathlib import Path
 
+import pytest
+
+import memory_adk.radbot as radbot
 from memory_core import BoundMemory
-from tests.repository.tools import ROWS, SURFACES, surfaces, table
+from memory_core.adapting import operations
+from memory_xaibo.memory import OPERATIONS as OF_XAIBO
+from memory_xaibo.protocols import MemoryProtocol
+from tests.repository.tools import core_tools, name_of, surfaces, table
 
-PAGE = Path(__file__).parents[2] / "docs" / "tools.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "tools.md"
+METHODS = {"add", "add_many", "list", "put", "put_many", "search", "update"}
+"""Of a handle, where an operation of `memory_core/tools` does more."""
+PAST_OPERATIONS = {
+    "memory_core/tools/memory_tools.py": {"add"},  # a note of a conversation is kept whatever is known
+    "adapters/memory_adk/tools.py": set[str](),
+    "adapters/memory_adk/radbot/memory_tools.py": set[str](),
+    "adapters/memory_adk/radbot/memories.py": {"list", "update"},  # the messages of a turn, and their marks
+    "adapters/memory_adk/radbot/qdrant_memory.py": set[str](),
+    "adapters/memory_mcp/tools.py": set[str](),
+    "adapters/memory_mcp/entries.py": {"update"},  # what is stored under a known id takes its place
+    "adapters/memory_xaibo/memory.py": {"list"},  # the protocol lists every id
+}
+"""The files whose functions are tools, each with the methods that it calls itself."""
 
 
-def test_every_tool_of_every_framework_does_one_operation() -> None:
-    for surface, tools in surfaces().items():
-        assert Counter(name for row in ROWS for name in getattr(row, surface)) == Counter(list(tools)), surface
-    assert all(callable(getattr(BoundMemory, row.operation)) for row in ROWS)
-    assert set(SURFACES) == set(surfaces())
+def test_every_tool_of_every_framework_names_its_operation() -> None:
+    assert all(tool.operation is not None for tool in core_tools())
+    assert set(OF_XAIBO) == {
+        name for name, _ in inspect.getmembers(MemoryProtocol, inspect.isfunction) if name[0] != "_"
+    }
+    assert set(surfaces()["radbot"]) <= set(radbot.__all__)
+    for tools in surfaces().values():
+        for tool in tools.values():
+            name = name_of(tool.operation).rpartition(".")[2]
+            assert tool.operation in (getattr(operations, name, None), getattr(BoundMemory, name, None)), name
+
+
+@pytest.mark.parametrize("path", PAST_OPERATIONS)
+def test_no_tool_stores_or_searches_or_changes_a_memory_past_its_operation(path: str) -> None:
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    awaited = [
+        node.value.func.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Await)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Attribute)
+        and not (isinstance(node.value.func.value, ast.Name) and node.value.func.value.id == "operations")
+    ]
+    assert METHODS & set(awaited) == PAST_OPERATIONS[path]
 
 
 def test_the_page_shows_the_table() -> None:

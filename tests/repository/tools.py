@@ -1,70 +1,42 @@
-"""Which tool of which framework does which operation of a handle: `python -m tests.repository.tools` draws the table.
+"""Which tool of which framework calls which operation: `python -m tests.repository.tools` draws the table of the page.
 
-The names are stated here, once. Arguments come from the schemas that models see; a test insists that every tool of
-every framework stands in the table.
+Nothing is stated here: each tool says beside its name and its schema what it does.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from memory_adk.tools import STORE_IMPORTANT_INFORMATION, search_past_conversations
+import memory_adk.tools as of_adk
+import memory_core.tools.memory_tools as of_the_core
+from memory_adk.radbot import memory_tools as of_radbot
 from memory_core import BoundMemory, RecallOptions, ScopeError
-from memory_core.adapting import (
-    FORGET_MEMORY,
-    LIST_MEMORIES,
-    MEMORY_PIN,
-    REMEMBER_INTERACTION_INFO,
-    SEARCH_MEMORIES,
-    STORE_MEMORY,
-    UPDATE_MEMORY,
-    Deadline,
-    Tool,
-)
-from memory_mcp.tools import MemoryTools, chosen_tools
-from memory_xaibo.protocols import MemoryProtocol
+from memory_core.adapting import Deadline, Tool, operations
+from memory_mcp.tools import OFFERS, MemoryTools, chosen_tools
+from memory_xaibo.memory import OPERATIONS as OF_XAIBO
+from memory_xaibo.memory import CoreMemory
 
-
-@dataclass(frozen=True)
-class Row:
-    """An operation of `BoundMemory` and the tools that call it, by their names."""
-
-    operation: str
-    core: tuple[str, ...] = ()
-    mcp: tuple[str, ...] = ()
-    xaibo: tuple[str, ...] = ()
-    radbot: tuple[str, ...] = ()
-
-
-ROWS: Final = (
-    Row("recall", mcp=("memory_recall",)),
-    Row("remember", mcp=("memory_remember",)),
-    Row(
-        "add",
-        ("store_memory", "remember_interaction_info"),
-        ("memory_store", "memory_store_many"),
-        ("store_memory",),
-        ("store_important_information",),
-    ),
-    Row("search", ("search_memories",), ("memory_search",), ("search_memory",), ("search_past_conversations",)),
-    Row("list", ("list_memories",), ("memory_list",), ("list_memories",)),
-    Row("get", (), ("memory_get",), ("get_memory",)),
-    Row("history", mcp=("memory_history",)),
-    Row("stats", mcp=("memory_statistics",)),
-    Row("update", ("update_memory", "memory_pin"), ("memory_update", "memory_pin"), ("update_memory",)),
-    Row("supersede", mcp=("memory_supersede",)),
-    Row("delete", ("forget_memory",), ("memory_delete",), ("delete_memory",)),
-    Row("delete_exactly", mcp=("memory_forget",)),
-)
 SURFACES: Final[Mapping[str, str]] = {
     "core": "LangChain, ADK, SPADE",
     "mcp": "MCP",
-    "xaibo": "Xaibo",
-    "radbot": "RadBot",
+    "skynet": "Skynet's document",
+    "xaibo": "Xaibo's document",
+    "radbot": "RadBot's document",
 }
+OF_SKYNET: Final = ("memory_store", "memory_search")
+"""The tools that the document has."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """A tool of a framework."""
+
+    operation: operations.Operation
+    arguments: str
+    """Their names; optional ones in italics."""
 
 
 async def _no_owner() -> BoundMemory:
@@ -76,44 +48,60 @@ def _of_schema(schema: Mapping[str, Any]) -> str:
     return ", ".join(name if name in required else f"*{name}*" for name in schema.get("properties", {}))
 
 
-def _of_tools(tools: Iterable[Tool]) -> dict[str, str]:
-    return {tool.name: _of_schema(tool.parameters) for tool in tools}
+def _of_signature(function: Callable[..., object]) -> str:
+    given = [
+        each for name, each in inspect.signature(function).parameters.items() if name not in ("self", "tool_context")
+    ]
+    return ", ".join(each.name if each.default is each.empty else f"*{each.name}*" for each in given)
 
 
-def _of_protocol(protocol: type) -> dict[str, str]:
-    made: dict[str, str] = {}
-    for name, method in inspect.getmembers(protocol, inspect.isfunction):
-        if not name.startswith("_"):
-            given = [each for each in inspect.signature(method).parameters.values() if each.name != "self"]
-            made[name] = ", ".join(each.name if each.default is each.empty else f"*{each.name}*" for each in given)
-    return made
+def core_tools() -> list[Tool]:
+    """The tools of the core, and those that ADK has besides."""
+    known = [*vars(of_the_core).values(), *vars(of_adk).values()]
+    made = [each for each in known if isinstance(each, Tool)]
+    return list({tool.name: tool for tool in [*made, of_adk.search_past_conversations(RecallOptions())]}.values())
 
 
-def surfaces() -> dict[str, dict[str, str]]:
-    """The tools of each framework by their names, with their arguments; optional ones in italics."""
-    mcp = MemoryTools(_no_owner, "*", Deadline(60, "nobody")).all(chosen_tools("all"))
-    core = (
-        *(STORE_MEMORY, SEARCH_MEMORIES, LIST_MEMORIES, UPDATE_MEMORY),
-        *(FORGET_MEMORY, MEMORY_PIN, REMEMBER_INTERACTION_INFO),
-    )
+def _of_mcp(*, skynet: bool) -> dict[str, Named]:
+    tools = MemoryTools(_no_owner, "*", Deadline(60, "nobody"), skynet).all(chosen_tools("all"))
+    return {tool.name: Named(OFFERS[tool.name].operation, _of_schema(tool.parameters)) for tool in tools}
+
+
+def surfaces() -> dict[str, dict[str, Named]]:
+    """The tools of each framework by their names."""
+    core = {tool.name: Named(tool.operation, _of_schema(tool.parameters)) for tool in core_tools() if tool.operation}
     return {
-        "core": _of_tools(core),
-        "mcp": {tool.name: _of_schema(tool.parameters) for tool in mcp},
-        "xaibo": _of_protocol(MemoryProtocol),
-        "radbot": _of_tools([STORE_IMPORTANT_INFORMATION, search_past_conversations(RecallOptions())]),
+        "core": core,
+        "mcp": _of_mcp(skynet=False),
+        "skynet": {name: tool for name, tool in _of_mcp(skynet=True).items() if name in OF_SKYNET},
+        "xaibo": {name: Named(does, _of_signature(getattr(CoreMemory, name))) for name, does in OF_XAIBO.items()},
+        "radbot": {
+            name: Named(does, _of_signature(getattr(of_radbot, name))) for name, does in of_radbot.OPERATIONS.items()
+        },
     }
 
 
+def name_of(operation: operations.Operation) -> str:
+    """An operation as the page names it."""
+    name = operation.__name__
+    return name if getattr(operations, name, None) is operation else f"BoundMemory.{name}"
+
+
 def table() -> str:
-    """The table as Markdown."""
+    """The table as Markdown; the operations in the order of the tools that call them."""
     known = surfaces()
+    order = dict.fromkeys(tool.operation for tools in (known["mcp"], *known.values()) for tool in tools.values())
     lines = [f"| operation | {' | '.join(SURFACES.values())} |", "|---" * (1 + len(SURFACES)) + "|"]
-    for row in ROWS:
+    for operation in order:
         cells = [
-            "<br>".join(f"`{name}`: {known[surface][name]}".removesuffix(": ") for name in getattr(row, surface))
+            "<br>".join(
+                f"`{name}`: {tool.arguments}".removesuffix(": ")
+                for name, tool in known[surface].items()
+                if tool.operation is operation
+            )
             for surface in SURFACES
         ]
-        lines.append(f"| `{row.operation}` | {' | '.join(cells)} |")
+        lines.append(f"| `{name_of(operation)}` | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from memory_adk.convert import EVENT_ID, INVOCATION_ID, MESSAGE
@@ -25,7 +26,7 @@ from memory_core import (
     TriggerDetector,
     Where,
 )
-from memory_core.adapting import USER_QUERY
+from memory_core.adapting import USER_QUERY, operations
 
 CONVERSATION_TURN: Final = "conversation_turn"
 IMPORTANT_FACT: Final = "important_fact"
@@ -71,9 +72,12 @@ def of_type(memory_type: str | None, since: datetime | None) -> Where:
 async def search(
     memory: BoundMemory, query: str, limit: int, memory_type: str | None, since: datetime | None
 ) -> list[FoundMemory]:
-    """Find memories of a type, best first; the messages of one turn are one memory."""
+    """Find memories of a type, best first; the messages of one turn are one memory, and so are equal statements."""
     most = min(2 * limit, MOST_HITS)  # a question and its answer
-    hits = await memory.search(query, limit=most, where=of_type(memory_type, since), context=False)
+    by_itself = partial(memory.search, context=False)
+    where = of_type(memory_type, since)
+    groups = await operations.search(by_itself, query, limit=most, where=where, apart=_turn_of_message)
+    hits = [best for best, *_ in groups]
     turns = await _turns(memory, hits)
     found: dict[_Turn, FoundMemory] = {}
     for hit in hits:
@@ -123,6 +127,11 @@ async def _turns(memory: BoundMemory, hits: Sequence[Hit]) -> Mapping[_Turn, Seq
     for record in page.records:
         turns[_turn_of(record)].append(record)
     return turns
+
+
+def _turn_of_message(record: MemoryRecord) -> _Turn | None:
+    """What tells equal messages apart: a question may have been asked twice, and answered differently."""
+    return _turn_of(record) if EVENT_ID in record.data else None
 
 
 def _turn_of(record: MemoryRecord) -> _Turn:

@@ -7,11 +7,11 @@ try:
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
-from memory_core.adapting import Arguments
+from memory_core.adapting import Arguments, named, operations
 
 
 def search_past_conversations(
@@ -65,8 +65,13 @@ def store_important_information(
     """
 
     def store(service: Any, user_id: str) -> dict[str, Any]:
-        service.add_memory(text=information, user_id=user_id, memory_type=memory_type, metadata=metadata or {})
+        given = {"text": information, "user_id": user_id, "memory_type": memory_type, "metadata": metadata or {}}
+        stored = getattr(service, "store_once", service.add_memory)(
+            **given
+        )  # any other service only has the document's
         message = f"Successfully stored information as {memory_type}"
+        if isinstance(stored, operations.Stored) and stored.is_known:
+            message = f"Known already (ID {named(stored.record.id)})"
         return {"success": True, "message": message, "stored_text": information}
 
     return _answered(tool_context, store, "Error storing information")
@@ -96,3 +101,10 @@ def _result(memory: Any) -> dict[str, Any]:
         "memory_type": getattr(memory, "memory_type", None),
         "similarity": getattr(memory, "similarity", None),
     }
+
+
+OPERATIONS: Final[Mapping[str, operations.Operation]] = {
+    search_past_conversations.__name__: operations.search,
+    store_important_information.__name__: operations.store,
+}
+"""What each of the functions does, with a service of this package."""

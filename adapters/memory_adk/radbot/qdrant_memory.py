@@ -22,6 +22,7 @@ from memory_adk.radbot.memories import FoundMemory, search
 from memory_adk.service import MemoryService
 from memory_adk.tools import DEFAULT_RESULTS
 from memory_core import BoundMemory, Draft, InvalidInputError, Memory, run_sync
+from memory_core.adapting import operations
 
 APP_NAME: Final = "radbot"
 """The app of all memories, whatever ADK's app name is, because RadBot's agents share their memories."""
@@ -114,7 +115,8 @@ class QdrantMemoryService(BaseMemoryService):
     ) -> str | Coroutine[Any, Any, None]:
         """Store one memory of a user and return its id; or, if awaited, act as ADK's `add_memory`.
 
-        The two methods share a name; calls without `text` are ADK's.
+        What is known already is not stored again: the id is then that of the memory that says the same. The two methods
+        share a name; calls without `text` are ADK's.
 
         Args:
             text: The text to remember.
@@ -129,9 +131,14 @@ class QdrantMemoryService(BaseMemoryService):
             return self.service.add_memory(
                 app_name=app_name, user_id=user_id, memories=memories, custom_metadata=custom_metadata
             )
-        given = metadata or {}
-        draft = Draft(text, kind=memory_type, tags=tags_of(given), data=description(given))
-        return run_sync(self.service.handle(APP_NAME, user_id).add, draft).id
+        return self.store_once(text, user_id, memory_type, metadata or {}).record.id
+
+    def store_once(
+        self, text: str, user_id: str, memory_type: str, metadata: Mapping[str, object]
+    ) -> operations.Stored:
+        """Act as `add_memory`, and say whether the memory was there before."""
+        draft = Draft(text, kind=memory_type, tags=tags_of(metadata), data=description(metadata))
+        return run_sync(operations.store, self.service.handle(APP_NAME, user_id), draft)
 
     def search_memories(
         self,

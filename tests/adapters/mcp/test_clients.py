@@ -234,6 +234,9 @@ async def test_two_memories_of_one_file_serve_clients_side_by_side(tmp_path: Pat
     async with Memory(db, embedder=HashingEmbedder()) as one, Memory(db, embedder=HashingEmbedder()) as two:
         handles = [memory.bind(app="demo", user="ann") for memory in (one, two)]
         async with in_process(handles[0]) as here, in_process(handles[1]) as there:
-            await asyncio.gather(*(caller.store(f"fact {n}") for n in range(50) for caller in (here, there)))
+            said = [(caller, f"fact {n} of {place}") for n in range(50) for place, caller in enumerate((here, there))]
+            await asyncio.gather(*(caller.store(text) for caller, text in said))
             assert (await here.ok("memory_list", limit=50))["count"] == 50
             assert (await handles[1].stats()).records == 100
+            await asyncio.gather(*(caller.store("the same fact") for caller in (here, there)))
+            assert (await handles[1].stats()).records == 101

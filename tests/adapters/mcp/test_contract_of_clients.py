@@ -7,13 +7,14 @@ import itertools
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
-from calling import ENVIRONMENT, Caller, http_server, in_process, over_http
+from calling import ENVIRONMENT, Caller, http_server, in_process, over_http, over_stdio
 from mcp import Client, ClientSession
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import ElicitRequestParams, ElicitResult, ErrorData, Tool
@@ -257,6 +258,93 @@ async def test_a_cancelled_call_stores_nothing_or_everything_and_can_be_repeated
         assert (await call.ok("memory_store_many", memories=entries))["count"] == 20
     texts = [record.text for record in (await ann.list(limit=100)).records]
     assert set(texts) == {entry["content"] for entry in entries}
+
+
+async def test_equal_sentences_are_one_item_of_a_list(ann: BoundMemory) -> None:
+    ids = {(await ann.add("Ann prefers oat milk")).id for _ in range(3)}
+    await ann.add("Ann rows")
+    async with in_process(ann, skynet=False) as call:
+        answer = await call.ok("memory_list")
+        assert [one["content"] for one in answer["memories"]] == ["Ann rows", "Ann prefers oat milk"]
+        folded = answer["memories"][1]
+        assert {folded["id"], *folded["copies"]} == ids
+        text = await call.text("memory_list")
+        assert all(one in text for one in ids)
+
+
+@asynccontextmanager
+async def clients_of(transport: str, db: Path) -> AsyncGenerator[Callable[..., AbstractAsyncContextManager[Client]]]:
+    """A maker of clients, each with a server process of its own over stdio, and all with one over HTTP."""
+    options = ("--user", "ann", "--tools", "all")
+    if transport == "http":
+        async with http_server(db, "--user", "ann", skynet=False) as url:
+            yield lambda **given: Client(url, **given)
+        return
+    arguments = ["-m", "memory_mcp", "--file", str(db), "--app", "demo", *options]
+    server = StdioServerParameters(command=sys.executable, args=arguments, env=ENVIRONMENT)
+    yield lambda **given: Client(server, **given)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_client_that_declines_fails_gives_up_or_repeats_over_the_transport(
+    transport: str, tmp_path: Path
+) -> None:
+    async def decline(_: ClientSession, __: ElicitRequestParams) -> ElicitResult:
+        return ElicitResult(action="decline")
+
+    async def fail(_: ClientSession, __: ElicitRequestParams) -> ErrorData:
+        return ErrorData(code=-32600, message="Elicitation not supported")
+
+    async with clients_of(transport, tmp_path / "memory.db") as client_of:
+        async with client_of(elicitation_callback=decline, mode="legacy") as client:
+            call = Caller(client)
+            await insist_on_one_after_giving_up(call)
+            await call.store(SECRET, "scrap")
+            note, answer = await call.noted("memory_forget", filter={"type": "scrap"})
+            assert (answer["matching"], answer["deleted"]) == (1, 0)
+            assert "memory_delete" in note
+        async with client_of(elicitation_callback=fail, mode="legacy") as client:
+            call = Caller(client)
+            assert "nothing was changed" in await call.refused("memory_forget", filter={"type": "scrap"})
+            assert SECRET in await call.found("safe")
+
+
+async def insist_on_one_after_giving_up(call: Caller) -> None:
+    """Calls that are cancelled at any moment, and repeated, store once."""
+    texts = [f"Ann saw heron {number}" for number in range(8)]
+    for number, text in enumerate(texts):
+        storing = asyncio.create_task(call.client.call_tool("memory_store", {"content": text}))
+        await asyncio.wait([storing], timeout=number / 500)
+        storing.cancel()
+        await asyncio.gather(*(call.ok("memory_store", content=text) for _ in range(2)))
+        await asyncio.wait({storing})
+    answer = await call.ok("memory_list", limit=50)
+    assert sorted(one["content"] for one in answer["memories"]) == texts
+    assert not any("copies" in one for one in answer["memories"])
+
+
+@pytest.mark.process
+async def test_two_processes_that_store_the_same_at_once_show_it_once(tmp_path: Path) -> None:
+    """Both may store what neither has read yet; an agent is shown one with the id of the other, and can delete both."""
+    db = tmp_path / "memory.db"
+    async with AsyncExitStack() as stack:
+        url = await stack.enter_async_context(http_server(db, "--user", "ann", skynet=False))
+        callers = [
+            await stack.enter_async_context(over_http(url)),
+            await stack.enter_async_context(over_stdio(db, "--collection", "*")),
+        ]
+        for number in range(5):
+            text = f"Ann saw heron {number}"
+            said = {"content": text, "metadata": {"type": "fact", "confidence": 1}}
+            await asyncio.gather(*(call.ok("memory_store", **said) for call in callers))
+        for call in callers:
+            shown = (await call.ok("memory_list"))["memories"]
+            assert sorted(one["content"] for one in shown) == [f"Ann saw heron {number}" for number in range(5)]
+        for one in shown:
+            for memory_id in (one["id"], *one.get("copies", ())):
+                await callers[0].ok("memory_delete", id=memory_id)
+        assert (await callers[1].ok("memory_list"))["memories"] == []
 
 
 async def test_a_long_memory_is_read_in_parts_that_are_together_the_whole(ann: BoundMemory) -> None:

@@ -13,11 +13,14 @@ import pytest
 from calling import PYTHON
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp import Client
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
+from mcp_types import CallToolResult, TextContent
 
-from memory_core import BoundMemory, ScopeError
+from memory_core import BoundMemory, Memory, ScopeError
 from memory_core.adapting import Deadline
+from memory_mcp import memory_server
 from memory_mcp.budget import fits, fitted
 from memory_mcp.meant import as_meant
 from memory_mcp.showing import text_of_search, text_of_statistics
@@ -131,6 +134,43 @@ def error_of(tool: Tool, call: dict[str, Any]) -> str | None:
     except ToolError as error:
         return str(error)
     return None
+
+
+@st.composite
+def calls(draw: st.DrawFn, tools: Mapping[str, Tool]) -> list[tuple[str, dict[str, Any], bool]]:
+    """Calls that the schemas allow, each with whether it shall name a memory that there is."""
+    names = draw(st.lists(st.sampled_from(sorted(tools)), min_size=1, max_size=10))
+    return [(name, draw(values(tools[name].parameters)), draw(st.booleans())) for name in names]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_every_answer_satisfies_its_output_schema_and_every_refusal_is_a_sentence(
+    kind: str, data: st.DataObject
+) -> None:
+    given_calls = data.draw(calls(KINDS[kind]))
+
+    async def answered() -> None:
+        async with Memory(":memory:", embedder=None) as memory:
+            ann, team = memory.bind(user="ann"), memory.bind(user="team")
+            ids = [(await ann.add(text)).id for text in ("Ann rows", "Ann rows.", "Ann swims")]
+            server = memory_server(ann.sharing({"team": team}, writable=["team"]), tools="all", skynet=kind == "skynet")
+            async with Client(server) as client:
+                for name, call, is_known in given_calls:
+                    arguments = {**call, "id": ids[len(name) % 3]} if is_known and "id" in call else call
+                    insist_on_answer(KINDS[kind][name], arguments, await client.call_tool(name, arguments))
+
+    asyncio.run(answered())
+
+
+def insist_on_answer(tool: Tool, arguments: dict[str, Any], result: CallToolResult) -> None:
+    (said,) = [part.text for part in result.content if isinstance(part, TextContent)]
+    if result.is_error:
+        assert not PYTHON.search(said) or any(PYTHON.search(text) for text in texts_in(arguments)), said
+        return
+    assert result.structured_content is not None
+    jsonschema.validate(result.structured_content, tool.output_schema or {})
+    assert next(iter(result.structured_content)) == "note"
 
 
 METADATA = st.builds(

@@ -1,17 +1,16 @@
-"""The operations behind the tools, on the caller's handle: documented values in, records out."""
+"""Entries, changes and filters of clients as the drafts, patches and conditions of the operations behind the tools."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any, Final
 
 from memory_core import (
     BoundMemory,
     Draft,
     DuplicateIdError,
-    Hit,
     InvalidInputError,
     Json,
     MemoryRecord,
@@ -20,15 +19,7 @@ from memory_core import (
     ScopeError,
     Where,
 )
-from memory_core.adapting import (
-    PINNED,
-    PINNED_BY_MODEL,
-    PRIVATE,
-    correcting,
-    equal_form,
-    known_already,
-    tags_of_pin,
-)
+from memory_core.adapting import PINNED, PINNED_BY_MODEL, correcting, operations
 from memory_mcp.showing import milliseconds
 from memory_mcp.values import EVERY_COLLECTION, Changes, Entry, Filter
 
@@ -36,6 +27,8 @@ _KEY: Final = "memory_store:"
 """Prefix of a stored memory's source key. Storing under the same id again replaces that memory."""
 _USER: Final = "user"
 """Key in a record's data for the user whom the memory is about. The owner comes from the handle."""
+_UNCHANGED: Final = object()
+"""The user, if a change does not say whom the memory is about."""
 
 
 def shelf(handle: BoundMemory, collection: str) -> BoundMemory:
@@ -64,68 +57,36 @@ def conditions(wanted: Filter | None) -> Where:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """What became of an entry."""
-
-    record: MemoryRecord
-    is_known: bool = False
-    """Whether the memory was there before, so that nothing was stored."""
-
-
-async def store(handle: BoundMemory, entry: Entry) -> Stored:
+async def store(handle: BoundMemory, entry: Entry) -> operations.Stored:
     """Store a memory, unless a memory with an equal text represents it; under a known id it replaces that memory.
 
     Raises:
         DuplicateIdError: The id belongs to a memory of another collection.
     """
-    if entry.id is not None:
-        (record,) = await _put(handle, [_draft(handle, entry)])
-        return Stored(record)
-    return await add_once(handle, _draft(handle, entry))
+    if entry.id is None:
+        return await operations.store(handle, _draft(handle, entry))
+    (stored,) = await store_many(handle, [entry])
+    return stored
 
 
-async def store_many(handle: BoundMemory, entries: Sequence[Entry]) -> list[Stored]:
+async def store_many(handle: BoundMemory, entries: Sequence[Entry]) -> list[operations.Stored]:
     """Store memories, all or none of them, as `store` does.
 
     Raises:
         DuplicateIdError: An id belongs to a memory of another collection or of another framework.
     """
     drafts = [_draft(handle, entry) for entry in entries]
-    known: dict[str | None, MemoryRecord] = {}
-    same: dict[str | None, str | None] = {}
-    """The ids of drafts, each with the id of an earlier draft that says the same."""
-    said: dict[object, str | None] = {}
-    for entry, draft in zip(entries, drafts, strict=True):
-        if entry.id is not None:
-            continue
-        first = said.setdefault((equal_form(draft.text), draft.kind, draft.emotion, repr(draft.data)), draft.id)
-        if (record := await known_already(handle, draft)) is not None:
-            known[draft.id] = record
-        elif first != draft.id:
-            same[draft.id] = first
-    news = [draft for draft in drafts if draft.id not in known and draft.id not in same]
-    stored = {record.id: record for record in (await _put(handle, news) if news else ())}
-    return [
-        Stored(known[draft.id], is_known=True)
-        if draft.id in known
-        else Stored(stored[str(same.get(draft.id, draft.id))], is_known=draft.id in same)
-        for draft in drafts
-    ]
-
-
-async def _put(handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
     try:
-        return await handle.put_many(drafts)
+        return await operations.store_many(handle, drafts, replacing={entry.id for entry in entries if entry.id})
     except DuplicateIdError as cause:
         if len(drafts) == 1:
-            return [await _replace(handle, drafts[0])]
+            return [operations.Stored(await _replace(handle, drafts[0]))]
         raise DuplicateIdError(
             f"{cause}; nothing was stored. Change memories of other frameworks with memory_update; name the collection"
         ) from cause
 
 
-async def store_in(reach: BoundMemory, space: str, collection: str, entry: Entry) -> Stored:
+async def store_in(reach: BoundMemory, space: str, collection: str, entry: Entry) -> operations.Stored:
     """Store a memory in a shared space, as `store` does; a memory of that space with the same id is replaced.
 
     Raises:
@@ -139,35 +100,9 @@ async def store_in(reach: BoundMemory, space: str, collection: str, entry: Entry
     if known is not None and reach.space_of(known) != space:
         raise DuplicateIdError(f"the id {known.id!r} belongs to a memory outside the space {space!r}; use another id")
     if known is not None:
-        return Stored(await _replace(reach, draft))
+        return operations.Stored(await _replace(reach, draft))
     named = None if collection == EVERY_COLLECTION else collection
-    return await add_once(reach, replace(draft, collection=named), space=space)
-
-
-async def add_once(handle: BoundMemory, draft: Draft, *, space: str = PRIVATE) -> Stored:
-    """Add a draft with an id of its own, unless a memory with an equal text represents it."""
-    record = await handle.add(draft, space=space, on_duplicate="refuse")
-    return Stored(record, is_known=record.id != draft.id)
-
-
-def different(hits: Sequence[Hit], label_of: Callable[[MemoryRecord], str | None]) -> list[list[Hit]]:
-    """Hits, those that say the same sentence in the same place together, the best of each first."""
-    groups: dict[object, list[Hit]] = {}
-    for hit in hits:
-        groups.setdefault((equal_form(hit.record.text), label_of(hit.record)), []).append(hit)
-    return [*groups.values()]
-
-
-async def pin(handle: BoundMemory, memory_id: str, *, pinned: bool) -> None:
-    """Let a memory stand in every prompt, or no longer.
-
-    Raises:
-        InvalidInputError: Somebody else said it, or a person pinned it: only a person can change that.
-        RecordNotFoundError: There is no such memory.
-    """
-    old = await _known(handle, memory_id)
-    tags = tags_of_pin(old, owner=handle.own.scope.user, pinned=pinned)
-    await handle.update(memory_id, Patch(tags=tags))
+    return await operations.store(reach, replace(draft, collection=named), space=space)
 
 
 async def change(handle: BoundMemory, memory_id: str, content: str | None, changes: Changes | None) -> MemoryRecord:
@@ -182,11 +117,14 @@ async def change(handle: BoundMemory, memory_id: str, content: str | None, chang
         given["text"] = content
     if not given:
         raise InvalidInputError("nothing to change: give 'content', 'metadata', or both")
-    if _USER not in given:
-        return await handle.update(memory_id, Patch(**given))
-    old = await _known(handle, memory_id)
-    data = _about(old.data, given.pop(_USER))
-    return await handle.update(memory_id, Patch(**given, data=data), expected_version=old.version)
+    about = given.pop(_USER, _UNCHANGED)
+
+    def patched(old: MemoryRecord | None) -> Patch:
+        if old is None or about is _UNCHANGED:
+            return Patch(**given)
+        return Patch(**given, data=_about(old.data, about))
+
+    return await operations.change(handle, memory_id, patched)
 
 
 async def supersede(handle: BoundMemory, memory_id: str, content: str, changes: Changes | None) -> MemoryRecord:

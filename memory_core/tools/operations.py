@@ -1,0 +1,286 @@
+"""What the tools of all frameworks do to a memory, each operation once; `docs/tools.md` shows which tool does which.
+
+Invariant: a tool of a framework is a name, a schema and words around one operation, which is a method of `BoundMemory`
+or, where agents need more than that, a function of this module. So whichever framework calls it,
+
+- what is known already is not stored again,
+- memories that say the same sentence are shown as one,
+- a change is made to what was read, never to what another caller has written since.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol, TypeVar
+from weakref import WeakValueDictionary
+
+from memory_core.capture.equal_statements import equal_to, likeness
+from memory_core.concurrency.loop import on_core
+from memory_core.errors import ConflictError, RecordNotFoundError, UnsupportedError
+from memory_core.handle import BoundMemory
+from memory_core.models import Draft, Hit, MemoryRecord, Mode, Order, Patch
+from memory_core.profile import tags_of_pin
+from memory_core.protocols import AgentMemory
+from memory_core.records.draft_to_record import new_record
+from memory_core.retrieval.equal_texts import equal_form
+from memory_core.spaces import PRIVATE
+from memory_core.values.ids import new_id
+from memory_core.where.where import EVERYTHING, Where
+
+Operation = Callable[..., Awaitable[object]]
+"""What a tool does: a method of `BoundMemory`, or a function of this module."""
+T = TypeVar("T")
+
+_turns: Final[WeakValueDictionary[object, asyncio.Lock]] = WeakValueDictionary()
+"""A lock for each text that is being stored, by loop, owner, space and text."""
+_adding: Final[set[asyncio.Task[MemoryRecord]]] = set()
+"""What is being stored: asyncio itself holds tasks weakly."""
+MOST_FETCHED: Final = 1_000
+"""Maximum number of hits that a search reads to find different sentences."""
+_MOST_READS: Final = 5
+"""Maximum number of reads by which a listing fills a page with different sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of something that a tool was to store."""
+
+    record: MemoryRecord
+    is_known: bool = False
+    """Whether the memory was there before, so that nothing was stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A page of memories, those that say the same sentence together."""
+
+    groups: list[list[MemoryRecord]]
+    cursor: str | None
+    """Of the next page; `None` on the last one."""
+
+
+async def store(memory: AgentMemory, draft: Draft, *, space: str = PRIVATE) -> Stored:
+    """Store a memory, unless a memory with an equal text represents it.
+
+    A client that gives up and repeats its call, and calls of this process that store the same at once, store it once: a
+    call whose caller is cancelled is done all the same, and those that store the same wait for it. Two processes that
+    store the same within milliseconds may both do so; tools show one, and `maintain` merges them. A memory of somebody
+    else's that is no `BoundMemory` stores every draft.
+
+    Args:
+        memory: Where to store it.
+        draft: Its id, if it has one, must be new.
+        space: See `BoundMemory.add`.
+    """
+    if not isinstance(memory, BoundMemory):
+        return Stored(await (memory.add(draft) if space == PRIVATE else memory.add(draft, space=space)))
+    named = draft if draft.id is not None else replace(draft, id=new_id())
+    record = await on_core(_added_once, memory, named, space)
+    return Stored(record, is_known=record.id != named.id)
+
+
+async def _added_once(memory: BoundMemory, draft: Draft, space: str) -> MemoryRecord:
+    """`add` in turn with all that stores the same; called on the core loop."""
+    loop, scope = asyncio.get_running_loop(), memory.own.scope
+    turn = _turns.setdefault((loop, scope.app, scope.user, space, equal_form(draft.text)), asyncio.Lock())
+
+    async def in_turn() -> MemoryRecord:
+        async with turn:
+            return await memory.add(draft, space=space, on_duplicate="refuse")
+
+    adding = asyncio.create_task(in_turn(), name="memory-core store")
+    _adding.add(adding)
+    adding.add_done_callback(_adding.discard)
+    return await asyncio.shield(adding)
+
+
+async def store_many(memory: BoundMemory, drafts: Sequence[Draft], *, replacing: Collection[str] = ()) -> list[Stored]:
+    """Store memories, all or none of them, each as `store` does.
+
+    Args:
+        memory: Where to store them.
+        drafts: Each with an id and a source key.
+        replacing: Ids of memories to write whatever is known; those that exist are replaced.
+
+    Returns:
+        What became of each, in order.
+
+    Raises:
+        DuplicateIdError: The id of a draft belongs to a memory with another source key; nothing was stored.
+    """
+    now, known, news = memory.memory.clock(), dict[int, MemoryRecord](), dict[object, Draft]()
+    keys = list[object]()
+    for number, draft in enumerate(drafts):
+        record = new_record(draft, memory.scope, now)
+        key: object = draft.id if draft.id in replacing else (equal_form(draft.text), likeness(record))
+        keys.append(key)
+        if draft.id not in replacing and (equal := await equal_to(memory, record)):
+            known[number] = equal[0]
+        else:
+            news.setdefault(key, draft)
+    put = await memory.put_many(list(news.values())) if news else []
+    stored = dict(zip(news, put, strict=True))
+    return [
+        Stored(known[number], is_known=True)
+        if number in known
+        else Stored(stored[key], news[key] is not drafts[number])
+        for number, key in enumerate(keys)
+    ]
+
+
+async def known_already(memory: BoundMemory, draft: Draft) -> MemoryRecord | None:
+    """The record for whose sake `store` would store nothing; `None` if the draft is new."""
+    equal = await equal_to(memory, new_record(draft, memory.scope, memory.memory.clock()))
+    return equal[0] if equal else None
+
+
+class Finding(Protocol):
+    """A search that knows what it searches, as `BoundMemory.search` does."""
+
+    def __call__(self, query: str, *, limit: int, where: Where, mode: Mode, floor: bool) -> Awaitable[list[Hit]]:
+        """See `BoundMemory.search`."""
+        ...
+
+
+async def search(
+    find: Finding,
+    query: str,
+    *,
+    limit: int,
+    where: Where = EVERYTHING,
+    mode: Mode = "hybrid",
+    floor: bool = True,
+    apart: Callable[[MemoryRecord], object] = lambda _: None,
+) -> list[list[Hit]]:
+    """Search for different memories, best first; those that say the same sentence are together, the best of them first.
+
+    Args:
+        find: `BoundMemory.search`, or another search like it.
+        query: See there, as for the following.
+        limit: Maximum number of different memories.
+        where: Conditions.
+        mode: How to search.
+        floor: Whether only relevant memories are found.
+        apart: What else must be equal in memories that are shown as one.
+    """
+    fetched = limit
+    while True:
+        hits = await find(query, limit=fetched, where=where, mode=mode, floor=floor)
+        groups = same_sentences(hits, lambda hit: hit.record, apart)
+        if len(groups) >= limit or len(hits) < fetched or fetched >= MOST_FETCHED:
+            return groups[:limit]
+        fetched = min(4 * fetched, MOST_FETCHED)
+
+
+async def list_page(
+    memory: AgentMemory,
+    *,
+    limit: int,
+    where: Where = EVERYTHING,
+    order: Order = "newest",
+    cursor: str | None = None,
+) -> Listed:
+    """A page of at most `limit` different memories; those of the page that say the same sentence are together.
+
+    Args:
+        memory: What to read; only a `BoundMemory` has more than one page.
+        limit: Maximum number of different memories; with many equal ones there may be fewer, and a cursor.
+        where: See `BoundMemory.list`, as for the following.
+        order: The order of the first memory of each group.
+        cursor: Of the page before.
+    """
+    if not isinstance(memory, BoundMemory):
+        page = await memory.list(where=where, order=order, limit=limit)
+        return Listed(same_sentences(page.records, lambda record: record), None)
+    records: list[MemoryRecord] = []
+    groups: list[list[MemoryRecord]] = []
+    for _ in range(_MOST_READS):
+        page = await memory.list(where=where, order=order, limit=limit - len(groups), cursor=cursor)
+        records += page.records
+        groups, cursor = same_sentences(records, lambda record: record), page.cursor
+        if cursor is None or len(groups) >= limit:
+            break
+    return Listed(groups, cursor)
+
+
+async def change(
+    memory: AgentMemory,
+    id: str,  # noqa: A002  (the record's own word)
+    patched: Callable[[MemoryRecord | None], Patch],
+) -> MemoryRecord:
+    """Change a memory; if another caller changes it meanwhile, what they wrote is read and changed.
+
+    Args:
+        memory: Where it is.
+        id: Its id.
+        patched: The change for what the memory says now; `None` for a memory of somebody else's that has no ids.
+
+    Raises:
+        RecordNotFoundError: There is no such memory.
+    """
+    if not isinstance(memory, BoundMemory):
+        return await memory.update(id, patched(await _read(memory, id)))
+    while True:
+        if (record := await memory.get(id)) is None:
+            raise not_found(id)
+        try:
+            return await memory.update(id, patched(record), expected_version=record.version)
+        except ConflictError:
+            continue
+
+
+async def pin(memory: AgentMemory, id: str, *, owner: str | None, pinned: bool) -> MemoryRecord:  # noqa: A002
+    """Let a memory stand in every prompt, or no longer.
+
+    Args:
+        memory: Where it is.
+        id: Its id.
+        owner: The name under which the owner of the memory speaks.
+        pinned: Whether it is pinned from now on.
+
+    Raises:
+        InvalidInputError: Somebody else said it, or a person pinned it: only a person can change that.
+        RecordNotFoundError: There is no such memory, or another one has taken its place.
+    """
+
+    def patched(record: MemoryRecord | None) -> Patch:
+        if record is None or record.state != "active" or record.left:
+            raise not_found(id)
+        return Patch(tags=tags_of_pin(record, owner=owner, pinned=pinned))
+
+    return await change(memory, id, patched)
+
+
+def same_sentences(
+    found: Iterable[T],
+    record_of: Callable[[T], MemoryRecord],
+    apart: Callable[[MemoryRecord], object] = lambda _: None,
+) -> list[list[T]]:
+    """What was found, in its order, with the memories of one owner that say the same sentence together.
+
+    Args:
+        found: Hits or records.
+        record_of: The record of each.
+        apart: What else must be equal in memories that are together.
+    """
+    groups: dict[object, list[T]] = {}
+    for one in found:
+        record = record_of(one)
+        key = record.app, record.user, equal_form(record.text), apart(record)
+        groups.setdefault(key, []).append(one)
+    return [*groups.values()]
+
+
+def not_found(id: str) -> RecordNotFoundError:  # noqa: A002
+    """The error of a tool that is given an unknown id."""
+    return RecordNotFoundError(f"there is no memory {id!r}")
+
+
+async def _read(memory: AgentMemory, id: str) -> MemoryRecord | None:  # noqa: A002
+    try:
+        page = await memory.list(where=Where(ids=(id,)), limit=1)
+    except UnsupportedError:
+        return None
+    return page.records[0] if page.records else None
