@@ -42,6 +42,7 @@ from memory_core.protocols import AgentMemory, ListRequest, SearchRequest
 from memory_core.recall.asked import Asked
 from memory_core.recall.block import remembered_block
 from memory_core.recall.quoting import named, quoted
+from memory_core.recall.reads import count_reads
 from memory_core.records.draft_to_record import complete, patched
 from memory_core.records.kinds import USER_QUERY
 from memory_core.records.superseding import FRAMEWORK_MESSAGE, retired
@@ -176,6 +177,7 @@ __all__ = [
     "complete",
     "core_loop",
     "correcting",
+    "count_reads",
     "covered",
     "cut_query",
     "database",
