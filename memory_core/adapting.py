@@ -13,7 +13,7 @@ a framework whose own record is read in another way: `known`, `stored`, `leave`,
 (`shortened_data`, `is_shortened`, `MAX_TEXT_CHARS`) and its characters (`storable`, `without_blocks`).
 
 **The block of a turn**: `Asked`, `block_of_turn`, `block_for`, `remembered_block`, `NOTHING`, `TURN`, `one_of`,
-`cut_query`; of a client that knows only its prompt: `before_prompt`, `once_a_session`, `forget_shown`; the profile in
+`cut_query`, `count_reads`; of a client that knows only its prompt: `before_prompt`, `once_a_session`, `forget_shown`; the profile in
 it: `with_profile`, `PINNED`, `PINNED_BY_MODEL`, `tags_of_pin`; names and texts of others in it: `named`, `quoted`.
 
 **The tools of an agent**: `STORE_MEMORY`, `SEARCH_MEMORIES`, `LIST_MEMORIES`, `UPDATE_MEMORY`, `FORGET_MEMORY`,
@@ -66,6 +66,7 @@ from memory_core.protocols import AgentMemory
 from memory_core.recall.asked import Asked
 from memory_core.recall.block import remembered_block
 from memory_core.recall.quoting import named, quoted
+from memory_core.recall.reads import count_reads
 from memory_core.records.draft_to_record import complete
 from memory_core.records.kinds import USER_QUERY
 from memory_core.records.superseding import FRAMEWORK_MESSAGE
@@ -154,6 +155,7 @@ __all__ = [
     "complete",
     "core_loop",
     "correcting",
+    "count_reads",
     "cut_query",
     "digest_of",
     "equal_form",

@@ -1,5 +1,10 @@
 """memory-core for Google ADK: a memory service, a plugin that captures and recalls automatically, and tools."""
 
+try:
+    import google.adk  # noqa: F401  (every module of this package needs it, and is imported after this)
+except ImportError as error:
+    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
+
 from memory_adk.bank import BankPlugin
 from memory_adk.chat_model import AdkModel
 from memory_adk.plugin import MemoryPlugin

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-try:
-    from google.adk.agents.callback_context import CallbackContext
-    from google.adk.models.llm_request import LlmRequest
-    from google.adk.plugins.base_plugin import BasePlugin
-    from google.adk.tools.base_tool import BaseTool
-    from google.adk.tools.tool_context import ToolContext
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
-
 import json
 from collections import OrderedDict
 from typing import Any, Final
+
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.models.llm_request import LlmRequest
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
 
 from memory_adk.recall import show
 from memory_core import AsyncMemoryBank, BoundMemory, Memory

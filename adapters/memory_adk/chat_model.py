@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-try:
-    from google.adk.models.base_llm import BaseLlm
-    from google.adk.models.llm_request import LlmRequest
-    from google.genai import types
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
-
 from collections.abc import Sequence
+
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.genai import types
 
 from memory_core import ChatMessage
 

@@ -7,14 +7,6 @@ arrive.
 
 from __future__ import annotations
 
-try:
-    from google.adk.events.event import Event
-    from google.adk.memory.memory_entry import MemoryEntry
-    from google.genai import types
-    from pydantic_core import PydanticSerializationError, to_jsonable_python
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
-
 import contextlib
 import hashlib
 import json
@@ -24,6 +16,11 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
+
+from google.adk.events.event import Event
+from google.adk.memory.memory_entry import MemoryEntry
+from google.genai import types
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from memory_adk.uploads import artifact_in, files_in
 from memory_core import Draft, Hit, InvalidInputError, MemoryRecord, Role
@@ -205,29 +202,20 @@ def _is_uuid(identity: str) -> bool:
         return False
 
 
-def memory_entry(hit: Hit, text: str, *, details: bool = False) -> MemoryEntry:
+def memory_entry(hit: Hit, text: str) -> MemoryEntry:
     """Convert a hit to ADK's memory entry with the text to show.
 
-    `custom_metadata` is the record's data with its tags, its session, and its kind unless that is the usual one; with
-    `details`, also the rest of its origin, its score and its similarity.
+    `custom_metadata` is the record's data with its tags, its session, the id of its event, and its kind unless that is
+    the usual one.
     """
     record = hit.record
-    usual = not details and record.kind in (MESSAGE, "fact")
     facts: dict[str, Any] = {
-        "kind": None if usual else record.kind,
+        "kind": None if record.kind in (MESSAGE, "fact") else record.kind,
         "tags": list(record.tags) or None,
         "session_id": record.session,
-        SPACE: None,  # only a space that is shared has a label
-    }
-    rest: dict[str, Any] = {
         EVENT_ID: record.data.get(EVENT_ID),
-        INVOCATION_ID: record.data.get(INVOCATION_ID),
-        "score": round(hit.score, 4),
-        "similarity": None if hit.similarity is None else round(hit.similarity, 4),
     }
-    own = {name: value for name, value in _described(record).items() if name not in {*rest, *facts}}
-    if details:
-        facts |= rest
+    own = {name: value for name, value in _described(record).items() if name not in {*facts, *_MARKS, SPACE}}
     return MemoryEntry(
         id=record.id,
         author=record.author,

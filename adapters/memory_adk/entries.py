@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-try:
-    from google.adk.memory.memory_entry import MemoryEntry
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import cast
+
+from google.adk.memory.memory_entry import MemoryEntry
 
 from memory_adk.convert import content_text, description, expiry, parse_time
 from memory_core import BoundMemory, Draft, InvalidInputError, Patch, Where

@@ -13,21 +13,18 @@ process that is killed and an application that appends events tell nobody, and t
 
 from __future__ import annotations
 
-try:
-    from google.adk.agents.invocation_context import InvocationContext
-    from google.adk.agents.llm_agent import LlmAgent
-    from google.adk.events.event import Event
-    from google.adk.sessions.base_session_service import BaseSessionService
-    from google.adk.sessions.session import Session
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
-
 import logging
 import weakref
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
+
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.events.event import Event
+from google.adk.sessions.base_session_service import BaseSessionService
+from google.adk.sessions.session import Session
 
 from memory_adk.convert import keyed
 from memory_adk.policy import CapturePolicy

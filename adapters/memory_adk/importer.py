@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-try:
-    from google.adk.events.event import Event
-    from google.genai import types
-    from pydantic import ValidationError
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
-
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from itertools import groupby
 from typing import Final
+
+from google.adk.events.event import Event
+from google.genai import types
+from pydantic import ValidationError
 
 from memory_adk.convert import event_drafts, keyed
 from memory_adk.rewind import resolve_rewinds

@@ -6,27 +6,22 @@ here is read; the messages that it has not stored yet are left to its own next t
 
 from __future__ import annotations
 
-try:
-    from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
-    from google.adk.sessions.session import Session
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
-
 import asyncio
 import logging
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from memory_adk.matching import Alone
-from memory_core import BoundMemory, Hit, Where
-from memory_core.adapting import Mode, limits, one_line, reason_for_log
+from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
+from google.adk.sessions.session import Session
+
+from memory_core import FieldCondition, NoneOf, Recalled, Where
+from memory_core.adapting import AgentMemory, limits, one_line, reason_for_log
 
 logger = logging.getLogger(__name__)
 
 MAX_OTHERS: Final = 5
 """Most sessions that are asked for one search, those of the best hits."""
-_EVERYTHING: Final = Where()
 
 
 class Reading(Protocol):
@@ -52,10 +47,37 @@ class Others:
     seconds: float = limits.RECALL_SECONDS / 2
     """How long a search waits for them."""
 
-    async def ask(self, names: Collection[str]) -> tuple[bool, frozenset[str]]:
+    async def current(
+        self, memory: AgentMemory, running: str, recall: Callable[[Where], Awaitable[Recalled]], where: Where
+    ) -> Recalled:
+        """Recall again until no session of what was recalled, up to five, has changed since it was read.
+
+        Args:
+            memory: What is recalled from.
+            running: The session that is not asked.
+            recall: Recalls what satisfies a condition.
+            where: The condition.
+        """
+        asked, end = {running, None}, asyncio.get_running_loop().time() + self.seconds
+        while True:
+            found = await recall(where)
+            # spaces are another owner's
+            own = (hit.record.session for hit in found.hits if memory.label_of(hit.record) is None)
+            names = [name for name in dict.fromkeys(own) if name not in asked][: MAX_OTHERS + 2 - len(asked)]
+            if not names:
+                return found
+            asked.update(names)
+            has_changed, late = await self._ask([name for name in names if name], end)
+            if late:
+                unread = NoneOf((FieldCondition("session", "in", sorted(late)),))
+                where = replace(where, matching=(*(where.matching or ()), unread))
+            elif not has_changed:
+                return found
+
+    async def _ask(self, names: Collection[str], end: float) -> tuple[bool, Collection[str]]:
         """Read the sessions that have changed; return whether any has, and those that did not answer in time."""
-        asking = {asyncio.ensure_future(self._ask(name)): name for name in names}
-        done, late = await asyncio.wait(asking, timeout=self.seconds)
+        asking = {asyncio.ensure_future(self._read(name)): name for name in names}
+        done, late = await asyncio.wait(asking, timeout=max(end - asyncio.get_running_loop().time(), 0))
         for task in late:
             task.cancel()
         failed = {task: error for task in done if (error := task.exception()) is not None}
@@ -64,9 +86,9 @@ class Others:
         if late:
             logger.warning("memories of %d sessions are left out: their sessions were not read in time", len(late))
         has_changed = any(task.result() for task in done if task not in failed)
-        return has_changed, frozenset(asking[task] for task in (*late, *failed))
+        return has_changed, [asking[task] for task in (*late, *failed)]
 
-    async def _ask(self, name: str) -> bool:
+    async def _read(self, name: str) -> bool:
         """Read a session if it has changed. A session that is deleted, or never was one of ADK's, changes nothing."""
         app, user = self.app, self.user
         brief = GetSessionConfig(num_recent_events=0)
@@ -77,45 +99,3 @@ class Others:
         if session is not None:
             await self.reading.read(session)
         return session is not None
-
-
-class Current:
-    """A handle whose searches find nothing that another session has taken back."""
-
-    def __init__(self, handle: BoundMemory | Alone, others: Others, session: str) -> None:
-        self._handle, self._others, self._session = handle, others, session
-        self.memory = handle.memory
-        self.spaces = handle.spaces
-        self.label_of = handle.label_of
-        self.list = handle.list
-        self.profile = handle.profile
-
-    async def search(
-        self,
-        query: str,
-        *,
-        limit: int = 10,
-        where: Where = _EVERYTHING,
-        mode: Mode = "hybrid",
-        floor: bool = True,
-        explain: bool = False,
-        apart: bool = False,
-    ) -> list[Hit]:
-        """`search` again after each session that has changed, until five sessions are asked."""
-        asked, out = {self._session}, frozenset[str]()
-        while True:
-            hits = await self._handle.search(
-                query, limit=limit, where=where, mode=mode, floor=floor, explain=explain, apart=apart
-            )
-            has_changed = False
-            while not has_changed and (names := self._names(hits, asked)):
-                asked.update(names)
-                has_changed, late = await self._others.ask(names)
-                out |= late
-            if not has_changed:
-                return [hit for hit in hits if hit.record.session not in out or self.label_of(hit.record) is not None]
-
-    def _names(self, hits: Sequence[Hit], asked: Collection[str]) -> list[str]:
-        """The sessions to ask next, of the best hits; spaces are another owner's."""
-        own = (hit.record.session for hit in hits if self.label_of(hit.record) is None)
-        return [name for name in dict.fromkeys(own) if name and name not in asked][: MAX_OTHERS + 1 - len(asked)]

@@ -8,33 +8,30 @@ runner = Runner(app=app, session_service=InMemorySessionService(), memory_servic
 
 from __future__ import annotations
 
-try:
-    from google.adk.agents.base_agent import BaseAgent
-    from google.adk.agents.callback_context import CallbackContext
-    from google.adk.agents.invocation_context import InvocationContext
-    from google.adk.events.event import Event
-    from google.adk.models.llm_request import LlmRequest
-    from google.adk.plugins.base_plugin import BasePlugin
-    from google.adk.sessions.session import Session
-    from google.adk.tools.base_tool import BaseTool
-    from google.adk.tools.load_memory_tool import LoadMemoryTool
-    from google.adk.tools.tool_context import ToolContext
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
-
 import asyncio
 import logging
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.events.event import Event
+from google.adk.models.llm_request import LlmRequest
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.sessions.session import Session
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.load_memory_tool import LoadMemoryTool
+from google.adk.tools.tool_context import ToolContext
+
 from memory_adk.convert import content_text
 from memory_adk.following import Following, is_of_plugin
 from memory_adk.others import Others
 from memory_adk.policy import CapturePolicy
-from memory_adk.recall import in_context, show
+from memory_adk.recall import show
 from memory_adk.service import MemoryService, check_service
 from memory_adk.shown import Shown, in_conversation, in_prompt, shown_in
-from memory_core import PUSHED, EmbeddingError, MemoryCoreError, RecallOptions, StorageError
+from memory_core import PUSHED, EmbeddingError, MemoryCoreError, Recalled, RecallOptions, StorageError, Where
 from memory_core.adapting import (
     Asked,
     Deadline,
@@ -84,8 +81,7 @@ class MemoryPlugin(BasePlugin):
             runner, such as that of `AgentTool`, has its own memory service and is ignored.
         capture: Whether to store turns, or the policy: which messages, in which words, for how long.
         recall: Whether to add memories to the prompt, or the recall options: budget, conditions (kinds, tags, session,
-            …), least score, mode and so on. With `neighbors=False`, messages are neither shown with what was said
-            just before or after them, nor found by it.
+            …), least score, mode and so on.
         recall_seconds: How long a turn waits for its memories, 2 seconds by default; opening the memory and loading its
             model, which begins with the first turn, does not count. If the memory fails or takes longer, the turn goes
             on without memories, and so do the next ones, without waiting, until the memory has answered.
@@ -271,9 +267,14 @@ class MemoryPlugin(BasePlugin):
             reached = await service.reached(session.app_name, session.user_id, self._deadline)
         except LateError:  # logged
             return ""
-        memory = in_context(reached, self._options, Shown(session=session.id, others=others))
+
+        async def recall(where: Where) -> Recalled:
+            return await block_of_turn(reached, asked, replace(self._options, where=where))
+
         try:
-            found = await service.access.run(lambda: block_of_turn(memory, asked, self._options), seconds=self._seconds)
+            found = await service.access.run(
+                lambda: others.current(reached, session.id, recall, self._options.where), seconds=self._seconds
+            )
         except (StorageError, EmbeddingError):  # it is logged once that the store does not answer
             return ""
         return found.text

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-try:
-    from google.adk.events.event import Event
-    from google.genai import types
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
-
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
+
+from google.adk.events.event import Event
+from google.genai import types
 
 from memory_adk.convert import spoken
 from memory_adk.uploads import renamed

@@ -2,77 +2,96 @@
 
 from __future__ import annotations
 
-try:
-    from google.adk.models.llm_request import LlmRequest
-    from google.genai import types
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from memory_adk.convert import shortened
-from memory_adk.matching import LEAST_SCORE, Alone
-from memory_adk.others import Current
-from memory_adk.shown import SHOWS_NOTHING, Shown
-from memory_core import BoundMemory, Hit, RecallOptions
-from memory_core.adapting import AgentMemory, Asked, block_for
+from google.adk.models.llm_request import LlmRequest
+from google.genai import types
 
-MOST_HITS: Final = 10_000
+from memory_adk.convert import shortened
+from memory_adk.shown import SHOWS_NOTHING, Shown
+from memory_core import Hit, Recalled, RecallOptions, Where
+from memory_core.adapting import (
+    NOTHING,
+    AgentMemory,
+    Asked,
+    block_for,
+    count_reads,
+    cut_query,
+    equal_form,
+    without_blocks,
+)
+
+SEARCH: Final = RecallOptions(limit=10, max_chars=8_000, min_score=0.1)
+"""The options of a search that is given none: what it returns goes into a prompt, and into the session, which is sent
+again with each turn. Up to this least score, no question of the development corpora (`tests/benchmarks/breadth.py`)
+loses evidence among the first ten results."""
+_MOST_HITS: Final = 10_000
 """Most hits that one search of the core returns."""
+_MORE: Final = 4
+"""So many times the wanted number is searched for, since some hits repeat others."""
 _NO_BLOCK: Final = 100_000_000
 """Character budget that never limits the number of results; the text block itself is not used."""
-
-
-def in_context(handle: AgentMemory, options: RecallOptions, shown: Shown) -> AgentMemory | Alone | Current:
-    """The memory in which a message is found by what was said just before and after it, if the options say so, and in
-    which nothing is found that another session has taken back."""
-    if not isinstance(handle, BoundMemory):
-        return handle
-    found = handle if options.neighbors else Alone(handle)
-    return found if shown.others is None else Current(found, shown.others, shown.session)
+_QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f")
 
 
 async def find(
     handle: AgentMemory, query: str, options: RecallOptions, shown: Shown = SHOWS_NOTHING
 ) -> list[tuple[Hit, str]]:
-    """Search memories about `query` and return them with the text to show, best first.
+    """Search memories about `query` and return them with the text to show, in the order of `BoundMemory.search`.
+
+    Each text is there once. If there are more than `options.limit`, those are there that a recall would choose: what
+    only asks the same gives way to what may answer it.
 
     Args:
         handle: The memory to search.
         query: A question or some words.
-        options: Recall options. The character budget applies to all texts together; texts beyond it are cut. With
-            `neighbors`, a message is also found by what was said just before and after it.
+        options: Recall options. The character budget applies to all texts together; texts beyond it are cut.
         shown: What to leave out, because the current conversation shows it already.
     """
+    words = cut_query(without_blocks(str(query).encode(errors="replace").decode()))  # models pass any type
+    # They are no message of the person's.
+    asked = Asked(words, shows=shown.shows, shown=shown.condition(), shows_query=False, counts_reads=False)
+    most = _MOST_HITS if options.limit is None else options.limit
     whole = replace(options, max_chars=_NO_BLOCK, max_tokens=None, count_tokens=None, neighbors=False)
-    # Models pass any type. Their words are no message of the person's.
-    asked = Asked(str(query), shows=shown.shows, shown=shown.condition(), shows_query=False)
-    found = await block_for(in_context(handle, options, shown), asked, whole)
-    # A score below zero is worse than that of an unrelated text.
-    relevant = [hit for hit in found.hits if hit.score >= 0 or not options.floor]
-    return list(_within(options, relevant))
+
+    async def search(where: Where) -> Recalled:
+        narrowed = replace(whole, limit=most, where=where)
+        conditions, limit = asked.not_shown(narrowed.conditions()), min(_MORE * most, _MOST_HITS)
+        found = await handle.search(words, limit=limit, where=conditions, mode=options.mode, floor=options.floor)
+        hits = list(_distinct(found, asked, options.min_score))
+        if len(hits) <= most:
+            return replace(NOTHING, hits=tuple(hits))
+        chosen = await block_for(handle, asked, narrowed)
+        return replace(chosen, hits=tuple(_in_order_of(hits, chosen.hits)))
+
+    found = (
+        await search(options.where)
+        if shown.others is None
+        else await shown.others.current(handle, shown.session, search, options.where)
+    )
+    results = list(_within(options, found.hits))
+    count_reads(handle, [hit.record for hit, _ in results])
+    return results
 
 
-def for_search(max_results: int, max_chars: int) -> RecallOptions:
-    """The default options of a search for results.
+def _distinct(hits: Sequence[Hit], asked: Asked, share: float) -> Iterator[Hit]:
+    """The hits with at least this share of the best one's score, each text once; without those that the conversation
+    shows, or that only repeat the question."""
+    least, question = share * max((hit.score for hit in hits), default=0.0), equal_form(asked.text)
+    forms = {question} if asked.text.rstrip().endswith(_QUESTION_MARKS) else set[str]()
+    for hit in hits:
+        form = equal_form(hit.record.text)
+        if hit.score >= least and form.strip() and form not in forms and not asked.shows(hit.record):
+            forms.add(form)
+            yield hit
 
-    Args:
-        max_results: At least 1.
-        max_chars: Most characters of text in all results together, at least 1.
-    """
-    return RecallOptions(max_chars=max_chars, limit=max_results, min_score=LEAST_SCORE)
 
-
-def as_results(options: RecallOptions, neighbors: bool = False) -> RecallOptions:  # noqa: FBT001, FBT002
-    """Adapt options to return a list of results, best first, instead of a block.
-
-    Args:
-        options: The options of the caller.
-        neighbors: Whether a message is also found by what was said just before and after it.
-    """
-    return replace(options, latest_first=False, neighbors=neighbors)
+def _in_order_of(hits: Sequence[Hit], chosen: Sequence[Hit]) -> list[Hit]:
+    """The chosen hits in the order of all hits; those beyond these come last."""
+    places = {equal_form(hit.record.text): place for place, hit in enumerate(hits)}
+    return sorted(chosen, key=lambda hit: places.get(equal_form(hit.record.text), len(places)))
 
 
 def show(request: LlmRequest, memories: str) -> None:

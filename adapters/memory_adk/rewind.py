@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-try:
-    from google.adk.events.event import Event
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
-
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+
+from google.adk.events.event import Event
 
 from memory_adk.convert import keyed
 

@@ -9,15 +9,6 @@ runner = Runner(app=app, session_service=InMemorySessionService(), memory_servic
 
 from __future__ import annotations
 
-try:
-    from google.adk.events.event import Event
-    from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
-    from google.adk.memory.memory_entry import MemoryEntry
-    from google.adk.sessions.base_session_service import BaseSessionService
-    from google.adk.sessions.session import Session
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
-
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -26,16 +17,21 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Final, Self
 
+from google.adk.events.event import Event
+from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+from google.adk.memory.memory_entry import MemoryEntry
+from google.adk.sessions.base_session_service import BaseSessionService
+from google.adk.sessions.session import Session
+
 from memory_adk.convert import event_drafts, in_space, memory_entry
 from memory_adk.entries import checked_entries, entry_draft, put
 from memory_adk.others import Others
-from memory_adk.recall import MOST_HITS, as_results, find, for_search
+from memory_adk.recall import SEARCH, find
 from memory_adk.rewind import Change, change_of
 from memory_adk.shown import in_conversation
 from memory_core import (
     BoundMemory,
     Draft,
-    Hit,
     InvalidInputError,
     Memory,
     MemoryRecord,
@@ -61,15 +57,12 @@ from memory_core.adapting import (
     stored,
 )
 
-MAX_RESULTS: Final = 10
 MAX_UNSETTLED: Final = 10_000
 """Most users that `settled` waits for; those who wrote least recently are dropped first."""
 MAX_BLOCKED: Final = 10_000
 """Most turns that a guardrail answered and that are known to a process."""
 MAX_READ: Final = 10_000
 """Most sessions of which is known when they were last read."""
-MAX_CHARS: Final = 8_000
-"""Most characters that one search returns: they go into a prompt, and into the session, which is resent each turn."""
 
 
 class MemoryService(BaseMemoryService):
@@ -84,13 +77,9 @@ class MemoryService(BaseMemoryService):
             handle are read beside the memories of every user.
         app_name: Replaces ADK's app name on every call. `adk run` and `adk web` use different names for the same agent
             (`App.name` and the folder's name); with this option they share a memory.
-        max_results: Most memories that one search returns, 1 to 10,000.
-        max_chars: Most characters of text that one search returns, at least 1; texts beyond it are cut.
-        recall: Recall options instead of `max_results` and `max_chars`: budget, conditions (kinds, tags, session, …),
-            mode, least score, floor and so on. Options for the text of a block have no effect.
-        neighbors: Find a message also by what was said just before and after it, not only if it matches by itself.
-        details: Return more `custom_metadata` with each memory: `event_id`, `invocation_id`, `score` and
-            `similarity`. Without them, the answers of tools are shorter.
+        recall: Recall options of a search: limit, characters, conditions (kinds, tags, session, …), mode, least score,
+            floor and so on. Options for the text of a block have no effect. By default up to 10 memories and 8,000
+            characters; longer texts are cut.
         memory_of: Makes the handle that an app and a user read, if its spaces depend on them. It is asked at every
             read, and no tool has an argument for it.
         only_app: The only app that is served; a call for another one is refused. With `adk web`, several agents of a
@@ -111,11 +100,7 @@ class MemoryService(BaseMemoryService):
         memory: str | os.PathLike[str] | Memory | BoundMemory = "memory.db",
         *,
         app_name: str | None = None,
-        max_results: int = MAX_RESULTS,
-        max_chars: int = MAX_CHARS,
         recall: RecallOptions | None = None,
-        neighbors: bool = False,
-        details: bool = False,
         memory_of: Callable[[str, str], BoundMemory] | None = None,
         only_app: str | None = None,
         sessions: BaseSessionService | None = None,
@@ -124,8 +109,6 @@ class MemoryService(BaseMemoryService):
     ) -> None:
         if isinstance(memory, BoundMemory) and app_name not in (None, memory.scope.app):
             raise ScopeError(f"the handle is bound to app {memory.scope.app!r}; drop app_name={app_name!r}")
-        if not 1 <= max_results <= MOST_HITS or max_chars < 1:
-            raise InvalidInputError(f"max_results {max_results!r} or max_chars {max_chars!r} is out of range")
         if isinstance(memory, str | os.PathLike):
             memory, owns_memory = Memory(memory), True
         if (app := app_name or only_app) is not None and isinstance(memory, Memory):
@@ -134,8 +117,7 @@ class MemoryService(BaseMemoryService):
         self._owned = memory if owns_memory and isinstance(memory, Memory) else None
         self._app_name = app_name
         self._only_app = only_app
-        self._recall = as_results(recall or for_search(max_results, max_chars), neighbors)
-        self._details = details
+        self._recall = recall or SEARCH
         self._memory_of = memory_of
         self._sessions = sessions
         self._read: OrderedDict[tuple[str, str, str], float] = OrderedDict()
@@ -342,12 +324,8 @@ class MemoryService(BaseMemoryService):
         if shown.others is None and self._sessions is not None:
             shown = replace(shown, others=Others(self, self._sessions, app_name, user_id))
         found = await self.access.run(lambda: find(memory, query, self._recall, shown))
-        entries = [in_space(self.entry(hit, text), memory.label_of(hit.record)) for hit, text in found]
+        entries = [in_space(memory_entry(hit, text), memory.label_of(hit.record)) for hit, text in found]
         return SearchMemoryResponse(memories=entries)
-
-    def entry(self, hit: Hit, text: str) -> MemoryEntry:
-        """Return what a search returns for a hit; subclasses may override it."""
-        return memory_entry(hit, text, details=self._details)
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
         """Delete one memory permanently: adding its event again does not restore it.

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-try:
-    from google.adk.agents.invocation_context import InvocationContext
-    from google.adk.events.event import Event
-    from google.adk.models.llm_request import LlmRequest
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 from weakref import ref
+
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.events.event import Event
+from google.adk.models.llm_request import LlmRequest
 
 from memory_adk.convert import EVENT_ID, event_key
 from memory_adk.others import Others

@@ -8,20 +8,17 @@ agent = LlmAgent(name="helper", model=model, tools=[load_memory])
 
 from __future__ import annotations
 
-try:
-    from google.adk.events.event import Event
-    from google.adk.models.base_llm import BaseLlm
-    from google.adk.models.llm_request import LlmRequest
-    from google.adk.models.llm_response import LlmResponse
-    from google.adk.runners import Runner
-    from google.genai import types
-    from pydantic import Field, PrivateAttr
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
-
 import re
 from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any, Final
+
+from google.adk.events.event import Event
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.runners import Runner
+from google.genai import types
+from pydantic import Field, PrivateAttr
 
 Said = str | tuple[str, dict[str, Any]] | list[types.Part]
 """An answer of the model: a text, a call of one tool `(name, arguments)`, or any parts."""

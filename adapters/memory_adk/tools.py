@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-try:
-    from google.adk.models.llm_request import LlmRequest
-    from google.adk.tools.base_tool import BaseTool
-    from google.adk.tools.tool_context import ToolContext as AdkToolContext
-    from google.genai import types
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
-
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
+
+from google.adk.models.llm_request import LlmRequest
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext as AdkToolContext
+from google.genai import types
 
 from memory_adk.convert import description
 from memory_adk.others import Others

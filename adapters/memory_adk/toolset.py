@@ -8,15 +8,14 @@ agent = LlmAgent(name="helper", model="gemini-flash-latest", tools=[MemoryToolse
 
 from __future__ import annotations
 
-try:
-    from google.adk.agents.readonly_context import ReadonlyContext
-    from google.adk.tools.base_tool import BaseTool
-    from google.adk.tools.base_toolset import BaseToolset, ToolPredicate
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
+from dataclasses import replace
 
-from memory_adk.recall import as_results, for_search
-from memory_adk.service import MAX_CHARS, MemoryService, check_service
+from google.adk.agents.readonly_context import ReadonlyContext
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.base_toolset import BaseToolset, ToolPredicate
+
+from memory_adk.recall import SEARCH
+from memory_adk.service import MemoryService, check_service
 from memory_adk.tools import (
     DEFAULT_RESULTS,
     STORE_IMPORTANT_INFORMATION,
@@ -57,8 +56,7 @@ class MemoryToolset(BaseToolset):
     ) -> None:
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
         check_service(service)
-        options = recall or for_search(DEFAULT_RESULTS, MAX_CHARS)
-        search = search_past_conversations(as_results(options))
+        search = search_past_conversations(recall or replace(SEARCH, limit=DEFAULT_RESULTS))
         tools = (search, STORE_IMPORTANT_INFORMATION, UPDATE_MEMORY, FORGET_MEMORY, MEMORY_PIN)
         self._tools = [MemoryTool(service, tool, memory_of) for tool in tools]
 

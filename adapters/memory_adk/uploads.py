@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-try:
-    from google.genai import types
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
+
+from google.genai import types
 
 from memory_core.adapting import SentFile, name_in_uri
 

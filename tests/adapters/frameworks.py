@@ -114,11 +114,7 @@ class Adk:
     """The runner's memory service, and the memory tools of an agent in a runner."""
 
     def __init__(self, handle: BoundMemory, grants: Grants) -> None:
-        self._service = MemoryService(
-            grants.with_own(handle),
-            recall=RecallOptions(limit=10),
-            neighbors=True,  # as all others search
-        )
+        self._service = MemoryService(grants.with_own(handle), recall=RecallOptions(limit=10))  # as all others search
         self._app = handle.scope.app
         self._user = str(handle.scope.user)
 

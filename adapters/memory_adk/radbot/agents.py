@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-try:
-    from google.adk.agents import LlmAgent
-    from google.adk.apps import App
-    from google.adk.models import BaseLlm
-    from google.adk.runners import Runner
-    from google.adk.sessions import BaseSessionService, InMemorySessionService
-    from google.adk.tools.base_tool import BaseTool
-    from google.adk.tools.base_toolset import BaseToolset
-    from google.genai import types
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
-
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Final, Self, TypeVar
+
+from google.adk.agents import LlmAgent
+from google.adk.apps import App
+from google.adk.models import BaseLlm
+from google.adk.runners import Runner
+from google.adk.sessions import BaseSessionService, InMemorySessionService
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.base_toolset import BaseToolset
+from google.genai import types
 
 from memory_adk.convert import content_text
 from memory_adk.plugin import MemoryPlugin

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-try:
-    from google.adk.tools.tool_context import ToolContext
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
-
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+
+from google.adk.tools.tool_context import ToolContext
 
 from memory_core.adapting import Arguments, named, operations
 

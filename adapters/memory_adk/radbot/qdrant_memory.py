@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-try:
-    from google.adk.events.event import Event
-    from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
-    from google.adk.memory.memory_entry import MemoryEntry
-    from google.adk.sessions.session import Session
-except ImportError as error:
-    raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
-
 from collections.abc import Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
 from types import CoroutineType
 from typing import Any, Final, overload
+
+from google.adk.events.event import Event
+from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+from google.adk.memory.memory_entry import MemoryEntry
+from google.adk.sessions.session import Session
 
 from memory_adk.convert import description
 from memory_adk.entries import tags_of

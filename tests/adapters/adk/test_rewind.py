@@ -52,7 +52,7 @@ async def test_a_turn_remembered_before_it_was_rewound_is_forgotten(service: Mem
         assert "Noted, xyzzy." in await texts(service, "passphrase xyzzy")
         await rewound(runner)
         await remember(runner, service, ANN, "s1")
-    assert await texts(service, "passphrase xyzzy") == []
+    assert not any("xyzzy" in text for text in await texts(service, "passphrase xyzzy"))
     assert (await texts(service, "jasmine tea"))[0] == "I drink jasmine tea"
 
 

@@ -16,7 +16,7 @@ from google.adk.memory.memory_entry import MemoryEntry
 from google.genai import types
 
 from memory_adk import MemoryService
-from memory_core import ClosedError, Draft, InvalidInputError, Json, Memory, Patch, Where
+from memory_core import ClosedError, Draft, InvalidInputError, Json, Memory, Patch, RecallOptions, Where
 from memory_core.embedding.hashing import HashingEmbedder
 from tests.adapters.adk.agents import (
     ANN,
@@ -194,8 +194,8 @@ async def test_a_missing_user_is_an_error_and_never_a_shared_memory(service: Mem
         await service.search_memory(app_name=APP, user_id=user, query="tea")
 
 
-async def test_a_result_says_who_when_where_and_how_well_it_matched(memory: Memory) -> None:
-    service = MemoryService(memory, details=True)
+async def test_a_result_says_who_when_and_where(memory: Memory) -> None:
+    service = MemoryService(memory)
     event = said_event("I drink jasmine tea", at=0.5, custom_metadata={"mood": "calm"})
     await service.add_session_to_memory(session_with(event))
     (entry,) = await found(service, "jasmine")
@@ -204,11 +204,7 @@ async def test_a_result_says_who_when_where_and_how_well_it_matched(memory: Memo
     assert datetime.fromisoformat(entry.timestamp) == datetime.fromtimestamp(START + 0.5, UTC)
     assert entry.timestamp.endswith("+00:00")
     assert entry.content.role == "user"
-    score = entry.custom_metadata.pop("score")
-    assert score > 0
-    assert entry.custom_metadata == {
-        "mood": "calm", "session_id": "s1", "event_id": event.id, "invocation_id": "i1", "kind": "message"
-    }  # fmt: skip
+    assert entry.custom_metadata == {"mood": "calm", "session_id": "s1", "event_id": event.id}
     entry.custom_metadata["mood"] = "changed"
     assert (await found(service, "jasmine"))[0].custom_metadata["mood"] == "calm"
 
@@ -230,8 +226,6 @@ async def test_an_entry_in_the_place_of_a_turn_states_a_fact(service: MemoryServ
 
 async def test_metadata_cannot_pose_as_what_the_memory_knows_itself_nor_fill_a_prompt(service: MemoryService) -> None:
     forged = {
-        "score": 99,
-        "similarity": 1.0,
         "session_id": "s9",
         "tags": ["x"],
         "event_id": "e9",
@@ -430,7 +424,7 @@ async def test_at_most_ten_results_and_a_bounded_text_are_returned(service: Memo
     assert len(results) == 10
     assert sum(map(len, results)) <= 8_000
     assert any(result.endswith("…") for result in results)
-    small = MemoryService(service.handle(APP, ANN), max_results=2, max_chars=100)
+    small = MemoryService(service.handle(APP, ANN), recall=RecallOptions(limit=2, max_chars=100))
     results = await texts(small, "tea")
     assert len(results) == 2
     assert sum(map(len, results)) <= 100

