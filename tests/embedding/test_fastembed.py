@@ -33,7 +33,7 @@ SPECIAL = {
 }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # fastembed registers a model once a process
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The shipped model, which pools by itself, with the files that fastembed reads beside it."""
     descriptions = import_module("fastembed.common.model_description")
