@@ -416,7 +416,10 @@ asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
 
 @pytest.mark.process
 @pytest.mark.slow  # five interpreters
-def test_four_processes_write_at_once_and_a_killed_fifth_loses_nothing_it_acknowledged(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [100, pytest.param(600, marks=pytest.mark.torture)])
+def test_four_processes_write_at_once_and_a_killed_fifth_loses_nothing_it_acknowledged(
+    tmp_path: Path, count: int
+) -> None:
     """Stock answers a good part of such writes with `database is locked`."""
 
     def writer(name: str, count: int) -> subprocess.Popen[str]:
@@ -424,14 +427,14 @@ def test_four_processes_write_at_once_and_a_killed_fifth_loses_nothing_it_acknow
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     victim = writer("victim", 100_000)
-    running = [writer(name, 600) for name in "abcd"]
+    running = [writer(name, count) for name in "abcd"]
     assert victim.stdout is not None
     acknowledged = [victim.stdout.readline() for _ in range(5)]
     victim.send_signal(signal.SIGKILL)
     acknowledged += victim.communicate()[0].splitlines(keepends=True)
     outputs = [process.communicate(timeout=100)[0].splitlines() for process in running]
     assert [process.returncode for process in running] == [0] * 4
-    assert [len(output) for output in outputs] == [600] * 4
+    assert [len(output) for output in outputs] == [count] * 4
 
     with closing(sqlite3.connect(tmp_path / "agent_example.com_base_memory.db")) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)

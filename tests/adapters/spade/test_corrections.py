@@ -368,9 +368,14 @@ async def test_errors_presence_carbons_and_items_of_pubsub_nodes_are_never_remem
     await start(bot)
     await start(ann)
     arrived: list[str] = []
+
+    def arriving(stanza: Any) -> Any:
+        arrived.append(str(stanza))
+        return stanza
+
     hearing: Any = bot.client
     to = str(hearing.boundjid)  # servers do not pass on an error that names no resource
-    hearing.add_filter("in", lambda stanza: arrived.append(str(stanza)) or stanza)
+    hearing.add_filter("in", arriving)
     sending: Any = ann.client
     sending.send_presence(pto=jid("bot"), pstatus="Away on Friday")
     send(ann, to, "It was not delivered", "<error xmlns='jabber:client' type='cancel'/>", kind="error")

@@ -28,7 +28,10 @@ async def kept(memory: BoundMemory, count: int) -> None:
 
 
 @ON_ONE_SERVER
-@pytest.mark.parametrize(("recall", "asked"), [(RecallOptions(), ENGLISH), (IN_ANY_LANGUAGE, MIXED)])
+@pytest.mark.parametrize(
+    ("recall", "asked"),
+    [(RecallOptions(), ENGLISH), pytest.param(IN_ANY_LANGUAGE, MIXED, marks=pytest.mark.torture)],
+)
 async def test_the_agent_is_shown_it_every_time(
     start: Start, jid: Jid, tmp_path: Path, recall: RecallOptions, asked: Sequence[str]
 ) -> None:

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from slixmpp import JID
 from slixmpp import Message as StanzaMessage
-from slixmpp.plugins.xep_0004.stanza import Form
 from spade.agent import Agent
 from spade.behaviour import CyclicBehaviour, FSMBehaviour, State
 from spade.message import Message
@@ -248,7 +247,7 @@ async def joined(start: Start, agent: Agent, room: str, nick: str, history: int 
     own, rooms = {"pfrom": client.boundjid}, client["xep_0045"]
     there = await rooms.join_muc_wait(JID(room), nick, maxstanzas=history, timeout=30, presence_options=own)
     if CREATED in there[0]["muc"]["status_codes"]:  # and locked until its owner has configured it
-        await rooms.set_room_config(JID(room), Form())
+        await rooms.set_room_config(JID(room), client["xep_0004"].make_form())
     return client
 
 

@@ -70,7 +70,14 @@ def program(*arguments: str) -> Generator[subprocess.Popen[str]]:
 
 
 @ON_ONE_SERVER
-@pytest.mark.parametrize(("sent", "form"), [(signal.SIGTERM, "memory"), (signal.SIGINT, "path")])
+@pytest.mark.parametrize(
+    ("sent", "form"),
+    [
+        (signal.SIGTERM, "memory"),
+        pytest.param(signal.SIGTERM, "path", marks=pytest.mark.torture),
+        pytest.param(signal.SIGINT, "memory", marks=pytest.mark.torture),
+    ],
+)
 async def test_sigterm_loses_nothing_that_a_program_of_spade_run_has_heard(
     server: XmppServer, start: Start, jid: Jid, tmp_path: Path, form: str, sent: signal.Signals
 ) -> None:

@@ -60,7 +60,7 @@ class HandleBackend(MemoryBackend):
         agent_id: str | None = None,
     ) -> None:
         self._place = place
-        self._handle = handle or (lambda agent: place.handle().bind(user=agent, collection=files.BASE_COLLECTION))
+        self._handle = handle or self._partition
         self._only = None if agent_id is None else files.identity(agent_id)
         self._agents: set[str] = set() if self._only is None else {self._only}
         self._counting: Future[Page] | None = None
@@ -157,6 +157,9 @@ class HandleBackend(MemoryBackend):
             raise MemorySearchError(f"these are the memories of {self._only!r}, not of {agent_id!r}")
         self._agents.add(who)
         return self._handle(who)
+
+    def _partition(self, agent: str) -> BoundMemory:
+        return self._place.handle().bind(user=agent, collection=files.BASE_COLLECTION)
 
     def _every_handle(self) -> list[BoundMemory]:
         return [self._handle(who) for who in self._agents]
