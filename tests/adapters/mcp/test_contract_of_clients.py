@@ -8,13 +8,14 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
-from calling import ENVIRONMENT, Caller, http_server, in_process, over_http, over_stdio
+from calling import ENVIRONMENT, Caller, http_server, in_process, over_http
 from mcp import Client, ClientSession
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import ElicitRequestParams, ElicitResult, ErrorData, Tool
@@ -93,15 +94,13 @@ def test_what_clients_do_means_the_plain_call(habit: Habit) -> None:
 
 
 async def insist_on_every_habit(client: Client) -> None:
-    """Every habit with every tool; every answer has the form and the length that it may have."""
+    """Every habit with every tool, once: what a call means is the same over every transport. Every answer has the form
+    that it may have."""
     call, tools = Caller(client), {tool.name: tool for tool in (await client.list_tools()).tools}
-
-    spare: list[str] = []
-    for _ in range(6):
-        spare += (await call.ok("memory_store_many", memories=[{"content": fresh()} for _ in range(100)]))["ids"]
+    spare = (await call.ok("memory_store_many", memories=[{"content": fresh()} for _ in range(100)]))["ids"]
     for habit in HABITS:
         for name, plain in plain_calls(lambda: spare[0]):
-            for one in habit.calls(tools[name].input_schema, plain):
+            for one in islice(habit.calls(tools[name].input_schema, plain), 1):
                 given = {**one, "id": spare.pop()} if "id" in plain else one
                 result = await client.call_tool(name, given)
                 assert not result.is_error, (habit.name, name, given, result.content)
@@ -324,29 +323,6 @@ async def insist_on_one_after_giving_up(call: Caller) -> None:
     assert not any("copies" in one for one in answer["memories"])
 
 
-@pytest.mark.process
-async def test_two_processes_that_store_the_same_at_once_show_it_once(tmp_path: Path) -> None:
-    """Both may store what neither has read yet; an agent is shown one with the id of the other, and can delete both."""
-    db = tmp_path / "memory.db"
-    async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(http_server(db, "--user", "ann", skynet=False))
-        callers = [
-            await stack.enter_async_context(over_http(url)),
-            await stack.enter_async_context(over_stdio(db, "--collection", "*")),
-        ]
-        for number in range(5):
-            text = f"Ann saw heron {number}"
-            said = {"content": text, "metadata": {"type": "fact", "confidence": 1}}
-            await asyncio.gather(*(call.ok("memory_store", **said) for call in callers))
-        for call in callers:
-            shown = (await call.ok("memory_list"))["memories"]
-            assert sorted(one["content"] for one in shown) == [f"Ann saw heron {number}" for number in range(5)]
-        for one in shown:
-            for memory_id in (one["id"], *one.get("copies", ())):
-                await callers[0].ok("memory_delete", id=memory_id)
-        assert (await callers[1].ok("memory_list"))["memories"] == []
-
-
 async def test_a_long_memory_is_read_in_parts_that_are_together_the_whole(ann: BoundMemory) -> None:
     for text in ("Ann rows. " * 6_000, "茶\n" * 20_000, '"\\' * 15_000, "💥" * 9_000):
         record = await ann.add(text)
@@ -378,7 +354,7 @@ async def test_no_answer_is_too_long_in_either_form(letter: str, ann: BoundMemor
                 tags=[f"{letter.strip() or 'n'}{n}" * 90 for n in range(16)],
             )
         )
-        for number in range(30)
+        for number in range(12)
     ]
     async with in_process(ann, skynet=False) as call:
         calls: list[tuple[str, dict[str, Any]]] = [
@@ -413,16 +389,12 @@ async def test_no_answer_is_too_long_in_either_form(letter: str, ann: BoundMemor
 def test_the_schemas_are_the_same_without_docstrings() -> None:
     program = (
         "import asyncio, json\nfrom memory_core.adapting import Deadline\nfrom memory_mcp.tools import *\n"
-        "tools = MemoryTools(None, '*', Deadline(60, 'x')).all(chosen_tools('all'))\n"
+        "tools = MemoryTools(None, '*', Deadline(60, 'x')).all(chosen_tools('all'), writable=['team'])\n"
         "print(json.dumps([[t.name, t.description, t.parameters, t.output_schema] for t in tools]))"
     )
-    said = [
-        subprocess.run(
-            [sys.executable, *options, "-c", program], capture_output=True, check=True, env=ENVIRONMENT
-        ).stdout
-        for options in ((), ("-OO",))
-    ]
-    assert said[0] == said[1]
+    command = [sys.executable, "-OO", "-c", program]
+    said = json.loads(subprocess.run(command, capture_output=True, check=True, env=ENVIRONMENT).stdout)
+    assert said == [[tool.name, tool.description, tool.parameters, tool.output_schema] for tool in TOOLS.values()]
 
 
 @pytest.mark.process

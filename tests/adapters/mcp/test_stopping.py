@@ -119,8 +119,10 @@ async def facts_in_a_copy(db: Path) -> int:
         return len((await memory.bind(app="demo", user="ann").list(limit=1_000)).records)
 
 
-@pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize(
+    ("transport", "number"),
+    [("stdio", signal.SIGINT), ("stdio", signal.SIGHUP), ("http", signal.SIGINT), ("http", signal.SIGTERM)],
+)
 async def test_a_signal_closes_the_memory_so_that_the_file_alone_has_everything(
     transport: str, number: signal.Signals, tmp_path: Path
 ) -> None:
@@ -216,7 +218,7 @@ def storing(number: int, content: str) -> bytes:
     )
 
 
-@pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 async def test_the_server_that_the_command_line_starts_ends_in_the_same_way(
     number: signal.Signals, tmp_path: Path
 ) -> None:

@@ -6,14 +6,14 @@ import asyncio
 import json
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from calling import ENVIRONMENT, connected, http_beside, http_server, in_process, over_http, over_stdio
+from calling import ENVIRONMENT, Caller, connected, http_beside, http_server, in_process, over_http, over_stdio
 
 from memory_core import BoundMemory, Memory
 from memory_mcp.__main__ import main
@@ -53,9 +53,24 @@ async def test_processes_and_clients_share_one_file(tmp_path: Path) -> None:
         assert await two.found("sport") == ["Ann rows"]
         await two.ok("memory_update", id=memory_id, content="Ann swims")
         assert await one.found("sport") == ["Ann swims"]
+        await insist_on_one_of_what_both_store((one, two))
     async with Memory(db) as memory:
         assert [record.text for record in (await memory.bind(app="demo", user="ann").list()).records] == ["Ann swims"]
         assert (await memory.bind(app="demo", user="bob").stats()).records == 0
+
+
+async def insist_on_one_of_what_both_store(callers: Sequence[Caller]) -> None:
+    """Both processes may store what neither has read yet. An agent is shown one of them with the id of the other, and
+    can delete both."""
+    texts = [f"Ann saw heron {number}" for number in range(5)]
+    for text in texts:
+        await asyncio.gather(*(call.store(text) for call in callers))
+    for call in callers:
+        shown = [one for one in (await call.ok("memory_list"))["memories"] if "heron" in one["content"]]
+        assert sorted(one["content"] for one in shown) == texts
+    for memory_id in [memory_id for one in shown for memory_id in (one["id"], *one.get("copies", ()))]:
+        await callers[0].ok("memory_delete", id=memory_id)
+    assert (await callers[1].ok("memory_list"))["count"] == 1
 
 
 @pytest.mark.process
