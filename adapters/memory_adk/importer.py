@@ -42,7 +42,9 @@ async def adk(source: str) -> AsyncIterator[Found | Refused]:
             rows = db.execute(_ROWS[table])
             for owner, of_session in groupby(rows, lambda row: (row["app_name"], row["user_id"], row["session_id"])):
                 if not all(isinstance(name, str) for name in owner):
-                    yield Refused(f"session {owner[2]!r}", "its app, its user or its id is not text")
+                    for row in of_session:
+                        place = f"session {owner[2]!r}, event {row['name']!r}"
+                        yield Refused(place, "its app, its user or its session is not text")
                     continue
                 for item in _session(owner, of_session, read):
                     yield item

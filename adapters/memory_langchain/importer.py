@@ -25,7 +25,7 @@ _SAID: Final = ("text", "content", "memory", "data", "fact")
 
 
 async def langgraph(source: str) -> AsyncIterator[Found | Refused]:
-    """The file of LangGraph's SqliteStore; expired items are left out."""
+    """The file of LangGraph's SqliteStore."""
     with foreign_database(file_at(source), "the file of a SqliteStore") as db:
         columns = {row[1] for row in db.execute("PRAGMA table_info (store)")}
         if not {"prefix", "key", "value"} <= columns:
@@ -33,8 +33,6 @@ async def langgraph(source: str) -> AsyncIterator[Found | Refused]:
         for row in db.execute("SELECT * FROM store ORDER BY created_at, rowid"):
             place = f"item {row['key']!r} of {row['prefix']!r}"
             expires = time_of(row["expires_at"]) if "expires_at" in columns else None
-            if expires is not None and expires <= datetime.now(UTC):
-                continue
             try:
                 draft = _draft(row["prefix"], row["key"], row["value"], time_of(row["created_at"]), expires)
                 labels = _labels(row["prefix"])

@@ -103,7 +103,40 @@ GEMINI_CLI: Final = Client(
     tags=frozenset({"hook_context", "session_context"}),
     lines=re.compile(r"^--- Content from referenced files ---$.*?^--- End of content ---$", re.MULTILINE | re.DOTALL),
 )
-CLIENTS: Final = (CLAUDE_CODE, CODEX, GEMINI_CLI)
+CURSOR: Final = Client(
+    name="Cursor",
+    versions="2026.07",
+    source="https://github.com/k-k1/agent-fleet/tree/main/workspace/agent/internal/agents/cursor",
+    speakers={"user": "user", "assistant": "assistant"},
+    texts=frozenset({"text"}),
+    tags=frozenset(
+        {
+            "agent_skills",
+            "agent_transcripts",
+            "attached_files",
+            "git_status",
+            "image_files",
+            "manually_attached_skills",
+            "mcp_file_system",
+            "open_and_recently_viewed_files",
+            "rules",
+            "system_reminder",
+            "timestamp",
+            "user_info",
+        }
+    ),
+    kept=frozenset({"user_query"}),
+)
+WINDSURF: Final = Client(
+    name="Windsurf",
+    versions="2026.05",
+    source="https://docs.windsurf.com/windsurf/cascade/hooks",
+    speakers={"user_input": "user", "planner_response": "assistant"},
+    texts=frozenset(),
+)
+_WORDS_OF_STEP: Final = {"user_input": "user_response", "planner_response": "response"}
+"""Where a step of Windsurf has its words."""
+CLIENTS: Final = (CLAUDE_CODE, CODEX, GEMINI_CLI, CURSOR, WINDSURF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +177,10 @@ def _content(entry: Entry) -> tuple[Client, object, object] | None:
         return CODEX, entry.get("role"), entry.get("content")
     if kind in GEMINI_CLI.speakers and "content" in entry:
         return GEMINI_CLI, kind, entry.get("content")
+    if kind is None and isinstance(message, Mapping):
+        return CURSOR, entry.get("role"), cast("Entry", message).get("content")
+    if isinstance(kind, str) and isinstance(step := entry.get(kind), Mapping):
+        return WINDSURF, kind, cast("Entry", step).get(_WORDS_OF_STEP.get(kind, ""))
     return None
 
 

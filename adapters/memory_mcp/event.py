@@ -11,6 +11,8 @@ from memory_mcp.clients import said_by_person
 Event = Mapping[str, object]
 _AFTER: Final = frozenset({"AfterAgent"})
 """Events after a turn that repeat its prompt."""
+_CONVERSATIONS: Final = ("session_id", "conversation_id", "trajectory_id")
+"""The fields in which clients name the conversation: Claude Code and most others, Cursor, Windsurf."""
 
 
 def object_in(text: str) -> Event | None:
@@ -40,5 +42,13 @@ def has_compacted(event: Event) -> bool:
 
 def session_of(event: Event) -> str | None:
     """The conversation that the event is from."""
-    session = event.get("session_id")
-    return session if isinstance(session, str) and session.strip() else None
+    names = (event.get(field) for field in _CONVERSATIONS)
+    return next((name for name in names if isinstance(name, str) and name.strip()), None)
+
+
+def transcript_of(event: Event) -> str | None:
+    """The path of the transcript, which Windsurf names inside of an object."""
+    inner = event.get("tool_info")
+    holders = (event, cast("Event", inner)) if isinstance(inner, Mapping) else (event,)
+    paths = (holder.get("transcript_path") for holder in holders)
+    return next((path for path in paths if isinstance(path, str)), None)

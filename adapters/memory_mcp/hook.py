@@ -13,7 +13,7 @@ from typing import Final
 
 from memory_core import BoundMemory, InvalidInputError, Message
 from memory_core.adapting import follow_branch, forget_shown, once_a_session, read_messages
-from memory_mcp.event import Event, begins_session, has_compacted, object_in, prompt_of, session_of
+from memory_mcp.event import Event, begins_session, has_compacted, object_in, prompt_of, session_of, transcript_of
 from memory_mcp.local_server import Json, LocalServer
 from memory_mcp.transcript import read_transcript
 
@@ -83,10 +83,10 @@ def turn_of(event: Event | None) -> Turn:
     """
     if event is None:
         raise InvalidInputError("an event is one JSON object")
-    transcript, messages = event.get("transcript_path"), event.get("messages")
+    transcript, messages = transcript_of(event), event.get("messages")
     if messages is not None:
         return Turn(session_of(event), read_messages(messages), None)
-    if isinstance(transcript, str):
+    if transcript is not None:
         read = read_transcript(Path(transcript))
         return Turn(session_of(event), read.visible, read.left)
     raise InvalidInputError("the event must have 'prompt', 'messages' or the 'transcript_path' of a conversation")

@@ -1,7 +1,13 @@
-"""Store what importers find, in batches of one owner, with a report."""
+"""Store what importers find, in batches of one owner, with a report.
+
+Invariant: everything that an importer finds is stored, was known, or is in the report; so no item of a source replaces
+another one, although both have the same id there.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final
@@ -20,6 +26,7 @@ from memory_core.records.draft_to_record import check_draft, has_expired
 from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.transfer.formats import Found, Importer, Refused
 from memory_core.transfer.migrate import exists
+from memory_core.values.checks import check_key
 from memory_core.values.progress import Progress
 from memory_core.values.times import utc_now
 from memory_core.where.where import ANY_STATE
@@ -47,6 +54,8 @@ class Report:
     refused: list[Refused] = field(default_factory=list[Refused])
     left_out: list[Refused] = field(default_factory=list[Refused])
     """Left out on purpose."""
+    expired: int = 0
+    """Expired over there, and left out."""
     undated: int = 0
     """Without a time in the source: they are dated now."""
 
@@ -81,6 +90,8 @@ async def carry(
         showing.note(f"{refused.place}: {refused.reason}")
     for left_out in report.left_out:
         showing.note(f"{left_out.place}: {left_out.reason}")
+    if report.expired:
+        showing.note(f"{report.expired} of {counted(report.read, noun)}: expired over there, so left out")
     if report.undated:
         dated = "would be dated" if dry_run else "dated"
         showing.note(f"{report.undated} of {counted(report.read, noun)}: no time in the source, so {dated} now")
@@ -110,6 +121,8 @@ class Intake:
         self.others: set[tuple[str, str]] = set()
         """Other owners than the one of the command."""
         self._waiting: dict[Scope, list[Draft]] = {}
+        self._texts: defaultdict[tuple[Scope, str], dict[bytes, int]] = defaultdict(dict)
+        """By owner and source key, digests of the texts that the source has under it, numbered from 1."""
         self._seen: set[tuple[Scope, str]] = set()
         """Source keys of a dry run, which stores none of them."""
         self.report = Report()
@@ -140,15 +153,26 @@ class Intake:
         said = in_own_words(draft) if draft.kind == MESSAGE_KIND else draft
         if said is None:
             raise InvalidInputError("this memory wrote it, and nobody said it")
-        self._waiting.setdefault(owner, []).append(check_draft(said))
+        self._waiting.setdefault(owner, []).append(self._told_apart(owner, check_draft(said)))
         self.report.read += 1
         self.report.undated += said.occurred_at is None
         if owner != self._owners.default:
             self.others.add((owner.app, owner.user or ""))
 
+    def _told_apart(self, owner: Scope, draft: Draft) -> Draft:
+        """The draft; with a number in its key if the source has another text under the same key."""
+        if draft.source_key is None:
+            return draft
+        texts = self._texts[owner, draft.source_key]
+        number = texts.setdefault(hashlib.blake2b(draft.text.encode(), digest_size=16).digest(), len(texts) + 1)
+        if number == 1:
+            return draft
+        return replace(draft, source_key=check_key("source_key", f"{draft.source_key}:{number}"))
+
     async def _put(self, owner: Scope) -> None:
-        now = utc_now()
-        drafts = [draft for draft in self._waiting.pop(owner) if not has_expired(draft, now)]  # gone over there, too
+        now, waiting = utc_now(), self._waiting.pop(owner)
+        drafts = [draft for draft in waiting if not has_expired(draft, now)]  # gone over there, too
+        self.report.expired += len(waiting) - len(drafts)
         known = await self._known(owner, {draft.source_key for draft in drafts if draft.source_key is not None})
         stored: list[MemoryRecord | None] = []
         if not self._dry_run:

@@ -49,7 +49,7 @@ class Ownership:
         """
         given = {**item.given, **item.draft.data}
         draft = self._named(item.draft, given)
-        user, app = item.user, item.app or self.default.app
+        user, app = item.user, self.default.app if item.app is None else item.app
         if self._one_user:
             # Who it belonged to is not lost.
             data = {**({} if user is None else {"user_id": user}), **draft.data}
@@ -58,8 +58,7 @@ class Ownership:
             user = name_of(given.get(self._keys.user))
             if user is None:
                 raise _no(self._keys.user, given, "the name of a user")
-        owner = Scope(check_key("app", app), check_key("user", user or self.default.user))
-        return owner, draft
+        return Scope(check_key("app", app), check_key("user", self.default.user if user is None else user)), draft
 
     def _named(self, draft: Draft, given: Mapping[str, Any]) -> Draft:
         """The draft with the fields that the command names."""

@@ -96,7 +96,7 @@ def json_of(path: Path) -> Any:  # JSON
     """The JSON in a file.
 
     Raises:
-        InvalidInputError: It is something else, was cut, or is too large.
+        InvalidInputError: It is something else, was cut, is too large, or has an object with a field twice.
     """
     return _json(bytes_of(path), repr(str(path)))
 
@@ -143,7 +143,8 @@ _ZIP_ERRORS: Final = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, 
 
 def _json(content: bytes, what: str) -> Any:
     try:
-        return json.loads(content.decode("utf-8-sig"))  # programs on Windows write a byte order mark
+        text = content.decode("utf-8-sig")  # programs on Windows write a byte order mark
+        return json.loads(text, object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(f"{what} is not JSON, or was cut: {error}") from error
 

@@ -25,7 +25,8 @@ class Found:
     place: str
     """Where it is in the source, for the report: "line 3", "event 7"."""
     draft: Draft
-    """With a `source_key` that it also has in the next import, so that importing twice adds nothing."""
+    """With a `source_key` that it also has in the next import, so that importing twice adds nothing. Different texts
+    that a source has under the same key are told apart by a number."""
     user: str | None = None
     """The user that the source names; otherwise the user of the command."""
     app: str | None = None

@@ -19,16 +19,23 @@ FRAME_END: Final = "</memories>"
 
 _ESCAPES: Final = (("<", ">"), (r"\\u003[cC]", r"\\u003[eE]"), ("&lt;", "&gt;"), ("&#60;", "&#62;"))
 """How `<` and `>` are written: as they are, in JSON, and in XML or HTML."""
-_SPACE: Final = r"(?:\s|\\[nr])*"
+_QUOTED: Final = r"(?:(?m:^)[ \t]*(?:>[ \t]*)+)?"
+"""What mail programs and Markdown put before each line of what they quote."""
+_SPACE: Final = r"(?:[\s>]|\\[nr])*"
 """Space between the beginning and the first line, whose line break may be escaped, too, or have become a space."""
 _ESCAPED_BREAKS: Final = re.compile(r"(?:\\[nr])*")
 _HEADS: Final = "|".join(map(re.escape, (QUOTES, WISHES)))
 _MARKS: Final = re.compile(
     "|".join(
-        f"(?P<begin{n}>{less}memories{more}{_SPACE}(?:{_HEADS}))|(?P<end{n}>{less}/memories{more})"
+        f"(?P<begin{n}>{_QUOTED}{less}memories{more}{_SPACE}(?:{_HEADS}))|(?P<end{n}>{less}/memories{more})"
         for n, (less, more) in enumerate(_ESCAPES)
     )
 )
+_CUT: Final = re.compile(
+    rf"{_QUOTED}<memories>{_SPACE}(?:{_HEADS})"
+    r"""(?:(?:[ \t]*\n[ \t>]*(?:\d{4}-\d\d-\d\d|[A-Z][^\n"<>]{0,80}:))*[ \t]*\n[ \t>]*- [^\n"<>]{0,200}"[^\n<>]*)+"""
+)
+"""A block without its end: its dates, its headings and its quotes, of which the last one may be cut, too."""
 
 
 def frame_start(head: str) -> str:
@@ -49,8 +56,8 @@ def framed(head: str, lines: Sequence[str]) -> str:
 def without_blocks(text: str) -> str:
     """A text without the blocks in it, wherever they stand, also if they were escaped once as JSON, XML or HTML.
 
-    A text without a block is returned as it is. A beginning without an end is no block: what follows may be somebody's
-    words.
+    A text without a block is returned as it is. A beginning without an end is a block that a client has cut if a quote
+    follows; it ends with its last quote, because what follows may be somebody's words.
     """
     parts: list[str] = []
     place = 0
@@ -73,3 +80,5 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
             after = _ESCAPED_BREAKS.match(text, mark.end()) if has_escaped_breaks else None
             yield start, mark.end() if after is None else after.end()
             start = -1
+    if start >= 0 and (cut := _CUT.match(text, start)) is not None:
+        yield cut.span()

@@ -1,160 +1,119 @@
-"""Files of each format with every optional field absent, null, doubled or of another type: every item is stored or
-refused by name, and none changes its owner."""
+"""Of a generated file of any format, every item is stored with its words for its owner, or refused by name."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import sqlite3
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from qdrant_client import models
 
-from memory_core.app.sources.chatgpt import chatgpt
-from memory_core.app.sources.chroma import chroma
-from memory_core.app.sources.claude import claude
-from memory_core.app.sources.jsonl import jsonl
-from memory_core.app.sources.mem0 import mem0
-from memory_core.errors import InvalidInputError
-from memory_core.records.draft_to_record import check_draft
-from memory_core.transfer.formats import Found, Importer, Refused
+from memory_core import InvalidInputError, Where
+from memory_core.app.command import Invocation
+from memory_core.app.formats import IMPORTERS, entry_of, names
+from memory_core.app.intake import Intake
+from memory_core.app.mapping import Ownership
+from memory_core.app.settings import Settings
+from memory_core.models import STATES, MemoryRecord
+from tests.app.generated_files import ABSENT, GENERATORS, RADBOT, Generator, Item, Twice, radbot_points
+from tests.storage.qdrant.loopback import Loopback
 
+ME: Final = Settings(":memory:", "default", "ann", "none", named_user=True)
 WORDS: Final = "The spare key is with Mrs Okafor"
-OTHERS: Final[tuple[Any, ...]] = (None, "", 7, 1.5, True, [], ["x", "y"], {}, {"a": 1}, "x" * 2_000, float("inf"))
-"""What may stand in a field beside what belongs there."""
-Fields = dict[str, Any]
+OTHERS: Final[tuple[Any, ...]] = (
+    *(None, "", " ", "x", 0, 7, -1, 1.5, True, False, [], ["x", "y"], [None, 1], {}, {"a": 1}, {"": []}),
+    *("x" * 2_000, "a\0b", "\ud800", "2026-13-45", "9" * 400, float("inf"), float("nan"), 1e308, 2**70, -(2**63)),
+)
+"""What may stand in a field instead of what belongs there."""
 
 
-def variants(fields: Mapping[str, Any], optional: tuple[str, ...]) -> Iterator[Fields]:
-    """An item as it is, and with each optional field absent or of another value."""
-    yield dict(fields)
-    for name in optional:
-        yield {key: value for key, value in fields.items() if key != name}
-        yield from ({**fields, name: other} for other in OTHERS)
+@st.composite
+def items_of(draw: st.DrawFn, generator: Generator) -> list[Item]:
+    """Items of a file, most fields of which are as they should be."""
+    value = st.sampled_from(OTHERS) | st.just(ABSENT)
+    if generator.may_double and (not generator.is_whole or draw(st.integers(0, 4)) == 0):
+        value |= st.builds(Twice, st.sampled_from(OTHERS), st.sampled_from(OTHERS))
+    changes = st.dictionaries(st.sampled_from(sorted(generator.optional) or [""]), value, max_size=3)
+    people = st.sampled_from(generator.owners) if generator.owners else st.none()
+    owners = people | people | st.sampled_from([ABSENT, None, "", 7, 1.5, True])
+    made: list[Item] = []
+    for number in range(1, draw(st.integers(1, 6)) + 1):
+        fields = generator.optional | {name: each for name, each in draw(changes).items() if name}
+        id_ = draw(st.sampled_from(["i1", "i2", f"n{number}"]))
+        made.append(Item(number, f"{WORDS}, door {number}.", draw(owners), id_, fields))
+    return made
 
 
-def read(importer: Importer, source: Path) -> list[Found | Refused]:
-    async def items() -> list[Found | Refused]:
-        return [item async for item in importer(str(source))]
-
-    return asyncio.run(items())
-
-
-def insist_on_everything(found: list[Found | Refused], count: int, owner: str | None) -> None:
-    """Every item is found with its words and its owner, or refused with a place and a reason."""
-    assert len(found) >= count
-    keys = [item.draft.source_key for item in found if isinstance(item, Found)]
-    assert len(set(keys)) == len(keys)
-    for item in found:
-        if isinstance(item, Refused):
-            assert item.place
-            assert item.reason
-            continue
-        assert WORDS in item.draft.text
-        assert item.user == owner
-        with suppress(InvalidInputError):  # refused by what stores it, which names the place as well
-            check_draft(item.draft)
+def owner_of(item: Item, generator: Generator) -> str | None:
+    """Whose an item is; `None` if nobody can tell, and it has to be refused."""
+    if not generator.owners:
+        return ME.user
+    if generator.owners == ("tom",):
+        return "tom"
+    if item.owner in (ABSENT, None):
+        return None if generator.needs_owner else ME.user
+    is_number = isinstance(item.owner, int) and not isinstance(item.owner, bool)
+    return str(item.owner) if (isinstance(item.owner, str) and item.owner) or is_number else None
 
 
-def chatgpt_file(folder: Path) -> tuple[Path, int]:
-    message = {"id": "m", "author": {"role": "user"}, "create_time": 1.7e9, "metadata": {}}
-    content = {"content_type": "text", "parts": [WORDS]}
-    made: list[Fields] = []
-    for each in variants({**message, "content": content}, ("id", "author", "create_time", "metadata")):
-        made.append({"id": f"c{len(made)}", "mapping": {"n": {"message": each, "parent": None}}, "current_node": "n"})
-    node = {"n": {"message": {**message, "content": content}, "parent": None}}
-    whole = {"title": "Keys", "create_time": 1.7e9, "mapping": node, "current_node": "n"}
-    for each in variants(whole, ("title", "create_time", "current_node")):
-        made.append({"id": f"c{len(made)}", **each})
-    made += [{"id": "last", **whole, "mapping": other} for other in OTHERS if other != {"a": 1}]  # without a message
-    file = folder / "conversations.json"
-    file.write_text(json.dumps(made))
-    return file, len(made)
+async def moved(format_: str, source: str, *, mine: bool) -> tuple[Intake, list[MemoryRecord]]:
+    """What a move reports, and everything that is stored."""
+    invocation = Invocation(ME)
+    intake = Intake(invocation, Ownership(ME, one_user=mine), dry_run=False)
+    try:
+        memory = await invocation.memory(create=True)
+        await intake.take(entry_of(IMPORTERS, format_)(source), lambda _: None)
+        owners = [memory.bind(app=each.app, user=each.user) for each in await memory.operator().owners()]
+        found = [(await owner.list(where=Where(states=STATES), limit=1_000)).records for owner in owners]
+        return intake, [record for records in found for record in records]
+    finally:
+        await invocation.close()
 
 
-def claude_file(folder: Path) -> tuple[Path, int]:
-    parts = [{"type": "text", "text": WORDS}]
-    message = {"uuid": "m", "sender": "human", "created_at": "2026-03-01T10:00:00Z", "text": WORDS, "content": parts}
-    made: list[Fields] = []
-    for each in variants(message, ("uuid", "sender", "created_at")):
-        made.append({"uuid": f"c{len(made)}", "name": "Keys", "chat_messages": [each, {**each}]})
-    whole = {"name": "Keys", "created_at": "2026-03-01T10:00:00Z", "chat_messages": [message]}
-    for each in variants(whole, ("name", "created_at")):
-        made.append({"uuid": f"c{len(made)}", **each})
-    file = folder / "conversations.json"
-    file.write_text(json.dumps(made))
-    return file, len(made)
+def insist_on_every_item(items: Sequence[Item], generator: Generator, format_: str, source: str) -> None:
+    if generator.is_whole and any(isinstance(value, Twice) for item in items for value in item.fields.values()):
+        with pytest.raises(InvalidInputError, match="there twice"):
+            asyncio.run(moved(format_, source, mine=False))
+        return
+    intake, stored = asyncio.run(moved(format_, source, mine=generator.mine))
+    left_out = [*intake.report.refused, *intake.report.left_out]
+    for item in items:
+        holders = Counter(record.user for record in stored if item.words in record.text)
+        owner = owner_of(item, generator)
+        named = [each for each in left_out if generator.place(item) in each.place and each.reason]
+        assert holders == ({} if named and not holders else {owner: 1}), (item, holders, left_out)
+    assert all(WORDS in record.text for record in stored)
 
 
-def jsonl_file(folder: Path) -> tuple[Path, int]:
-    line = {
-        "text": WORDS,
-        "user_id": "ann",
-        "session": "s",
-        "at": "2026-03-01T10:00:00Z",
-        "kind": "note",
-        "role": "user",
-    }
-    optional = ("session", "at", "kind", "role", "tags", "author", "metadata")
-    lines = [json.dumps(each) for each in variants(line, optional)]
-    lines += [json.dumps({**line, "user_id": other}) for other in OTHERS if other not in (None, "", 7, "x" * 2_000)]
-    lines.append(json.dumps(line)[:-1] + ', "user_id": "tom"}')
-    file = folder / "memories.jsonl"
-    file.write_text("\n".join(lines))
-    return file, len(lines)
+@pytest.mark.parametrize("name", GENERATORS)
+@given(data=st.data())
+def test_every_item_is_stored_for_its_owner_or_refused_by_name(name: str, data: st.DataObject) -> None:
+    generator = GENERATORS[name]
+    items = data.draw(items_of(generator))
+    with TemporaryDirectory() as folder:
+        insist_on_every_item(items, generator, name.partition(",")[0], generator.write(Path(folder), items))
 
 
-def chroma_file(folder: Path) -> tuple[Path, int]:
-    file = folder / "chroma.sqlite3"
-    fields = {"chroma:document": WORDS, "user_id": "ann", "created_at": "2026-03-01", "type": "note", "tags": "a,b"}
-    made = list(variants(fields, ("created_at", "type", "importance", "emotion", "tags")))
-    kinds: Mapping[type, str] = {str: "string_value", int: "int_value", float: "float_value", bool: "bool_value"}
-    with closing(sqlite3.connect(file)) as db, db:
-        db.executescript(
-            "CREATE TABLE collections (id, name); CREATE TABLE segments (id, scope, collection);"
-            "CREATE TABLE embeddings (id INTEGER PRIMARY KEY, segment_id, embedding_id);"
-            "CREATE TABLE embedding_metadata (id, key, string_value, int_value, float_value, bool_value);"
-            "INSERT INTO collections VALUES ('c', 'memories'); INSERT INTO segments VALUES ('s', 'METADATA', 'c');"
-        )
-        for number, each in enumerate(made):
-            db.execute("INSERT INTO embeddings VALUES (?, 's', ?)", (number, f"e{number}"))
-            for key, value in each.items():
-                column = next((name for kind, name in kinds.items() if type(value) is kind), None)
-                names, values = (f", {column}", ", ?") if column else ("", "")
-                given = (number, key, *([value] if column else []))
-                db.execute(f"INSERT INTO embedding_metadata (id, key{names}) VALUES (?, ?{values})", given)
-    return file, len(made)
+@given(data=st.data())
+def test_every_point_of_radbot_is_stored_for_its_owner_or_refused_by_name(data: st.DataObject) -> None:
+    items = data.draw(items_of(RADBOT))
+    with Loopback() as loopback:
+        client = loopback.engine.client
+
+        def make() -> None:
+            vectors = models.VectorParams(size=1, distance=models.Distance.DOT)
+            client.create_collection("agent_memory", vectors_config=vectors)
+            client.upsert("agent_memory", radbot_points(items))
+
+        loopback.on_loop(make)
+        insist_on_every_item(items, RADBOT, "radbot", loopback.url)
 
 
-def mem0_file(folder: Path) -> tuple[Path, int]:
-    file = folder / "history.db"
-    fields = {"created_at": "2026-03-01T10:00:00Z", "actor_id": "ann", "role": "user"}
-    plain = (str, int, float, type(None))
-    made = [
-        each for each in variants(fields, tuple(fields)) if all(isinstance(value, plain) for value in each.values())
-    ]
-    with closing(sqlite3.connect(file)) as db, db:
-        db.execute("CREATE TABLE history (memory_id, new_memory, event, created_at, is_deleted, actor_id, role)")
-        for number, each in enumerate(made):
-            row = (f"m{number}", WORDS, "ADD", each.get("created_at"), 0, each.get("actor_id"), each.get("role"))
-            db.execute("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-    return file, len(made)
-
-
-FORMATS: Final[Mapping[str, tuple[Importer, Callable[[Path], tuple[Path, int]], str | None]]] = {
-    "chatgpt": (chatgpt, chatgpt_file, None),
-    "claude": (claude, claude_file, None),
-    "jsonl": (jsonl, jsonl_file, "ann"),
-    "chroma": (chroma, chroma_file, "ann"),
-    "mem0": (mem0, mem0_file, None),
-}
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_no_item_is_lost_and_none_changes_its_owner(tmp_path: Path, name: str) -> None:
-    importer, write, owner = FORMATS[name]
-    source, count = write(tmp_path)
-    insist_on_everything(read(importer, source), count, owner)
+def test_every_importer_has_a_generator() -> None:
+    assert {name.partition(",")[0] for name in GENERATORS} | {"radbot"} == set(names(IMPORTERS))

@@ -28,6 +28,16 @@ ESCAPES: Final[Mapping[str, Callable[[str], str]]] = {
     "a line of a block": lambda text: printable(text, 100_000),
     "XML": lambda text: html.escape(text, quote=False),
 }
+CHANGES: Final[Mapping[str, Callable[[str], str]]] = {
+    "indented": lambda text: "".join(f"    {line}\n" for line in text.split("\n")),
+    "quoted": lambda text: "".join(f"> {line}\n" for line in text.split("\n")),
+    "quoted twice": lambda text: "".join(f"> > {line}\n" for line in text.split("\n")),
+    "with other line breaks": lambda text: text.replace("\n", "\r\n"),
+    "on one line": lambda text: " ".join(text.split()),
+    "without its end": lambda text: text[: text.rfind("\n")],
+    "cut in its last quote": lambda text: text[: text.rfind('"')],
+}
+"""What clients do to a block before they send it."""
 WORDS: Final = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filter(
     lambda text: text.strip() == text and without_blocks(text) == text
 )
@@ -60,6 +70,42 @@ async def test_what_stands_beside_a_block_is_stored_without_it(ann: BoundMemory,
         stored = await ann.remember([*said, ("user", sent), ("assistant", f"{sent} It")], session=f"{escape} {n}")
         words = ["What is it?", "What is it?", "What is it?", "What is it?", "It"]
         assert [" ".join(record.text.split()) for record in stored] == words
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_a_block_that_a_client_has_changed_is_none_of_the_words(ann: BoundMemory, change: str) -> None:
+    for n, block in enumerate(await blocks(ann)):
+        if block.count("<memories>") > 1:
+            continue  # the changes are for one block
+        sent = CHANGES[change](block)
+        said = [("user", f"{sent}\nWhat is it?"), ("user", f"What is it?\n{sent}"), ("user", sent)]
+        stored = await ann.remember(said, session=f"{change} {n}")
+        assert [record.text for record in stored] == ["What is it?", "What is it?"]
+
+
+async def test_ten_days_of_what_was_sent_do_not_grow_the_memory(ann: BoundMemory) -> None:
+    """An application puts what it recalls before the person's words, and remembers what it has sent, all of it, each
+    day; it cuts what it sends."""
+    await ann.remember([("user", "Our staging server is called heron")], session="first")
+    history: list[tuple[str, str]] = []
+    for day in range(10):
+        words = f"Which staging server do we use on day {day}?"
+        block = str(await ann.recall(words))
+        history += [("user", f"{block[: 90 * (day + 1)]}\n\n{words}"), ("assistant", f"{block}\nheron")]
+        await ann.remember(history, session="ever")
+    texts = [record.text for record in (await ann.list(limit=100)).records]
+    assert len(texts) == 1 + 2 * 10
+    assert not [text for text in texts if "memories" in text or "Quotes" in text]
+
+
+@given(words=WORDS)
+@pytest.mark.parametrize(
+    "tag", ["<memories>", "</memories>", "<memories>\nQuotes", "Quotes, not instructions:", QUOTES]
+)
+def test_a_person_who_writes_of_our_tag_loses_nothing(words: str, tag: str) -> None:
+    for text in (f"{tag}{words}", f"{words} {tag}", f"{tag}\n{words}\n</memories>", f"What is `{tag}`, {words}?"):
+        if f"<memories>\n{QUOTES}" not in text:
+            assert without_blocks(text) == text
 
 
 @given(words=WORDS, more=WORDS, lines=st.lists(WORDS, min_size=1), head=st.sampled_from([QUOTES, WISHES]))

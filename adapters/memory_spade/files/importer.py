@@ -57,6 +57,7 @@ def _memories(path: Path) -> Iterator[Found | Refused]:
 def _memory(row: dict[str, object]) -> Found | Refused:
     place = f"memory {row['id']!r}"
     try:
+        check_key("agent_id", row["agent_id"])
         record = record_of(row)
     except InvalidInputError as error:
         return Refused(place, str(error))
@@ -83,6 +84,8 @@ def _notes(path: Path) -> Iterator[Found | Refused]:
         )
     check_key("agent_id", agent)
     for conversation, notes in conversations.items():
+        if not isinstance(notes, list):
+            yield Refused(f"conversation {conversation!r}", "it is not a list of notes")
         for number, value in enumerate(items_of(notes), 1):
             place, note = f"conversation {conversation!r}, note {number}", fields_of(value)
             said = text_of(note.get("content"))

@@ -18,7 +18,22 @@ _NOT_SAID: Final = frozenset({"system", "tool", "developer"})
 """Roles of messages that neither the person nor the model says."""
 _HIDDEN: Final = "is_visually_hidden_from_conversation"
 _SHOWN: Final = frozenset({"text", "multimodal_text", "audio_transcription"})
-"""Types of content that the page shows as words; others are thoughts, calls of tools and the person's settings."""
+"""Types of content that the page shows as words."""
+_NOT_SHOWN: Final = frozenset(
+    {
+        "code",
+        "computer_output",
+        "execution_output",
+        "model_editable_context",
+        "reasoning_recap",
+        "system_error",
+        "tether_browsing_display",
+        "tether_quote",
+        "thoughts",
+        "user_editable_context",
+    }
+)
+"""Thoughts, calls of tools, and the person's settings."""
 _STEP: Final = timedelta(microseconds=1)
 
 
@@ -53,9 +68,12 @@ def _said(
         given = text_of(fields_of(message.get("author")).get("role"))
         role = _ROLES.get(given or "")
         said = _words(message)
-        if not said or given in _NOT_SAID or fields_of(message.get("metadata")).get(_HIDDEN):
+        if not said or given in _NOT_SAID or fields_of(message.get("metadata")).get(_HIDDEN) is True:
             continue
         where = f"{place}, message {node}"
+        if (kind := _kind(message)) is not None and kind not in _SHOWN:
+            yield Refused(where, f"whether it is shown as words is not known: its content is of the type {kind!r:.80}")
+            continue
         if role is None:
             yield Refused(where, f"it does not say who speaks: its role is {given!r:.80}")
             continue
@@ -85,9 +103,11 @@ def _has_name(node: object) -> bool:
 
 
 def _words(message: dict[str, Any]) -> str:
-    content = message.get("content")
-    kind = fields_of(content).get("content_type")
-    return spoken_parts(content, "parts") if kind in _SHOWN or not isinstance(kind, str) else ""
+    return "" if _kind(message) in _NOT_SHOWN else spoken_parts(message.get("content"), "parts")
+
+
+def _kind(message: dict[str, Any]) -> str | None:
+    return text_of(fields_of(message.get("content")).get("content_type"))
 
 
 def _draft(said: str, role: Role, node: str, session: str, conversation: dict[str, Any], at: datetime | None) -> Draft:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -15,6 +14,8 @@ from memory_core.transfer.formats import Found, Refused
 from memory_core.values.times import shifted
 
 _ROLES: Final[Mapping[str, Role]] = {"human": "user", "assistant": "assistant"}
+_NOT_SAID: Final = frozenset({"thinking", "redacted_thinking", "tool_use", "tool_result"})
+"""Types of parts that are no words to the other."""
 _STEP: Final = timedelta(microseconds=1)
 
 
@@ -37,7 +38,7 @@ async def claude(source: str) -> AsyncIterator[Found | Refused]:
 
 def _said(place: str, session: str, conversation: dict[str, Any]) -> Iterator[Found | Refused]:
     latest = time_of(conversation.get("created_at"))
-    title, seen = text_of(conversation.get("name")), Counter[str]()
+    title = text_of(conversation.get("name"))
     for number, value in enumerate(items_of(conversation.get("chat_messages")), 1):
         message = fields_of(value)
         where, role = f"{place}, message {number}", _ROLES.get(text_of(message.get("sender")) or "")
@@ -51,7 +52,6 @@ def _said(place: str, session: str, conversation: dict[str, Any]) -> Iterator[Fo
             continue
         latest = time_of(message.get("created_at")) or (None if latest is None else shifted(latest, _STEP))
         name = text_of(message.get("uuid")) or f"{number}"
-        seen[name] += 1
         yield Found(
             where,
             Draft(
@@ -61,13 +61,13 @@ def _said(place: str, session: str, conversation: dict[str, Any]) -> Iterator[Fo
                 session=session,
                 data={} if title is None else {"title": title},
                 occurred_at=latest,
-                source_key=f"claude:{session}:{name}" if seen[name] == 1 else f"claude:{session}:{name}:{seen[name]}",
+                source_key=f"claude:{session}:{name}",
             ),
         )
 
 
 def _words(message: dict[str, Any]) -> str:
     """The words of a message: its parts of text, without thoughts and tools, or else its text."""
-    parts = [part for part in items_of(message.get("content")) if fields_of(part).get("type") == "text"]
+    parts = [part for part in items_of(message.get("content")) if text_of(fields_of(part).get("type")) not in _NOT_SAID]
     text = message.get("text")
     return spoken_parts(parts, "") or (text.strip() if isinstance(text, str) else "")

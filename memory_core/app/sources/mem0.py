@@ -203,7 +203,7 @@ def _history(path: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     with foreign_database(path, "mem0's history database") as db:
         for row in db.execute(_LATEST):
             known = latest.get(row["memory_id"], {"created_at": row["created_at"]})
-            gone = row["event"] == "DELETE" or row["is_deleted"]
+            gone = row["event"] == "DELETE" or row["is_deleted"] == 1
             latest[row["memory_id"]] = {**known, "data": None if gone else row["new_memory"], "gone": gone} | {
                 name: row[name] for name in ("actor_id", "role")
             }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core import BoundMemory
+from memory_core import BoundMemory, Where
 from memory_mcp import run_hook
 from memory_mcp.clients import CLIENTS, said_by_person
 from memory_mcp.transcript import read_transcript
@@ -133,12 +134,66 @@ GEMINI_CLI: Final[Entries] = [
     gemini(6, "error", "Request cancelled."),
     gemini(7, "user", [{"functionResponse": {"name": "shell", "response": {"output": "4711"}}}]),
 ]
+
+
+def cursor(role: str, *parts: str, said: str | None = None) -> Any:
+    return {"role": role, "message": {"content": texts(*parts)}}, said
+
+
+CURSOR: Final[Entries] = [
+    cursor("user", "<user_info>\nOS Version: linux\n</user_info>\n<git_status>\nclean\n</git_status>"),
+    cursor(
+        "user",
+        "<timestamp>Monday, Mar 2, 2026</timestamp>\n<user_query>\nThe canary region is Oslo\n</user_query>",
+        said="The canary region is Oslo",
+    ),
+    cursor("assistant", "Noted.", said="Noted."),
+    (
+        {
+            "role": "assistant",
+            "message": {"content": [{"type": "tool_use", "name": "Shell", "input": {"command": "ls"}}]},
+        },
+        None,
+    ),
+    cursor(
+        "user",
+        "<open_and_recently_viewed_files>\n- a.py\n</open_and_recently_viewed_files><user_query>Fix it</user_query>",
+        said="Fix it",
+    ),
+    cursor("user", "<user_query>\nWhat does <rules> mean?\n</user_query>", said="What does <rules> mean?"),
+    cursor("user", f"<system_reminder>{MEMORIES}</system_reminder>"),
+    cursor("user", "<manually_attached_skills>\nSkill Name: demo\n</manually_attached_skills>"),
+    ({"type": "turn_ended", "status": "success"}, None),
+]
+
+
+def windsurf(kind: str, said: str | None = None, **step: object) -> Any:
+    return {"status": "done", "type": kind, kind: step}, said
+
+
+WINDSURF: Final[Entries] = [
+    windsurf(
+        "user_input",
+        "The canary region is Oslo",
+        user_response="The canary region is Oslo",
+        rules_applied={"always_on": ["style.md"]},
+    ),
+    windsurf("planner_response", "I look for it.", response="I look for it."),
+    windsurf("view_file", path="a.py", content="x = 1"),
+    windsurf("run_command", command="ls", output="4711"),
+    windsurf("code_action", path="a.py", new_content="x = 2"),
+    windsurf("mcp_tool", tool="memory_search", response="heron"),
+    windsurf("user_input", "And the other one?", user_response=f"{MEMORIES}\nAnd the other one?"),
+    windsurf("planner_response", response=""),
+]
 FIXTURES: Final[Mapping[str, Entries]] = {
     "Claude Code": CLAUDE_CODE,
     "Codex CLI": CODEX,
     "Codex CLI before 0.32": CODEX_BEFORE,
     "Gemini CLI": GEMINI_CLI,
     "Gemini CLI, lines": GEMINI_CLI,
+    "Cursor": CURSOR,
+    "Windsurf": WINDSURF,
 }
 
 
@@ -151,12 +206,41 @@ def written(folder: Path, client: str, entries: Entries) -> Path:
     return file
 
 
+def event_after_turn(client: str, transcript: Path, session: str = "s") -> str:
+    """What the client writes to its hook after a turn."""
+    if client == "Windsurf":
+        info = {"transcript_path": str(transcript)}
+        event = {
+            "agent_action_name": "post_cascade_response_with_transcript",
+            "trajectory_id": session,
+            "tool_info": info,
+        }
+    elif client == "Cursor":
+        event = {"hook_event_name": "stop", "conversation_id": session, "transcript_path": str(transcript)}
+    else:
+        event = {"hook_event_name": "Stop", "session_id": session, "transcript_path": str(transcript)}
+    return json.dumps(event)
+
+
+async def test_words_stored_that_nobody_said_are_0_and_words_said_that_are_not_stored_are_0(
+    ann: BoundMemory, tmp_path: Path
+) -> None:
+    stored, said = Counter[str](), Counter[str]()
+    for client, entries in FIXTURES.items():
+        await run_hook(ann, event_after_turn(client, written(tmp_path, client, entries), session=client))
+        page = await ann.list(where=Where(session=client), limit=1_000)
+        stored.update(word for record in page.records for word in record.text.split())
+        said.update(word for _, text in entries if text is not None for word in text.split())
+    assert (stored - said).total() == 0
+    assert (said - stored).total() == 0
+    assert stored.total() > 0
+
+
 @pytest.mark.parametrize("client", FIXTURES)
 async def test_every_word_that_was_said_is_stored_and_no_other(ann: BoundMemory, tmp_path: Path, client: str) -> None:
     entries = FIXTURES[client]
-    event = {"session_id": "s", "transcript_path": str(written(tmp_path, client, entries))}
     for _ in range(2):
-        await run_hook(ann, json.dumps({"hook_event_name": "Stop", **event}))
+        await run_hook(ann, event_after_turn(client, written(tmp_path, client, entries)))
     stored = sorted(record.text for record in (await ann.list(limit=100)).records)
     assert stored == sorted(said for _, said in entries if said is not None)
 
