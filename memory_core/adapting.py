@@ -14,8 +14,8 @@ a framework whose own record is read in another way: `known`, `stored`, `leave`,
 
 **The block of a turn**: `Asked`, `block_of_turn`, `block_for`, `remembered_block`, `NOTHING`, `TURN`, `one_of`,
 `cut_query`, `count_reads`; of a client that knows only its prompt: `before_prompt`, `once_a_session`, `forget_shown`;
-the profile in it: `with_profile`, `PINNED`, `PINNED_BY_MODEL`, `tags_of_pin`; names and texts of others in it: `named`,
-`quoted`.
+the profile in it: `with_profile`, `PINNED`, `PINNED_BY_MODEL`, `tags_of_pin`; names and texts of others in it:
+`named`, `quoted`.
 
 **The tools of an agent**: `STORE_MEMORY`, `SEARCH_MEMORIES`, `LIST_MEMORIES`, `UPDATE_MEMORY`, `FORGET_MEMORY`,
 `MEMORY_PIN`, `REMEMBER_INTERACTION_INFO`, each a `Tool` with a `ToolContext`, `Arguments` and a `ToolResult`;

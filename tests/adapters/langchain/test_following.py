@@ -11,7 +11,7 @@ from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddlewar
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 
 from memory_core import BoundMemory, Draft, Link, MemoryRecord, Patch, Where, run_sync
 from memory_langchain import MemoryChatMessageHistory, MemoryMiddleware
@@ -260,6 +260,42 @@ def test_an_interrupted_run_that_is_resumed_is_said_once(ann: BoundMemory) -> No
     say(agent, "What time is it?")
     agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), THREAD)
     assert active(ann) == ["hello", "one", "What time is it?", "noon"]
+
+
+class Waiting(AgentMiddleware[Any, Any, Any]):
+    """Stands behind the memory."""
+
+    is_asking = False
+
+    def before_model(self, state: Any, runtime: Any) -> None:
+        if self.is_asking:
+            interrupt("ok?")
+
+
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [
+        (HumanMessage("one, edited", id="1"), ["one, edited", "answer 0", "two"]),
+        (HumanMessage("two, edited", id="2"), ["one", "answer 0", "two, edited"]),
+        (HumanMessage("three", id="3"), ["one", "answer 0", "two", "three"]),
+        (RemoveMessage(id="1"), ["answer 0", "two"]),
+    ],
+    ids=["an edit", "an edit of the question", "an addition", "a removal"],
+)
+def test_what_its_person_changes_while_a_run_waits_is_followed(
+    ann: BoundMemory, change: BaseMessage, shown: Sequence[str]
+) -> None:
+    waiting = Waiting()
+    agent = create_agent(
+        numbered(), middleware=[MemoryMiddleware(ann, tools=()), waiting], checkpointer=InMemorySaver()
+    )
+    say(agent, "one", "1")
+    waiting.is_asking = True
+    say(agent, "two", "2")
+    agent.update_state(THREAD, {"messages": [change]})
+    waiting.is_asking = False
+    agent.invoke(Command(resume=True), THREAD)
+    assert active(ann) == [*shown, "answer 1"]
 
 
 def test_a_history_does_not_show_what_was_left(ann: BoundMemory) -> None:

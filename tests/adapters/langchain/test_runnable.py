@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.output_parsers import StrOutputParser
@@ -354,6 +355,14 @@ def test_structured_output_is_stored_as_text(ann: BoundMemory, output: Any, opti
     assert chain.invoke("What does she drink?", MONDAY) == output
     assert list(chain.stream("And how much?", MONDAY)) == [output]
     assert [json.loads(text) for text in saved(ann)[1::2]] == [{"drinks": "tea", "cups": 3}] * 2
+
+
+def test_an_answer_from_langchains_cache_is_said_each_time(ann: BoundMemory) -> None:
+    """LangChain gives each of them the id of the first one."""
+    chain = with_memory(RunnableLambda(lambda _: "hello") | echo(cache=InMemoryCache()), ann)
+    answers = [chain.invoke("hello", MONDAY) for _ in range(3)]
+    assert answers[1].id == answers[2].id
+    assert saved(ann) == ["hello", "you said hello"] * 3
 
 
 def test_a_dict_that_may_hold_the_answer_anywhere_names_the_ways_out(ann: BoundMemory) -> None:
