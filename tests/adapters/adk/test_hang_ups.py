@@ -17,6 +17,7 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.sessions import InMemorySessionService
 from google.adk.sessions.session import Session
+from pydantic import PrivateAttr
 
 from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.testing import ScriptedLlm, user_says
@@ -31,11 +32,19 @@ TOLD, ANSWER = "My favourite tea is jasmine", "I shall remember that"
 class Silent(ScriptedLlm):
     """Never answers."""
 
+    _asked: asyncio.Event = PrivateAttr(default_factory=asyncio.Event)
+
+    @property
+    def asked(self) -> asyncio.Event:
+        """Whether it has been asked."""
+        return self._asked
+
     async def generate_content_async(
         self,
         llm_request: LlmRequest,
         stream: bool = False,  # noqa: FBT001, FBT002
     ) -> AsyncGenerator[LlmResponse, None]:
+        self._asked.set()
         await asyncio.Event().wait()
         yield LlmResponse()
 
