@@ -31,6 +31,7 @@ from memory_adk.policy import CapturePolicy
 from memory_adk.recall import show
 from memory_adk.service import MemoryService, check_service
 from memory_adk.shown import Shown, in_conversation, in_prompt, shown_in
+from memory_adk.watching import Watching
 from memory_core import PUSHED, EmbeddingError, MemoryCoreError, Recalled, RecallOptions, StorageError, Where
 from memory_core.adapting import (
     Asked,
@@ -108,6 +109,7 @@ class MemoryPlugin(BasePlugin):
         self._seconds = check_seconds("recall_seconds", given)
         self._deadline = Deadline(self._seconds, "an agent")
         self._following = Following(CapturePolicy() if capture is True else capture or None)
+        self._watching = Watching(self._follow)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         """The same plugin: it knows what each runner has handed over."""
@@ -135,10 +137,12 @@ class MemoryPlugin(BasePlugin):
 
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> None:
         """Store the turn up to this event, which the session does not contain yet."""
-        if self._serving(invocation_context):
+        if service := self._serving(invocation_context):
             self._turn(invocation_context).is_answered = True
             if self._turn(invocation_context).has_begun or not is_of_plugin(event):  # nodes of workflows are no agents
                 await self._begin(invocation_context)
+                if not event.partial:
+                    self._watching.expect(service, invocation_context, event)
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Store the rest of the turn, unless a guardrail answered instead of the agent."""
@@ -211,6 +215,7 @@ class MemoryPlugin(BasePlugin):
         Args:
             vectors: Also wait until everything is found by meaning (`MemoryService.settled`).
         """
+        await self._watching.settle()
         await self._following.flush(vectors=vectors)
 
     async def close(self) -> None:
@@ -220,6 +225,7 @@ class MemoryPlugin(BasePlugin):
         turns are stored as soon as the store answers, unless the process ends before that; closing the memory waits for
         them.
         """
+        await self._watching.settle()
         await self._following.close(limits.CLOSE_SECONDS)
 
     def _serving(self, invocation_context: InvocationContext) -> MemoryService | None:
@@ -247,6 +253,7 @@ class MemoryPlugin(BasePlugin):
     async def _end(self, invocation_context: InvocationContext) -> None:
         """Store the rest of a turn, unless a guardrail answered instead of the agent."""
         if service := self._serving(invocation_context):
+            self._watching.has_told(invocation_context)
             turn = self._turns.pop(invocation_context.invocation_id, None)
             if turn is not None and turn.is_answered and not turn.has_begun:
                 service.block(invocation_context.invocation_id)

@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 from google.adk.cli.service_registry import load_services_module
 from google.adk.cli.utils.service_factory import create_memory_service_from_options
+from websockets.sync.client import connect
 
 from memory_adk import MemoryService
 from memory_core import Draft, Memory, run_sync
@@ -45,6 +46,15 @@ model = ScriptedLlm(script=[lambda request: "PROMPT: " + prompt(request)] * 99)
 root_agent = LlmAgent(name="helper", model=model)
 app = App(name="FOLDER", root_agent=root_agent, plugins=PLUGINS)
 """
+CALLED = """
+from tests.adapters.adk.test_hang_ups import Voice
+
+from google.adk.agents import LlmAgent
+from google.adk.apps import App
+
+app = App(name="called", root_agent=LlmAgent(name="helper", model=Voice()))
+"""
+"""An agent that answers the first sentence of a call, and nothing more."""
 EXAMPLE = Path(__file__).parents[3] / "examples" / "adk_web"
 TEA = 'user: "My favourite tea is jasmine"'
 
@@ -75,7 +85,10 @@ class Process:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         command = [*ADK, *arguments, "--port", str(self.port)]
-        self._process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}  # for agents that are in `tests`
+        self._process = subprocess.Popen(
+            command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
 
     def address(self) -> str:
         """Where it answers; waits until it does."""
@@ -91,6 +104,11 @@ class Process:
         """Interrupt it, as Ctrl-C does; it has to end by itself."""
         self._process.send_signal(signal.SIGINT)
         self._process.communicate(timeout=HANG_SECONDS)
+
+    def kill(self) -> None:
+        """End it at once, whatever it does."""
+        self._process.kill()
+        self._process.communicate()
 
     def end(self) -> None:
         if self._process.poll() is None:
@@ -111,6 +129,16 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
         (folder / name).mkdir()
         (folder / name / "__init__.py").write_text("from . import agent\n")
         (folder / name / "agent.py").write_text(AGENT.replace("PLUGINS", plugins).replace("FOLDER", name))
+    (folder / "steady").mkdir()
+    (folder / "steady" / "__init__.py").write_text("from . import agent\n")
+    (folder / "steady" / "agent.py").write_text(
+        AGENT.replace('"PROMPT: " + prompt(request)', '"Heard: " + prompt(request).splitlines()[-1]')
+        .replace("PLUGINS", "[MemoryPlugin()]")
+        .replace("FOLDER", "steady")
+    )
+    (folder / "called").mkdir()
+    (folder / "called" / "__init__.py").write_text("from . import agent\n")
+    (folder / "called" / "agent.py").write_text(CALLED)
     shutil.copy(folder / "services.yaml", folder / "folder_name")
     uri = f"memorycore://{tmp_path_factory.mktemp('memory')}/m.db?embedder=none"
     options = ["--memory_service_uri", uri]
@@ -176,6 +204,47 @@ def test_the_plugin_can_be_added_on_the_command_line(started: Started) -> None:
     assert 'user: "I sail in June"' in talk(address, "s2", "When do I sail?", app="plain", user="bob")
 
 
+@pytest.mark.process
+def test_what_was_said_in_a_call_is_known_when_the_caller_has_hung_up(started: Started) -> None:
+    address = started.api_server.address()
+    send(f"{address}/apps/called/users/eve/sessions/call", {})
+    call = f"{address.replace('http', 'ws')}/run_live?app_name=called&user_id=eve&session_id=call&modalities=TEXT"
+    with connect(call, open_timeout=HANG_SECONDS) as line:
+        while "I shall remember that" not in str(line.recv(timeout=HANG_SECONDS)):
+            pass
+    path = Path(started.uri.removeprefix("memorycore://").partition("?")[0])
+    with Memory(path, embedder=None) as memory:
+        while len(held := run_sync(memory.bind(app="called", user="eve").list, order="oldest").records) < 2:
+            time.sleep(0.1)
+    assert [record.text for record in held] == ["My favourite tea is jasmine", "I shall remember that"]
+
+
+@pytest.mark.process
+@pytest.mark.timeout(300)  # servers of ADK start one after the other
+@pytest.mark.parametrize("kills", [1, pytest.param(37, marks=[pytest.mark.torture, pytest.mark.timeout(3_600)])])
+def test_what_a_killed_server_answered_is_known_after_the_next_turn_of_its_session(
+    started: Started, tmp_path: Path, kills: int
+) -> None:
+    memory, sessions = tmp_path / "m.db", tmp_path / "sessions.db"
+    options = [
+        f"--memory_service_uri=memorycore://{memory}?embedder=none",
+        f"--session_service_uri=sqlite:///{sessions}",
+    ]
+    expected: list[str] = []
+    for n in range(kills + 1):
+        server = Process("api_server", str(started.folder), *options, cwd=started.folder)
+        try:
+            answer = talk(server.address(), "s1", f"Turn {n} of the killed server", app="steady")
+            expected += [f"Turn {n} of the killed server", answer]
+            if n < kills:
+                server.kill()
+            else:
+                server.interrupt()
+        finally:
+            server.end()
+    assert sorted(texts_in(memory, "steady", "test_user")) == sorted(expected)
+
+
 def busy(seconds: float) -> None:
     """Keep a core busy."""
     end = time.monotonic() + seconds
@@ -237,9 +306,9 @@ def test_two_processes_with_forty_turns_each_lose_and_double_nothing_although_on
     assert texts_in(last) == ["answer 0 of last", "turn 0 of last"]
 
 
-def texts_in(path: Path) -> list[str]:
+def texts_in(path: Path, app: str = "demo", user: str = "ann") -> list[str]:
     with Memory(path, embedder=None) as memory:
-        held = run_sync(memory.bind(app="demo", user="ann").list, limit=1_000).records
+        held = run_sync(memory.bind(app=app, user=user).list, limit=1_000).records
     return sorted(record.text for record in held)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,6 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.workflow import Workflow
 from google.genai import types
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.rewind import resolve_rewinds
@@ -149,80 +146,3 @@ async def test_events_that_the_application_appends_are_found_at_the_next_turn_wh
             await ask(runner, "It rains", user_id=ANN, session_id="s1")
         assert sorted(await stored(memory)) == sorted(await live(sessions))
         assert len(await stored(memory)) == 7
-
-
-STEPS = st.lists(
-    st.tuples(
-        st.sampled_from(["turn", "turn", "turn", "rewind", "rewind", "append", "block", "restart", "add", "fail"]),
-        st.integers(0, 9),
-    ),
-    min_size=2,
-    max_size=9,
-)
-
-
-class History:
-    """A session in which anything happens."""
-
-    def __init__(self, memory: Memory, sessions: BaseSessionService) -> None:
-        self.memory, self.sessions, self.count = memory, sessions, 0
-        self.blocked: set[str] = set()
-        self.begin()
-
-    def begin(self) -> None:
-        self.service, self.plugin = MemoryService(self.memory), MemoryPlugin(recall=False)
-
-    async def turn(self, words: str, answer: str | Exception) -> None:
-        agent = LlmAgent(name="helper", model=ScriptedLlm(script=[answer]))
-        runner = running(self.service, agent, self.sessions, self.plugin, Guard("guard"))
-        try:
-            await ask(runner, words, user_id=ANN, session_id="s1")
-        except RuntimeError:
-            assert isinstance(answer, Exception)
-        await self.plugin.flush()
-
-    async def do(self, what: str, place: int) -> None:
-        self.count += 1
-        session = await self.sessions.get_session(app_name=APP, user_id=ANN, session_id="s1")
-        if what == "restart":
-            self.begin()
-        elif what == "turn" or session is None:
-            await self.turn(f"turn {self.count}", f"answer {self.count}")
-        elif what == "fail":
-            await self.turn(f"turn {self.count}", RuntimeError("out of order"))
-        elif what == "block":
-            self.blocked |= {f"attack {self.count}", "blocked"}
-            await self.turn(f"attack {self.count}", "never asked")
-        elif what == "append":
-            await self.sessions.append_event(session, said_event(f"appended {self.count}", at=place, invocation_id="a"))
-        elif what == "add":
-            await self.service.add_session_to_memory(session)
-        else:
-            await self.rewind(session.events, place)
-
-    async def rewind(self, events: Sequence[Event], place: int) -> None:
-        turns = list(dict.fromkeys(event.invocation_id for event in events if event.invocation_id.startswith("e-")))
-        agent = LlmAgent(name="helper", model=ScriptedLlm(script=[]))
-        runner = running(self.service, agent, self.sessions, self.plugin)
-        if turns:
-            chosen = turns[place % len(turns)]
-            await runner.rewind_async(user_id=ANN, session_id="s1", rewind_before_invocation_id=chosen)
-
-
-@pytest.mark.parametrize("kind", SERVICES)
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(steps=STEPS)
-def test_after_the_next_turn_the_memory_has_the_live_texts_of_the_session(
-    tmp_path_factory: pytest.TempPathFactory, kind: str, steps: list[tuple[str, int]]
-) -> None:
-    async def happens() -> None:
-        folder = tmp_path_factory.mktemp("history")
-        async with Memory(":memory:", embedder=None) as memory, sessions_of(kind, folder) as sessions:
-            history = History(memory, sessions)
-            for what, place in steps:
-                await history.do(what, place)
-            await history.turn("the last turn", "the last answer")
-            kept = [text for text in await live(history.sessions) if text not in history.blocked]
-            assert sorted(await stored(memory)) == sorted(kept)
-
-    asyncio.run(happens())
