@@ -12,6 +12,7 @@ import numpy as np
 
 from memory_core import Embedder, MemoryRecord
 from memory_core.chunking import split
+from memory_core.models import DERIVING
 from memory_core.retrieval.features import features
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.schema import OWNER_BITS
@@ -28,6 +29,7 @@ def assert_consistent(path: Path, embedder: Embedder | None = None) -> None:
         _check_owners(db, records)
         _check_full_text(db, records)
         _check_chunks(db, records, embedder)
+        _check_links(db, records)
 
 
 def owed(path: Path) -> int:
@@ -71,6 +73,15 @@ def _check_owners(db: sqlite3.Connection, records: dict[int, MemoryRecord]) -> N
         assert sorted(set(versions)) == list(range(1, version + 1))
         assert versions == sorted(versions)
         assert all(key >> OWNER_BITS == owner for _, key in outbox)
+
+
+def _check_links(db: sqlite3.Connection, records: dict[int, MemoryRecord]) -> None:
+    found = {(record, target): bool(derives) for record, target, derives in db.execute("SELECT * FROM link")}
+    wanted: dict[tuple[int, str], bool] = {}
+    for key, record in records.items():
+        for link in record.links:
+            wanted[key, link.id] = wanted.get((key, link.id), False) or link.relation in DERIVING
+    assert found == wanted
 
 
 def _check_full_text(db: sqlite3.Connection, records: dict[int, MemoryRecord]) -> None:

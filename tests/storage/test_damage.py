@@ -123,7 +123,7 @@ def flipped(content: bytes, chance: random.Random) -> bytes:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [12, pytest.param(80, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("count", [16, pytest.param(80, marks=pytest.mark.torture)])
 def test_a_damaged_byte_is_reported_or_refused_or_changes_nothing(whole: Path, tmp_path: Path, count: int) -> None:
     content, before = whole.read_bytes(), everything(whole)
     chance = random.Random(count)

@@ -31,7 +31,7 @@ from memory_core.storage.sqlite.problems import file_problems_explained, lenient
 from memory_core.storage.sqlite.reanalysis import progress
 from memory_core.storage.sqlite.schema import MIGRATIONS, STATEMENTS, statements_of
 from memory_core.storage.sqlite.transactions import transaction
-from memory_core.storage.sqlite.writing import derive, underive
+from memory_core.storage.sqlite.writing import derive, link, linked, underive
 
 MAX_FINDINGS: Final = 20
 """Most findings reported of one kind, since a file may be damaged throughout."""
@@ -45,6 +45,7 @@ _COUNTED: Final = {
     "texts with a missing chunk": (
         "SELECT count(*) FROM (SELECT 1 FROM chunk GROUP BY record HAVING min(n) <> 0 OR max(n) + 1 <> count(*))"
     ),
+    "links without a record": "SELECT count(*) FROM link WHERE record NOT IN (SELECT key FROM record)",
     "earlier texts without a record": "SELECT count(*) FROM revision WHERE record NOT IN (SELECT key FROM record)",
     "texts without chunks": "SELECT count(*) FROM record WHERE text <> '' AND key NOT IN (SELECT record FROM chunk)",
     "records without an owner": "SELECT count(*) FROM record WHERE owner NOT IN (SELECT id FROM owner)",
@@ -174,6 +175,16 @@ def _words(db: sqlite3.Connection) -> Findings:
             yield Finding(f"the search terms of the record {record.id!r} do not match its text")
 
 
+def _links(db: sqlite3.Connection) -> Findings:
+    for key, record in _whole_records(db):
+        if record.links and sorted(_filed_links(db, key)) != sorted(linked(key, record)):
+            yield Finding(f"the links of the record {record.id!r} are filed differently")
+
+
+def _filed_links(db: sqlite3.Connection, key: int) -> list[tuple[int, str, int]]:
+    return db.execute("SELECT record, target, derives FROM link WHERE record = ?", (key,)).fetchall()
+
+
 _CHECKS: Final[dict[Callable[[sqlite3.Connection], Findings], str]] = {
     _pages: "pages",
     _tables: "tables",
@@ -183,6 +194,7 @@ _CHECKS: Final[dict[Callable[[sqlite3.Connection], Findings], str]] = {
     _pieces: "chunks",
     _vectors: "vectors",
     _words: "words",
+    _links: "links",
     _counts: "counts of rows",
 }
 """The checks, each with the name of what it reads."""
@@ -220,6 +232,8 @@ def repair(path: Path) -> int:
             underive(db, [key])
             derive(db, [key], [made])
             note_changes(db, owner, [key])
+        db.execute("DELETE FROM link")
+        link(db, _whole_records(db))
         db.execute(_COUNT_AGAIN)
     return len(faulty)
 

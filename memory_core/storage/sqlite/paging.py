@@ -167,5 +167,5 @@ def _conditions(owner: int, scope: Scope, request: ListRequest, now: int, after:
 def _in_order(request: ListRequest) -> str:
     column, _, direction = _ORDERS[request.order]
     # A plus keeps SQLite from walking the owner in order when it can look up the few records that are named.
-    named = request.where.ids is not None or request.where.source_keys is not None
+    named = request.where.ids is not None or request.where.source_keys is not None or bool(request.where.links)
     return f"ORDER BY {'+' if named else ''}{column} {direction}, key {direction}"

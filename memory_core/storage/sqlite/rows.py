@@ -31,14 +31,15 @@ from memory_core.storage.sqlite.owners import (
 from memory_core.storage.sqlite.row_filter import RowFilter, narrow
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.tombstones import Tombstones
-from memory_core.storage.sqlite.where import Conditions, conditions
-from memory_core.storage.sqlite.writing import derive, underive, write_new
+from memory_core.storage.sqlite.where import Conditions, conditions, owner_range
+from memory_core.storage.sqlite.writing import derive, link, underive, unlink, write_new
 from memory_core.values.json_text import encode_json
 from memory_core.where.where import ANY_STATE, Where
 
 _NOBODY: Final = Owner(id=-1, next=0, version=0)
-_FEW: Final = 16
-"""So many ids are looked for in the text of the links; of more, all links are read."""
+_LINKED: Final = (
+    "key IN (SELECT record FROM link WHERE target IN (SELECT value FROM json_each(?)) AND record BETWEEN ? AND ?)"
+)
 
 
 class SqliteRows:
@@ -79,17 +80,7 @@ class SqliteRows:
 
     def linking_to(self, ids: Collection[str]) -> list[Row]:
         """See `StoredRows`."""
-        if not ids:
-            return []
-        if len(ids) <= _FEW:
-            ends = [f":{encode_json(one)[1:]}" for one in ids]  # a link is stored as the text "relation:id"
-            named = " OR ".join(["instr(links, ?)"] * len(ends))
-            rows = self._rows(f"owner = ? AND links <> '[]' AND ({named})", self._owner.id, *ends)
-            return [row for row in rows if any(link.id in ids for link in row.record.links)]
-        linked = self._db.execute("SELECT key, links FROM record WHERE owner = ? AND links <> '[]'", (self._owner.id,))
-        with explaining("the links of a record"):
-            keys = [key for key, links in linked if any(link.id in ids for link in links_in(links))]
-        return self._rows("key IN (SELECT value FROM json_each(?))", encode_json(keys))
+        return self._rows(_LINKED, encode_json(list(ids)), *owner_range(self._owner.id)) if self._has_links() else []
 
     def matching(self, scope: Scope, where: Where, now: datetime) -> list[Head]:
         """See `StoredRows`."""
@@ -133,6 +124,7 @@ class SqliteRows:
         meta.put(self._db, meta.SLACK, 1)
         keys = [head.key for head in gone]
         underive(self._db, keys)
+        unlink(self._db, [head.key for head in gone if head.links])
         self._db.executemany("DELETE FROM record WHERE key = ?", [(key,) for key in keys])
         note_changes(self._db, self._owner.id, keys, Usage(-len(keys), -sum(head.size for head in gone)))
 
@@ -140,6 +132,11 @@ class SqliteRows:
         """See `ChangedRows`."""
         tombstones = Tombstones(self._db, self._scope)
         (tombstones.add if forgotten else tombstones.remove)(source_keys)
+
+    def _has_links(self) -> bool:
+        """Whether a record of the owner has a link; saves looking for links to each of many records without any."""
+        found = self._db.execute("SELECT 1 FROM link WHERE record BETWEEN ? AND ? LIMIT 1", owner_range(self._owner.id))
+        return found.fetchone() is not None
 
     def _rows(self, found: str, *parameters: object) -> list[Row]:
         rows = self._db.execute(f"SELECT {COLUMNS}, key FROM record WHERE {found} ORDER BY key", parameters)
@@ -177,6 +174,9 @@ class SqliteRows:
         for at, rows in values.items():
             columns = ", ".join(f"{NAMES[n]} = ?" for n in at)
             self._db.executemany(f"UPDATE record SET {columns} WHERE key = ?", rows)
+        relinked = [(row.key, after) for row, after in changed if row.record.links != after.links]
+        unlink(self._db, [key for key, _ in relinked])
+        link(self._db, relinked)
         before = usage_of(row.record for row, _ in changed)
         return Usage(0, usage_of(after for _, after in changed).bytes - before.bytes)
 

@@ -10,6 +10,7 @@ every table: a scan of one owner reads no pages of others.
 | `lexical` | hashed terms of each record | read by keyword search, see `retrieval/postings.py` |
 | `revision` | earlier texts of a record | deleted with the record, by a trigger |
 | `chunk` | chunks of the text with their vectors | a NULL vector is pending |
+| `link` | which record has a link to which id | finds the records that were made of others |
 | `outbox` | changes, in order | in-memory indexes of every process follow it |
 | `tombstone` | keyed hashes of forgotten source keys | blocks re-ingestion without keeping the deleted keys |
 | `meta` | named values: fingerprint, tombstone key, analysis, `lineage.py` | `slack`: an erasure is unfinished |
@@ -111,7 +112,6 @@ CREATE INDEX record_time ON record (owner, occurred_at, key);
 CREATE INDEX record_expiry ON record (owner, expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX record_session ON record (owner, session, occurred_at, key) WHERE session IS NOT NULL;
 CREATE INDEX record_collection ON record (owner, collection, key) WHERE collection IS NOT NULL;
-CREATE INDEX record_linked ON record (owner, key) WHERE links <> '[]';
 
 CREATE TABLE revision (
     record INTEGER NOT NULL,
@@ -143,6 +143,14 @@ CREATE TABLE chunk (
     PRIMARY KEY (record, n)
 ) WITHOUT ROWID;
 CREATE INDEX chunk_pending ON chunk (record, n) WHERE vector IS NULL;
+
+CREATE TABLE link (
+    record INTEGER NOT NULL,
+    target TEXT NOT NULL,                   -- the id of a record of the same owner, which may be gone
+    derives INTEGER NOT NULL,               -- whether the record was made of the target's words (`models.DERIVING`)
+    PRIMARY KEY (record, target)
+) WITHOUT ROWID;
+CREATE INDEX link_target ON link (target, derives);
 
 CREATE TABLE outbox (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -238,7 +238,8 @@ def _all_listed(found: Conditions, column: str, values: Collection[str]) -> None
 
 def _linked(found: Conditions, where: Where) -> None:
     if where.links:
-        found.add("links <> '[]'")  # spelled as in the partial index
+        ids = {link.id for link in where.links}
+        found.add(f"record.key IN (SELECT record FROM link WHERE target IN {_LISTED})", _json(ids))
         _all_listed(found, "links", link_keys(where.links))
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from zlib import crc32
 
 from memory_core.errors import DuplicateIdError
-from memory_core.models import Fingerprint, MemoryRecord
+from memory_core.models import DERIVING, Fingerprint, MemoryRecord
 from memory_core.storage.shared.merging import id_is_taken
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.sqlite import revisions
@@ -41,8 +41,10 @@ def restore(db: sqlite3.Connection, owner: Owner, items: Sequence[Prepared]) -> 
     write_new(db, owner.id, range(first, first + len(new)), new)
     old = [(known[item.record.id], item) for item in items if item.record.id in known]
     underive(db, [key for key, _ in old])
+    unlink(db, [key for key, _ in old])
     grown = [_overwrite(db, key, item.record) for key, item in old]
     derive(db, [key for key, _ in old], [item for _, item in old])
+    link(db, ((key, item.record) for key, item in old))
     note_changes(db, owner.id, sorted(known.values()), Usage(0, sum(more.bytes for more in grown)))
     keys = iter(range(first, first + len(new)))
     return [known[item.record.id] if item.record.id in known else next(keys) for item in items]
@@ -85,6 +87,7 @@ def write_new(db: sqlite3.Connection, owner: int, keys: Sequence[int], items: Se
             raise DuplicateIdError(f"source key {source!r} belongs to another record already") from error
         raise unreadable("the row of an owner") from error  # its next key is in use
     derive(db, keys, items)
+    link(db, ((key, item.record) for key, item in zip(keys, items, strict=True)))
 
 
 def _has_id(db: sqlite3.Connection, owner: int, id: str, before: int) -> bool:  # noqa: A002
@@ -162,3 +165,30 @@ def underive(db: sqlite3.Connection, keys: Sequence[int]) -> None:
     each = [(key,) for key in keys]
     db.executemany("DELETE FROM lexical WHERE key = ?", each)
     db.executemany("DELETE FROM chunk WHERE record = ?", each)
+
+
+def link(db: sqlite3.Connection, records: Iterable[tuple[int, MemoryRecord]]) -> None:
+    """Insert the links of records, by key.
+
+    Raises:
+        StorageError: There are some already.
+    """
+    rows = [row for key, record in records if record.links for row in linked(key, record)]
+    if not rows:
+        return
+    try:
+        insert_rows(db, "link", rows)
+    except sqlite3.IntegrityError as error:
+        raise unreadable("the links of a record") from error
+
+
+def linked(key: int, record: MemoryRecord) -> list[tuple[int, str, int]]:
+    """The rows of a record in the table `link`."""
+    derives = dict.fromkeys((one.id for one in record.links), 0)
+    derives |= {one.id: 1 for one in record.links if one.relation in DERIVING}
+    return [(key, target, is_source) for target, is_source in derives.items()]
+
+
+def unlink(db: sqlite3.Connection, keys: Iterable[int]) -> None:
+    """Delete the links of records."""
+    db.executemany("DELETE FROM link WHERE record = ?", [(key,) for key in keys])
