@@ -1,7 +1,7 @@
 """memory-core for Google ADK: a memory service, a plugin that captures and recalls automatically, and tools."""
 
 try:
-    import google.adk  # noqa: F401  (every module of this package needs it, and is imported after this)
+    import google.adk  # noqa: F401  # pyright: ignore[reportUnusedImport]  # every module needs it and comes after
 except ImportError as error:
     raise ImportError("`memory_adk` needs google-adk: pip install 'memory-core[adk]'") from error
 

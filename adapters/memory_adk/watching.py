@@ -1,7 +1,7 @@
-"""What the end of a run never tells: after each event, somebody who is no part of the run looks whether the session has it.
+"""What the end of a run never tells: after each event, a timer looks whether the session has it.
 
-A run that is cancelled, as by a time-out or a caller who hangs up, calls nobody after its last event, which the user may
-have read. So a timer of the loop, which nobody cancels with the run, follows the session once more.
+A run that is cancelled, as by a time-out or a caller who hangs up, calls nobody after its last event, which the user
+may have read. So a timer of the loop, which nobody cancels with the run, follows the session once more.
 """
 
 from __future__ import annotations

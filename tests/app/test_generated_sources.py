@@ -44,7 +44,7 @@ def items_of(draw: st.DrawFn, generator: Generator) -> list[Item]:
     owners = people | people | st.sampled_from([ABSENT, None, "", 7, 1.5, True])
     made: list[Item] = []
     for number in range(1, draw(st.integers(1, 6)) + 1):
-        fields = generator.optional | {name: each for name, each in draw(changes).items() if name}
+        fields = {**generator.optional, **{name: each for name, each in draw(changes).items() if name}}
         id_ = draw(st.sampled_from(["i1", "i2", f"n{number}"]))
         made.append(Item(number, f"{WORDS}, door {number}.", draw(owners), id_, fields))
     return made

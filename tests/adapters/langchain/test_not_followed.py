@@ -31,8 +31,8 @@ def test_of_a_copied_thread_only_what_is_said_in_it_is_stored(ann: BoundMemory) 
     agent = agent_with(ann, checkpointer=saver)
     say(agent, "one")
     saver.storage["copy"] = saver.storage["monday"]
-    for (_, *place), blob in list(saver.blobs.items()):
-        saver.blobs["copy", *place] = blob
+    for (_, namespace, channel, version), blob in list(saver.blobs.items()):
+        saver.blobs["copy", namespace, channel, version] = blob
     copied: RunnableConfig = {"configurable": {"thread_id": "copy"}}
     assert say(agent, "two", None, copied) == ["one", "answer 0", "two", "answer 1"]
     assert active(ann) == ["one", "answer 0", "two", "answer 1"]
