@@ -3,23 +3,22 @@
 Invariant: of a transcript, only what a person typed or a model answered is a message. What a client writes in between
 is known by its marks (fields of an entry) and its tags (in the text of the person's entries), never by how a text
 begins. A tag counts where a client writes it, at the beginning of a line, and with its end; a person who asks what
-`<system-reminder>` means is quoted in full. Needs nothing but the standard library.
+`<system-reminder>` means is quoted in full. Needs nothing but the standard library, and little of that, because the
+hook imports it before each prompt: a dataclass would take longer than all the rest.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Final, Literal, cast
+from typing import Final, Literal, NamedTuple, cast
 
 Entry = Mapping[str, object]
 Speaker = Literal["user", "assistant"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Client:
+class Client(NamedTuple):
     """A coding client, and how it writes what was said."""
 
     name: str
@@ -139,8 +138,7 @@ _WORDS_OF_STEP: Final = {"user_input": "user_response", "planner_response": "res
 CLIENTS: Final = (CLAUDE_CODE, CODEX, GEMINI_CLI, CURSOR, WINDSURF)
 
 
-@dataclass(frozen=True, slots=True)
-class Spoken:
+class Spoken(NamedTuple):
     """An entry of a transcript in which a person or a model speaks, or their client in their place."""
 
     client: Client
@@ -209,9 +207,11 @@ def said_by_person(text: str, client: Client | None = None) -> str:
 
 def _without_tags(text: str, client: Client) -> str:
     """A text without what the client encloses in its tags, and without the tags that it sets around what was typed."""
+    if "<" not in text:
+        return text
     parts: list[str] = []
     place = 0
-    for mark in _beginnings(client).finditer(text):
+    for mark in _beginnings(client.tags | client.kept).finditer(text):
         tag = mark["tag"]
         end = f"</{tag}>"
         stop = text.find(end, mark.end()) if mark.start() >= place and text.rfind(end) > mark.start() else -1
@@ -222,7 +222,7 @@ def _without_tags(text: str, client: Client) -> str:
 
 
 @cache
-def _beginnings(client: Client) -> re.Pattern[str]:
-    """The beginnings of the client's tags: at the beginning of a line, or after another tag."""
-    names = "|".join(sorted(map(re.escape, client.tags | client.kept)))
+def _beginnings(tags: frozenset[str]) -> re.Pattern[str]:
+    """The beginnings of these tags: at the beginning of a line, or after another tag."""
+    names = "|".join(sorted(map(re.escape, tags)))
     return re.compile(rf"(?:^|(?<=>))[ \t]*<(?P<tag>{names})(?:\s[^<>]*)?>", re.MULTILINE)
