@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from qdrant_client import QdrantClient, models
 
@@ -83,12 +83,12 @@ def as_json(value: Any) -> str:
     """JSON in which a field may be there twice."""
     if isinstance(value, Mapping):
         pairs: list[str] = []
-        for name, each in value.items():
-            several = (each.first, each.second) if isinstance(each, Twice) else (each,)
+        for name, each in cast("Fields", value).items():
+            several: tuple[Any, ...] = (each.first, each.second) if isinstance(each, Twice) else (each,)
             pairs += [f"{json.dumps(name)}: {as_json(one)}" for one in several]
         return "{" + ", ".join(pairs) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(as_json, value)) + "]"
+        return "[" + ", ".join(map(as_json, cast("list[Any]", value))) + "]"
     return json.dumps(value)
 
 
