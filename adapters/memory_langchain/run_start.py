@@ -121,7 +121,7 @@ def _behind_nodes(run: Run) -> Asking[Start]:
         return Start("unknown")
     if given.source != "input" or not _is_by_its_person(run, given):  # it was repeated from there
         return (yield from _from_point(run, given))
-    if (yield from _is_resumed_inside(run, given)):
+    if (yield from _is_resumed_inside(run)):
         return Start("resumption", (yield from _channels(reached)))
     base: Stored | None = (yield At(given.parent)) if given.parent else None
     start = Start("input", (yield from _channels(base)) if base else {})
@@ -181,13 +181,8 @@ def _behind_a_resumption(run: Run, reached: Stored) -> Asking[Start]:
     return (yield from _from_point(run, point)) if point is not None else Start("resumption")
 
 
-def _is_resumed_inside(run: Run, given: Stored) -> Asking[bool]:
-    """Whether a graph inside the root graph was resumed; the root graph stores that with its next checkpoint only.
-
-    Who is named as the person of the input may repeat it: what is said again costs nothing.
-    """
-    if run.user is not None and run.user == given.user:
-        return False
+def _is_resumed_inside(run: Run) -> Asking[bool]:
+    """Whether a graph inside the root graph was resumed; the root graph stores that with its next checkpoint only."""
     for namespace, checkpoint in run.inner:
         reached: Stored | None = yield At(checkpoint, waits=_INNER_SECONDS, namespace=namespace)
         if reached is not None and reached.resumed_at:
