@@ -43,10 +43,10 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Ask for a checkpoint; `waits` for one that is being stored."""
+    """Ask for a checkpoint, and wait so many seconds for one that is being stored."""
 
     id: str
-    waits: bool = False
+    waits: float = 0.0
     namespace: str = ""
 
 
@@ -73,7 +73,7 @@ class _Budget:
 
     def allows(self, question: Question) -> bool:
         """Whether something is left; a wait needs time alone."""
-        waits = isinstance(question, At) and question.waits
+        waits = isinstance(question, At) and question.waits > 0
         return (self._loads > 0 or waits) and time.monotonic() < self._end
 
     def stored(self, entry: CheckpointTuple) -> Stored:
@@ -161,22 +161,24 @@ async def _abefore(run: Run, question: Before, budget: _Budget) -> list[Stored]:
 
 
 def _at(run: Run, question: At, budget: _Budget) -> Stored | None:
+    end = time.monotonic() + question.waits
     while budget.allows(question):
         entry = run.saver.get_tuple(_in(run, question.namespace, question.id))
         if entry is not None:
             return budget.stored(entry)
-        if not question.waits:
+        if time.monotonic() >= end:
             break
         time.sleep(_PAUSE)
     return None
 
 
 async def _aat(run: Run, question: At, budget: _Budget) -> Stored | None:
+    end = time.monotonic() + question.waits
     while budget.allows(question):
         entry = await run.saver.aget_tuple(_in(run, question.namespace, question.id))
         if entry is not None:
             return budget.stored(entry)
-        if not question.waits:
+        if time.monotonic() >= end:
             break
         await asyncio.sleep(_PAUSE)
     return None

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from memory_langchain.langgraph_record import Run, Stored, Values, run_of
 from memory_langchain.record_reader import MOST_LOADS, MOST_SECONDS, Asking, At, Before, Writes, aread, read
@@ -23,6 +24,10 @@ try:
     from langchain_core.runnables import RunnableConfig
 except ImportError as error:
     raise ImportError("`memory_langchain` needs langchain-core: pip install 'memory-core[langchain]'") from error
+
+
+_INNER_SECONDS: Final = 0.2
+"""How long a checkpoint of a graph inside the root graph is waited for; one without a checkpointer stores none."""
 
 
 def start_of(config: RunnableConfig, *, loads: int = MOST_LOADS, seconds: float = MOST_SECONDS) -> Start | None:
@@ -83,9 +88,10 @@ def _in_first_step(run: Run) -> Asking[Start | None]:
 
 
 def _from_input(run: Run, given: Stored, older: Sequence[Stored]) -> Asking[Start]:
-    """The start before an input, and what was newest before it."""
-    if not _is_by_its_person(run, given):
-        return Start("resumption", given.values)
+    """The start before an input, and what was newest before it.
+
+    It may be the input of another run that began at the same checkpoint and was stored first, which tells the same.
+    """
     if given.parent is None:
         return Start("input")
     previous = older[0] if older else None
@@ -103,27 +109,35 @@ def _behind_nodes(run: Run) -> Asking[Start]:
     if reached is None:
         newest: list[Stored] = yield Before(run.checkpoint)
         if run.is_stored_at_once and (newest or not (yield from _is_of_another_saver(run))):
-            reached = yield At(run.checkpoint, waits=True)
+            reached = yield At(run.checkpoint, waits=MOST_SECONDS)
         if reached is None:
             return (yield from _without_input(run, newest[0])) if newest else Start("unknown")
     if reached.resumed_at:
         return (yield from _behind_a_resumption(run, reached))
-    if not run.is_stored_at_once or (yield from _is_resumed_inside(run)):  # what is stored is not of this run
+    if not run.is_stored_at_once:  # what is stored is not of this run
         return Start("resumption", (yield from _channels(reached)))
-    first: Stored | None = None
-    given: Stored | None = reached
-    while given is not None and given.source == "loop":
-        first, given = given, (yield At(given.parent)) if given.parent else None
+    first, given = yield from _back_to_input(reached)
     if given is None:
         return Start("unknown")
     if given.source != "input" or not _is_by_its_person(run, given):  # it was repeated from there
         return (yield from _from_point(run, given))
+    if (yield from _is_resumed_inside(run)):
+        return Start("resumption", (yield from _channels(reached)))
     base: Stored | None = (yield At(given.parent)) if given.parent else None
     start = Start("input", (yield from _channels(base)) if base else {})
     start = replace(start, applied=(yield from _channels(first)) if first else {**start.shown})
     if base is not None and run.named == base.id:
         start = yield from _departed(start, given.id, base.id)
     return (yield from _updated(run, start, base)) if base is not None else start
+
+
+def _back_to_input(reached: Stored) -> Asking[tuple[Stored | None, Stored | None]]:
+    """The first step behind the checkpoint that began the run, and that one, which is an `input` if there was one."""
+    first: Stored | None = None
+    given: Stored | None = reached
+    while given is not None and given.source == "loop":
+        first, given = given, (yield At(given.parent)) if given.parent else None
+    return first, given
 
 
 def _without_input(run: Run, newest: Stored) -> Asking[Start]:
@@ -170,7 +184,7 @@ def _behind_a_resumption(run: Run, reached: Stored) -> Asking[Start]:
 def _is_resumed_inside(run: Run) -> Asking[bool]:
     """Whether a graph inside the root graph was resumed; the root graph stores that with its next checkpoint only."""
     for namespace, checkpoint in run.inner:
-        reached: Stored | None = yield At(checkpoint, waits=run.is_stored_at_once, namespace=namespace)
+        reached: Stored | None = yield At(checkpoint, waits=_INNER_SECONDS, namespace=namespace)
         if reached is not None and reached.resumed_at:
             return True
     return False

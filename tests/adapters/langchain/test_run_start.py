@@ -12,6 +12,7 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, SummarizationMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.config import get_config
 from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph
@@ -487,6 +488,25 @@ def test_a_run_that_fails_at_once_and_is_repeated_brings_nothing(every: Setting)
     assert every.call(graph, None).asked == []
 
 
+@pytest.mark.parametrize("checkpointer", [None, False, True])
+def test_a_failed_run_that_another_repeats_inside_a_graph_brings_nothing(
+    every: Setting,
+    checkpointer: bool | None,  # noqa: FBT001
+) -> None:
+    if checkpointer is False and every.durability == "sync":
+        pytest.skip("LangGraph 1.2 cannot run such a graph")
+    failing = Failing()
+    graph = graph_of(every, {"node": lambda state: {}, "agent": every.agent(failing, checkpointer=checkpointer)})
+    every.say(graph, "one", as_user("ann"))
+    failing.fails = True
+    with pytest.raises(RuntimeError):
+        every.say(graph, "ann, failed", as_user("ann"))
+    failing.fails = False
+    turn = every.call(graph, None, as_user("ben"))
+    assert turn.asked == []
+    assert is_untouched(turn)
+
+
 def gate(state: MessagesState) -> dict[str, Any]:
     interrupt("Is that right?")
     return {}
@@ -552,6 +572,50 @@ async def test_two_runs_at_once_leave_nothing_of_each_other(delay: float) -> Non
     assert all(is_untouched(one.turns[-1]) for one in watchers)
 
 
+class Overlapping(CountingSaver):
+    """Two people begin at the same checkpoint; of both, only ann's input is stored when the agent of ben begins."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_slow = False
+        self.begun, self.read = asyncio.Event(), asyncio.Event()
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        found = await super().aget_tuple(config)
+        if self.is_slow and config["configurable"]["user_id"] == "ben":
+            await self.begun.wait()
+        return found
+
+    async def aput(self, *given: Any, **options: Any) -> RunnableConfig:
+        if self.is_slow and (given[0]["configurable"]["user_id"] == "ben" or self.begun.is_set()):
+            await self.read.wait()
+        stored = await super().aput(*given, **options)
+        if self.is_slow:
+            self.begun.set()
+        return stored
+
+
+async def test_a_question_is_said_by_its_person_although_the_input_of_another_is_stored_first() -> None:
+    saver = Overlapping()
+
+    class Reading(Watcher):
+        async def abefore_agent(self, state: Any, runtime: Any) -> None:
+            await super().abefore_agent(state, runtime)
+            if get_config()["configurable"]["user_id"] == "ben":
+                saver.read.set()
+
+    watchers = {user: Reading([Turn()]) for user in ("ann", "ben")}
+    agents = {user: create_agent(numbered(), middleware=[one], checkpointer=saver) for user, one in watchers.items()}
+    await agents["ann"].ainvoke({"messages": [HumanMessage("hello")]}, as_user("ann"))
+    saver.is_slow = True
+    for one in watchers.values():
+        one.turns[:] = [Turn()]
+    given: dict[str, Any] = {user: {"messages": [HumanMessage(f"{user} asks")]} for user in watchers}
+    await asyncio.gather(*(agents[user].ainvoke(given[user], as_user(user)) for user in watchers))
+    assert {user: one.turns[-1].asked for user, one in watchers.items()} == {"ann": ["ann asks"], "ben": ["ben asks"]}
+    assert all(is_untouched(one.turns[-1]) for one in watchers.values())
+
+
 # Where there is no record, or little
 
 
@@ -607,16 +671,13 @@ def test_deep_agents_are_followed(stored: Setting) -> None:
 
 
 @pytest.mark.parametrize("way", ["invoke", "ainvoke"])
-@pytest.mark.parametrize(("durability", "delay", "most"), [("sync", 0, 2), ("async", 0.02, 1), ("exit", 0, 1)])
-def test_a_plain_turn_loads_at_most_two_checkpoints(
-    tmp_path: Path, way: str, durability: Any, delay: float, most: int
-) -> None:
+@pytest.mark.parametrize(("durability", "delay"), [("sync", 0), ("async", 0.02), ("exit", 0)])
+def test_a_plain_turn_loads_at_most_two_checkpoints(tmp_path: Path, way: str, durability: Any, delay: float) -> None:
     with setting_of(("memory", durability, way), tmp_path) as setting:
         setting.saver.delay = delay
         agent = setting.rooted()
         loads = [setting.say(agent, text).loads for text in ("one", "two", "three", "four")]
-        assert all(len(one) == 1 and one[0] <= most for one in loads)
-        assert max(one[0] for one in loads) == most
+        assert all(len(one) == 1 and one[0] <= 2 for one in loads)
 
 
 @pytest.mark.parametrize("named", ["head", "old"])

@@ -36,6 +36,11 @@ LINES: Final[Mapping[str, Line]] = {
         "capture and recall in a turn, CPU",
         "a search and two synced writes; LangGraph's middleware and ADK also look up what the prompt shows",
     ),
+    "agent": Line(
+        "an agent's turn with a memory, CPU",
+        "a search, two synced writes, and one or two checkpoints that are loaded",
+        needs=("langchain",),
+    ),
     "insert": Line(
         "durable adds beside raw SQLite",
         "the text is analysed in Python, for raw SQLite it is not",

@@ -65,7 +65,7 @@ async def langgraph(handle: BoundMemory | None) -> AsyncIterator[Turn]:
     from memory_langchain import MemoryMiddleware
     from memory_langchain.testing import ScriptedChatModel
 
-    model = ScriptedChatModel(script=[said(number)[1] for number in range(1_000)])
+    model = ScriptedChatModel(script=[said(number)[1] for number in range(1_100)])
     middleware = [] if handle is None else [MemoryMiddleware(handle, tools=())]
     agent: Any = create_agent(model, middleware=middleware, checkpointer=InMemorySaver())
     config = {"configurable": {"thread_id": "monday"}}

@@ -201,11 +201,14 @@ def numbered() -> ScriptedChatModel:
 
 
 DURABILITIES: tuple[Durability, ...] = ("sync", "async", "exit")
+_LONG = {("sqlite", "sync", "invoke"), ("sqlite", "async", "ainvoke"), ("sqlite", "exit", "invoke")}
+"""Settings whose parts others have as well; only the long forms of tests run them."""
 EVERY = [
-    pytest.param((saver, durability, way), id=f"{saver}-{durability}-{way}")
+    pytest.param(kind, id="-".join(kind), marks=[pytest.mark.torture] if kind in _LONG else [])
     for saver, durabilities in (("memory", DURABILITIES), ("slow", ("async",)), ("sqlite", DURABILITIES))
     for durability in durabilities
     for way in ("invoke", "ainvoke")
+    for kind in ((saver, durability, way),)
 ]
 """Slow checkpointers differ only where a run does not wait for them."""
 
