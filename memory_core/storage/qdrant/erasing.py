@@ -104,9 +104,11 @@ class Deletion:
         self.unsure |= {item.point: item for item in some if item.point not in self.gone}
         try:
             named = [item for item in some if item.point not in self.derived]
-            await _mark(Changes(owner, self.write), named, now, forget=self.forget)
+            keeps = self.keeps_derived
+            await _mark(Changes(owner, self.write), named, now, forget=self.forget, keeps_derived=keeps)
             rest = [item for item in some if item.point in self.derived]
-            await _mark(Changes(owner, self.write), rest, now, forget=None if self.forget is None else False)
+            frees = None if self.forget is None else False
+            await _mark(Changes(owner, self.write), rest, now, forget=frees, keeps_derived=keeps)
         except UnfinishedWriteError as failure:
             self._note(some, stored=failure.stored, unknown=failure.unknown)
             raise
@@ -146,12 +148,14 @@ async def attempt_late(owner: Owner, deletion: Deletion, now: datetime) -> Colle
 
 async def withdraw(owner: Owner, new: Sequence[Stored], now: datetime) -> None:
     """Replace records by markers that a write has stored and gives up; what they would have superseded stays."""
-    await _mark(Changes(owner), new, now, forget=None)
+    await _mark(Changes(owner), new, now, forget=None, keeps_derived=False)
 
 
-async def _mark(changes: Changes, going: Sequence[Stored], now: datetime, *, forget: bool | None) -> None:
+async def _mark(
+    changes: Changes, going: Sequence[Stored], now: datetime, *, forget: bool | None, keeps_derived: bool = True
+) -> None:
     for item in going:
-        changes.mark(item, now, forget=forget)
+        changes.mark(item, now, forget=forget, keeps_derived=keeps_derived)
     await changes.carry_out()
 
 

@@ -119,6 +119,11 @@ def _follow_one(rows: LinkedRows, row: Row, now: datetime) -> None:
         follow(rows, row.record, after)
 
 
+def holds(source: MemoryRecord, link: Link) -> bool:
+    """Whether a record that was made of the words of this one, with this link, holds."""
+    return _problem(source, link) is None
+
+
 def _problem(source: MemoryRecord | None, link: Link) -> str | None:
     """Why a record that was made of the words of another one does not hold."""
     if source is None:
