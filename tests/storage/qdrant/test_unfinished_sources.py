@@ -11,8 +11,9 @@ from memory_core.where.where import ANY_STATE
 from tests.storage.qdrant.conftest import ONCE, Open
 from tests.storage.qdrant.engine import Fault
 from tests.storage.qdrant.loopback import Loopback
-from tests.storage.qdrant.settled import settle
+from tests.storage.qdrant.settled import points, settle
 from tests.storage.qdrant.test_faults import after_writes
+from tests.storage.qdrant.test_partial_deletions import before_write
 
 Change = Callable[[BoundMemory, MemoryRecord], object]
 
@@ -57,8 +58,31 @@ def test_readers_do_not_see_what_was_made_of_it(
     for one in (fact, short):
         known = run_sync(ann.get, one.id)
         assert known is None if change is delete else known is not None and known.left
+    if change is delete:
+        assert run_sync(ann.get, said.id) == said  # it goes last
     if change is not delete:
         assert {"Ann: 2231", "in short: 2231"} < {each.text for each in run_sync(ann.list, where=ANY_STATE).records}
+
+
+@pytest.mark.parametrize("source_key", [None, "k"])
+def test_what_a_dead_writer_made_of_a_record_that_was_deleted_meanwhile_is_not_seen(
+    loopback: Loopback, connect: Open, monkeypatch: pytest.MonkeyPatch, source_key: str | None
+) -> None:
+    writer, ann = connect(patience=ONCE).bind(user="ann"), connect().bind(user="ann")
+    said = run_sync(ann.add, Draft("the code is 2231", source_key=source_key))
+    settle(loopback)
+
+    def delete_and_stop() -> None:
+        run_sync(ann.delete, said.id)
+        loopback.fail(after_writes(1, Fault.UNAVAILABLE, Fault.UNAVAILABLE))
+
+    before_write(loopback, monkeypatch, 0, delete_and_stop)
+    with pytest.raises(StorageError):
+        run_sync(writer.add, Draft("Ann: 2231", links=[Link("derived_from", said.id, said.rev)]))
+    loopback.fail()
+    settle(loopback)
+    assert len(points(loopback)) == 1
+    assert shown(ann) == set()
 
 
 def test_what_was_made_of_an_expired_record_is_seen(loopback: Loopback, connect: Open) -> None:
