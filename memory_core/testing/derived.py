@@ -26,6 +26,13 @@ def _stored(handle: BoundMemory) -> set[str]:
     return {record.text for record in run_sync(handle.list, where=ANY_STATE, limit=1_000).records}
 
 
+def _superseded_by(handle: BoundMemory, record: MemoryRecord) -> set[str]:
+    """The ids of what a stored record supersedes."""
+    stored = run_sync(handle.get, record.id)
+    assert stored is not None
+    return {link.id for link in stored.links if link.relation == "supersedes"}
+
+
 class DerivedContract(Contract):
     """Derived records go, are left and come back with their sources."""
 
@@ -103,6 +110,45 @@ class DerivedContract(Contract):
         kept = run_sync(ann.get, rome.id)
         assert kept is not None
         assert kept.links == (Link("supersedes", oslo.id),)
+
+    def test_in_a_chain_of_three_the_heir_replaces_the_predecessor(self, ann: BoundMemory, clock: Ticks) -> None:
+        ends = clock.now + timedelta(days=90)
+        (oslo,) = add(ann, Draft("Ann lives in Oslo", kind="fact", valid_to=ends))
+        moved, again, last = add(ann, "to Bergen", "to Rome", "to Paris")
+        (bergen,) = add(ann, _made("in Bergen", "derived_from", moved, links=[Link("supersedes", oslo.id)]))
+        (rome,) = add(ann, _made("in Rome", "derived_from", again, links=[Link("supersedes", bergen.id)]))
+        (paris,) = add(ann, _made("in Paris", "derived_from", last, links=[Link("supersedes", rome.id)]))
+        run_sync(ann.delete, again.id)
+        assert _superseded_by(ann, paris) == {bergen.id}
+        run_sync(ann.delete, moved.id)
+        assert _superseded_by(ann, paris) == {oslo.id}
+        assert texts(everything(ann)) == ["to Paris", "in Paris"]
+        run_sync(ann.delete, last.id)
+        (back,) = everything(ann)
+        assert (back.text, back.valid_to, back.state) == ("Ann lives in Oslo", ends, "active")
+
+    def test_a_chain_that_goes_at_once_gives_back_what_it_began_with(self, ann: BoundMemory) -> None:
+        (oslo,) = add(ann, Draft("Ann lives in Oslo", kind="fact"))
+        (said,) = add(ann, "first to Bergen, then to Rome")
+        (bergen,) = add(ann, _made("in Bergen", "derived_from", said, links=[Link("supersedes", oslo.id)]))
+        add(ann, _made("in Rome", "derived_from", said, links=[Link("supersedes", bergen.id)]))
+        run_sync(ann.delete, said.id)
+        (back,) = everything(ann)
+        assert (back.text, back.valid_to) == ("Ann lives in Oslo", None)
+
+    def test_what_follows_a_deletion_is_not_bounded_by_the_scope_of_the_handle(self, ann: BoundMemory) -> None:
+        """The scope bounds what is named. What is undone with it are records of the owner."""
+        turns = add(ann, Draft("one", session="monday"), Draft("two", session="friday"))
+        weekly = ann.bind(session="friday")
+        (summary,) = add(weekly, _made("both", "summarizes", *turns))
+        for turn in turns:
+            run_sync(ann.update, turn.id, Patch(state="compacted"))
+        assert everything(ann.bind(session="monday")) == []
+        run_sync(weekly.delete, summary.id)
+        assert texts(everything(ann)) == ["one", "two"]
+        (fact,) = add(ann, _made("of one", "derived_from", turns[0]))
+        run_sync(ann.bind(session="monday").erase)
+        assert run_sync(ann.get, fact.id) is None
 
     def test_turns_of_a_deleted_summary_are_active_again(self, ann: BoundMemory) -> None:
         turns = add(ann, "one", "two", "three")

@@ -173,6 +173,10 @@ class Names:
         source = f"\0{record.id}" if record.source_key is None else record.source_key
         return self.of(Scope(record.app, record.user), source)
 
+    def gone(self, owner: Scope, id: str) -> str:  # noqa: A002
+        """The key of the marker of a record that was deleted with what was made of its words."""
+        return key("gone", self.of(owner, f"\0{id}"))
+
     def owner(self, owner: Scope) -> str:
         """The point of an owner's epoch."""
         return self.of(owner, "\0\0")

@@ -1,7 +1,8 @@
 """The rules of `storage/rules/deriving.py`, on a store that changes one point at a time.
 
 What a rule reads is fetched first, the rule decides, and what it changes is written. A crash in between leaves derived
-records beside a source that has changed or gone; the next write that reaches them finishes it.
+records beside a source that has changed or gone; the next write that reaches them finishes it. Until then, readers see
+what the rule says (`as_sources_are`): the marker of a deleted source names it by a hash, for as long as it stays.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from datetime import datetime
 from memory_core.models import DERIVING, RELATIONS, Link, MemoryRecord, Relation
 from memory_core.storage.qdrant.codec import Stored, key, to_stored
 from memory_core.storage.qdrant.owners import Owner
-from memory_core.storage.qdrant.where import owned, same
+from memory_core.storage.qdrant.where import empty, owned, same
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.rules import deriving
 from memory_core.storage.rules.deriving import is_within, sources_of
@@ -111,6 +112,63 @@ async def give_back(owner: Owner, gone: Sequence[Stored], derived: Collection[st
     deriving.forget_reading(rows, [head for head in heads if head.id in derived], now)
     deriving.give_back(rows, heads, now)
     await rows.carry_out(owner)
+
+
+async def as_sources_are(owners: Sequence[Owner], found: Sequence[Stored], left: bool | None) -> list[Stored]:  # noqa: FBT001
+    """Records as a reader sees them, whatever a writer has not finished: what was made of the words of a deleted record
+    is gone, and what was made of those of one that was left or has changed is left.
+
+    Args:
+        left: As in `Where`.
+    """
+    if not any(sources_of(item.record.links) for item in found):
+        return list(found)
+    seen: list[Stored] = []
+    sources = {
+        owner.key: await _all_sources(owner, [one for one in found if one.owner == owner.key]) for owner in owners
+    }
+    for item in found:
+        state = sources[item.owner].state_of(item.record) if item.owner in sources else None
+        if state == "left" and not item.record.left:
+            item = replace(item, record=replace(item.record, left=True))  # noqa: PLW2901
+        if state != "gone" and (left is None or item.record.left is left):
+            seen.append(item)
+    return seen
+
+
+@dataclass(slots=True)
+class _Sources:
+    """The sources of some records, their sources, and so on."""
+
+    records: dict[str, MemoryRecord]
+    gone: Collection[str]
+    """The ids of those that were deleted."""
+
+    def state_of(self, record: MemoryRecord, above: tuple[str, ...] = ()) -> str | None:
+        """Whether a record is `gone` or `left` with its sources; `None` if it holds."""
+        states = {self._through(link, (*above, record.id)) for link in sources_of(record.links) if link.id not in above}
+        return next((state for state in ("gone", "left") if state in states), None)
+
+    def _through(self, link: Link, above: tuple[str, ...]) -> str | None:
+        source = self.records.get(link.id)
+        if source is None:
+            return "gone" if link.id in self.gone else None  # it may have expired, or stand outside
+        if (state := self.state_of(source, above)) is not None:
+            return state
+        return None if deriving.holds(source, link) else "left"
+
+
+async def _all_sources(owner: Owner, found: Sequence[Stored]) -> _Sources:
+    records: dict[str, MemoryRecord] = {}
+    asked: set[str] = set()
+    while wanted := _sources(found) - asked:
+        found = await _with_ids(owner, wanted)
+        asked |= wanted
+        records |= {item.record.id: item.record for item in found}
+    names = {owner.access.names.gone(owner.scope, one): one for one in asked.difference(records)}
+    found_markers = await owner.points.having("_keys", sorted(names), empty("_owner"), fields=False) if names else []
+    markers = await owner.points.read([each.id for each in found_markers], fields=["_keys"]) if found_markers else []
+    return _Sources(records, {names[key] for each in markers for key in each.payload["_keys"] if key in names})
 
 
 def _sources(found: Iterable[Stored]) -> set[str]:

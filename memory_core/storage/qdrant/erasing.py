@@ -72,7 +72,7 @@ class Deletion:
         insist_on_versions({record.id: record.version for record in seen.values()}, self.versions)
         derived = [] if self.keeps_derived else await made_of(owner, ids)
         self.derived |= {item.point for item in derived}
-        going = [*going, *derived]
+        going = [*reversed(derived), *going]  # whatever ends this, nothing is left without its source
         self.wanted |= {*ids, *(item.record.id for item in derived)}
         await close_for(owner, going)
         for some in by(MAX_POINTS, going):
@@ -103,10 +103,11 @@ class Deletion:
     async def _mark(self, owner: Owner, some: Sequence[Stored], now: datetime) -> None:
         self.unsure |= {item.point: item for item in some if item.point not in self.gone}
         try:
-            named = [item for item in some if item.point not in self.derived]
-            await _mark(Changes(owner, self.write), named, now, forget=self.forget)
+            keeps, frees = self.keeps_derived, None if self.forget is None else False
             rest = [item for item in some if item.point in self.derived]
-            await _mark(Changes(owner, self.write), rest, now, forget=None if self.forget is None else False)
+            await _mark(Changes(owner, self.write), rest, now, forget=frees, keeps_derived=keeps)
+            named = [item for item in some if item.point not in self.derived]
+            await _mark(Changes(owner, self.write), named, now, forget=self.forget, keeps_derived=keeps)
         except UnfinishedWriteError as failure:
             self._note(some, stored=failure.stored, unknown=failure.unknown)
             raise
@@ -146,12 +147,14 @@ async def attempt_late(owner: Owner, deletion: Deletion, now: datetime) -> Colle
 
 async def withdraw(owner: Owner, new: Sequence[Stored], now: datetime) -> None:
     """Replace records by markers that a write has stored and gives up; what they would have superseded stays."""
-    await _mark(Changes(owner), new, now, forget=None)
+    await _mark(Changes(owner), new, now, forget=None, keeps_derived=False)
 
 
-async def _mark(changes: Changes, going: Sequence[Stored], now: datetime, *, forget: bool | None) -> None:
+async def _mark(
+    changes: Changes, going: Sequence[Stored], now: datetime, *, forget: bool | None, keeps_derived: bool = True
+) -> None:
     for item in going:
-        changes.mark(item, now, forget=forget)
+        changes.mark(item, now, forget=forget, keeps_derived=keeps_derived)
     await changes.carry_out()
 
 

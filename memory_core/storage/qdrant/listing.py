@@ -63,7 +63,7 @@ async def page(owners: Sequence[Owner], request: ListRequest, now: datetime) -> 
     after = None if request.cursor is None else _decode(request.cursor, request.order)
     rows = await _rows(owners[0].points, await reachable(owners, request.where, now), request, after)
     shown = rows[: request.limit]
-    stored = await resolved(owners, [to_stored(row) for row in shown], request.where.states)
+    stored = await resolved(owners, [to_stored(row) for row in shown], request.where.states, request.where.left)
     cursor = None
     if len(rows) > len(shown):
         cursor = encode_cursor(request.order, *_place(shown[-1], _ORDERS[request.order][0]))

@@ -322,7 +322,8 @@ async def _records(
     if many:
         requests.append(models.QueryRequest(filter=all_of(among(many)), limit=len(many), with_vector=[search.using]))
     answers = await search.owners[0].points.query(requests)
-    there = await resolved(search.owners, [*map(codec.to_stored, answers[0])], search.request.where.states)
+    where = search.request.where
+    there = await resolved(search.owners, [*map(codec.to_stored, answers[0])], where.states, where.left)
     rows = {point.id: point.rows(search.using) for answer in answers[1:] for point in answer}
     return {item.point: (item, rows.get(item.point, ())) for item in there}
 

@@ -23,6 +23,7 @@ from functools import partial
 from memory_core.models import MemoryRecord, State
 from memory_core.records.superseding import already_superseded, insist_on_seen, reinstated, retired, superseded_by
 from memory_core.storage.qdrant.codec import CLOSING, Stored, key, stamp, to_record
+from memory_core.storage.qdrant.deriving import as_sources_are
 from memory_core.storage.qdrant.owners import LIFE, Access, Owner, matching, shard_of, to_owner
 from memory_core.storage.qdrant.points import OvertakenError
 from memory_core.storage.qdrant.where import any_of, same
@@ -84,9 +85,16 @@ async def reinstate(owner: Owner, before: MemoryRecord, after: MemoryRecord) -> 
     return heirs
 
 
-async def resolved(owners: Sequence[Owner], found: Sequence[Stored], states: Collection[State]) -> list[Stored]:
+async def resolved(
+    owners: Sequence[Owner],
+    found: Sequence[Stored],
+    states: Collection[State],
+    left: bool | None = None,  # noqa: FBT001
+) -> list[Stored]:
     """Records as a reader sees them: a claimed one is closed if the record that supersedes it exists, and left out if
-    closed records are not in `states`. A change of what this returns finishes the claim."""
+    closed records are not in `states`; a derived one is as its sources are (`deriving.as_sources_are`). A change of
+    what this returns finishes the claim."""
+    found = await as_sources_are(owners, found, left)
     heirs = await _heirs_of(owners, [item for item in found if item.record.state == "active"])
     after = {item.point: _closed(item, heirs[item.point]) for item in found if item.point in heirs}
     seen = [after.get(item.point, item) for item in found]

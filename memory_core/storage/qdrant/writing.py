@@ -66,10 +66,14 @@ class Changes:
         payload = payload_of(self.owner.key, analysed(record, known.spans, ()), after, vector)
         self.changes.append(Change(Point(known.point, payload), record.id, known.write, is_whole=False))
 
-    def mark(self, known: Stored, now: datetime, *, forget: bool | None) -> None:
-        """Replace a record by a marker; `forget` is as in `rules.deleting`."""
+    def mark(self, known: Stored, now: datetime, *, forget: bool | None, keeps_derived: bool) -> None:
+        """Replace a record by a marker; `forget` and `keeps_derived` are as in `rules.deleting`."""
+        names, scope = self.owner.access.names, self.owner.scope
+        keys = [] if keeps_derived else [names.gone(scope, known.record.id)]
         is_forgotten = known.is_forgotten if forget is None else forget and known.record.source_key is not None
-        rest: Payload = {"_keys": [FORGOTTEN]} if is_forgotten else {"expires_at": stamp(now + LIFE)}
+        rest: Payload = (
+            {"_keys": [*keys, FORGOTTEN]} if is_forgotten else {"expires_at": stamp(now + LIFE), "_keys": keys}
+        )
         marker = {"_marker": "forgotten" if is_forgotten else "deleted", "_write": self.write, "_writes": [self.write]}
         self.changes.append(Change(Point(known.point, {**marker, **rest}), known.record.id, known.write))
 

@@ -19,7 +19,7 @@ from typing import Final
 from memory_core.models import DERIVING, Relation, Scope
 from memory_core.records.draft_to_record import insist_on_versions
 from memory_core.storage.rules.deriving import forget_reading, give_back, is_within, made_of, sources_of
-from memory_core.storage.rules.rows import Head, Row, Rows
+from memory_core.storage.rules.rows import Head, HidingRows, Row, Rows
 from memory_core.storage.shared.merging import owner_of, without_links
 from memory_core.where.where import ANY_STATE, Where
 
@@ -67,14 +67,21 @@ def remove(rows: Rows, scope: Scope, gone: Sequence[Head], now: datetime, *, for
     them from those that stay; returns how many derived records have gone with them."""
     if not gone:
         return 0
-    derived = _heads(rows, scope, made_of(rows, {head.id for head in gone}))
+    hidden = rows.hide_made_of(gone) if isinstance(rows, HidingRows) else 0
+    derived = () if hidden else _heads(rows, scope, made_of(rows, {head.id for head in gone}))
     _forget(rows, gone, forget)
+    take_away(rows, derived, now, gone)
+    return hidden or len(derived)
+
+
+def take_away(rows: Rows, derived: Sequence[Head], now: datetime, gone: Sequence[Head] = ()) -> None:
+    """Delete derived records, with their sources `gone` or after them: undo what they had done, and remove links to
+    them from the records that stay."""
     _forget(rows, derived, forget=False)
     rows.remove([*gone, *derived])
     forget_reading(rows, derived, now)
     give_back(rows, [*gone, *derived], now)
     _unlink(rows, {head.id for head in (*gone, *derived)}, keep=())
-    return len(derived)
 
 
 def erase(rows: Rows, scope: Scope, now: datetime) -> tuple[int, int]:

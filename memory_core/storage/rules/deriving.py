@@ -94,7 +94,8 @@ def give_back(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
 
 def forget_reading(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
     """Let the sources be read again of which something was derived that has gone with another source of it."""
-    sources = {link.id for head in gone for link in sources_of(head.links)}
+    named = {link.id for head in gone for link in sources_of(head.links)}
+    sources = {row.record.id for row in rows.with_ids(sorted(named))}  # one of them is gone, and much may name it
     notes = [row for row in rows.linking_to(sources) if any(link.relation == "read" for link in row.record.links)]
     rows.overwrite([(row, _without_reading(row.record, sources, now)) for row in notes])
 
@@ -116,6 +117,11 @@ def _follow_one(rows: LinkedRows, row: Row, now: datetime) -> None:
         after = replace(row.record, left=is_left, updated_at=now, version=row.record.version + 1)
         rows.overwrite([(row, after)])
         follow(rows, row.record, after)
+
+
+def holds(source: MemoryRecord, link: Link) -> bool:
+    """Whether a record that was made of the words of this one, with this link, holds."""
+    return _problem(source, link) is None
 
 
 def _problem(source: MemoryRecord | None, link: Link) -> str | None:
@@ -151,15 +157,16 @@ def _reinstate(rows: LinkedRows, head: Head, now: datetime) -> None:
 
 def _expand(rows: LinkedRows, head: Head, now: datetime) -> None:
     """Make turns active again that no other summary covers."""
-    turns = {link.id for link in head.links if link.relation == "summarizes"}
+    named = sorted({link.id for link in head.links if link.relation == "summarizes"})
+    turns = {row.record.id: row for row in rows.with_ids(named) if row.record.state == "compacted"} if named else {}
     covered = {
         link.id
-        for row in (rows.linking_to(turns) if turns else ())
+        for row in (rows.linking_to(turns.keys()) if turns else ())
         if row.record.id != head.id
         for link in row.record.links
         if link.relation == "summarizes"
     }
-    again = [row for row in rows.with_ids(sorted(turns - covered)) if row.record.state == "compacted"]
+    again = [row for id_, row in turns.items() if id_ not in covered]
     rows.overwrite(
         [(row, replace(row.record, state="active", updated_at=now, version=row.record.version + 1)) for row in again]
     )

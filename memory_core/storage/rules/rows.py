@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from memory_core.models import Link, MemoryRecord, Scope
 from memory_core.storage.shared.prepared import Prepared
@@ -89,6 +89,18 @@ class ChangedRows(Protocol):
 
     def forget(self, source_keys: Sequence[str], *, forgotten: bool) -> None:
         """Remember that these keys are forgotten, also when nothing else is left of their owner, or are free again."""
+        ...
+
+
+@runtime_checkable
+class HidingRows(Protocol):
+    """What a database may offer in addition, so that a deletion with much that was made of the deleted words takes no
+    long transaction."""
+
+    def hide_made_of(self, gone: Sequence[Head]) -> int:
+        """Hide what was made of the words of these from all reads, these functions included, and delete it soon after
+        this transaction, with `deleting.take_away`; returns how many records these are, 0 if there are so few that
+        they are to be deleted at once."""
         ...
 
 

@@ -181,6 +181,6 @@ async def _stored(reader: Connection, batches: Sequence[Batch]) -> set[str]:
 def _stored_of(db: sqlite3.Connection, scope: Scope, batch: Sequence[Prepared]) -> set[str]:
     owner = find(db, scope)
     sources = [item.record.source_key for item in batch if item.record.source_key is not None]
-    known = by_source_key(db, scope, owner.id, sources) if owner is not None and sources else {}
+    known = by_source_key(db, scope, owner, sources) if owner is not None and sources else {}
     texts = {source: row.record.text for source, row in known.items()}
     return {item.record.id for item in batch if texts.get(item.record.source_key or "") == item.record.text}

@@ -15,6 +15,7 @@ from memory_core.storage.rules.deleting import BEFORE_EVERYTHING
 from memory_core.storage.shared.merging import owner_of
 from memory_core.storage.shared.stored_forms import micros
 from memory_core.storage.sqlite import meta
+from memory_core.storage.sqlite.hidden import delete_all
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.rows import SqliteRows
 from memory_core.storage.sqlite.transactions import transaction
@@ -38,6 +39,8 @@ class Removed(NamedTuple):
     sessions: int
     owner: int | None
     """The owner's number; `None` if there was no owner."""
+    hides: bool = False
+    """Whether derived records are hidden, and have to be deleted."""
 
 
 def remove(db: sqlite3.Connection, scope: Scope, now: datetime) -> Removed:
@@ -45,10 +48,11 @@ def remove(db: sqlite3.Connection, scope: Scope, now: datetime) -> Removed:
 
     What was made of their words goes with them, also of those that have expired.
     """
+    delete_all(db, now)  # what another deletion has hidden
     owner = find(db, scope)
     if owner is None:
         return Removed(0, 0, 0, None)
-    found = conditions(owner.id, scope, ANY_STATE, micros(BEFORE_EVERYTHING))
+    found = conditions(owner.id, scope, ANY_STATE, micros(BEFORE_EVERYTHING), hides=owner.hides)
     (sessions,) = db.execute(
         f"SELECT count(DISTINCT session) FROM record WHERE {found.sql}",
         found.parameters,
@@ -59,7 +63,7 @@ def remove(db: sqlite3.Connection, scope: Scope, now: datetime) -> Removed:
     if scope == owner_of(scope):
         db.execute("DELETE FROM outbox WHERE owner = ?", (owner.id,))
         db.execute("DELETE FROM owner WHERE id = ?", (owner.id,))
-    return Removed(records, derived, sessions, owner.id)
+    return Removed(records, derived, sessions, owner.id, rows.hides)
 
 
 def scrub(db: sqlite3.Connection) -> bool:

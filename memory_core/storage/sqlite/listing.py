@@ -27,7 +27,7 @@ def one(db: sqlite3.Connection, scope: Scope, id: str, now: int) -> tuple[int, i
     owner = find(db, scope)
     if owner is None:
         return None
-    found = conditions(owner.id, scope, replace(ANY_STATE, ids=(id,)), now)
+    found = conditions(owner.id, scope, replace(ANY_STATE, ids=(id,)), now, hides=owner.hides)
     row = db.execute(f"SELECT {COLUMNS}, key FROM record WHERE {found.sql}", found.parameters).fetchone()
     return None if row is None else (owner.id, row[-1], to_record(row, scope.app, scope.user or ""))
 
@@ -47,7 +47,7 @@ def known(db: sqlite3.Connection, scope: Scope, keys: Sequence[str] | None, now:
         owner = find(db, scope)
         if owner is None:
             return []
-        found = conditions(owner.id, scope, replace(ANY_STATE, source_keys=keys), now)
+        found = conditions(owner.id, scope, replace(ANY_STATE, source_keys=keys), now, hides=owner.hides)
         found.add("source_key IS NOT NULL")
         # A plus keeps SQLite from walking the session in order when it can look up the few records that are named.
         order = "occurred_at, key" if keys is None else "+occurred_at, key"
@@ -75,7 +75,7 @@ def collections(
         owner = find(db, scope)
         if owner is None:
             return []
-        found = conditions(owner.id, scope, where, now)
+        found = conditions(owner.id, scope, where, now, hides=owner.hides)
         found.add("collection IS NOT NULL")
         narrow(db, found, row_filter)
         rows = db.execute(
@@ -88,7 +88,9 @@ def pending(db: sqlite3.Connection, scope: Scope, now: int) -> int:
     """The number of missing vectors of the records visible in a scope; takes time only for those that are missing."""
     with snapshot(db):
         owner = find(db, scope)
-        return 0 if owner is None else _pending(db, owner, conditions(owner.id, scope, ANY_STATE, now))
+        return (
+            0 if owner is None else _pending(db, owner, conditions(owner.id, scope, ANY_STATE, now, hides=owner.hides))
+        )
 
 
 def _pending(db: sqlite3.Connection, owner: Owner, found: Conditions) -> int:
@@ -115,7 +117,7 @@ def count(db: sqlite3.Connection, scope: Scope, now: int, *, has_embedder: bool)
         owner = find(db, scope)
         if owner is None:
             return EMPTY_STATS
-        found = conditions(owner.id, scope, ANY_STATE, now)
+        found = conditions(owner.id, scope, ANY_STATE, now, hides=owner.hides)
         groups = db.execute(
             f"SELECT kind, tier, state, {_SUMS} FROM record WHERE {found.sql} GROUP BY kind, tier, state",
             found.parameters,

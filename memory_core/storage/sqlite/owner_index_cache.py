@@ -190,7 +190,8 @@ class OwnerIndexes:
         Args:
             left_out: Conditions of which none may be true; indexes answer each of them.
         """
-        if not left_out and not _is_selective((scope for _, scope in reached), where):
+        hides = any(owner.hides for owner, _ in reached)
+        if not hides and not left_out and not _is_selective((scope for _, scope in reached), where):
             return None
         parts: list[Rows] = []
         first = 0
@@ -201,6 +202,8 @@ class OwnerIndexes:
             for one in left_out:
                 found = followed.allowed.looked_up(db, owner.id, scope, one)
                 rows = np.setdiff1d(rows, found, assume_unique=True)
+            if owner.hides:
+                rows = np.setdiff1d(rows, _hidden(db, followed.owner_index, owner.id), assume_unique=True)
             parts.append(rows + np.int32(first))
             first += len(followed.owner_index)
         return np.concatenate(parts)
@@ -255,9 +258,10 @@ class OwnerIndexes:
     def _reread(self, db: sqlite3.Connection, owner_index: OwnerIndex, keys: list[int], appended: int) -> None:
         """Replace the rows of these keys, except keys from `appended` on, which are read with the appends."""
         owner_index.remove(keys)
-        for key in keys:
-            if key < appended:
-                self._read(db, owner_index, key, key)
+        older = f"[{','.join(str(key) for key in keys if key < appended)}]"
+        kept = db.execute("SELECT key FROM record WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key", (older,))
+        for (key,) in kept.fetchall():
+            self._read(db, owner_index, key, key)
 
     def _read(self, db: sqlite3.Connection, owner_index: OwnerIndex, first: int, last: int) -> None:
         """Append the records of a range of keys."""
@@ -305,6 +309,12 @@ def _is_selective(scopes: Iterable[Scope], where: Where) -> bool:
 def _active(owner_index: OwnerIndex) -> Rows:
     """The rows of active records."""
     return np.flatnonzero(owner_index.active.values).astype(np.int32)
+
+
+def _hidden(db: sqlite3.Connection, owner_index: OwnerIndex, owner: int) -> Rows:
+    """The rows of hidden records."""
+    keys = db.execute("SELECT key FROM hidden WHERE key BETWEEN ? AND ?", owner_range(owner)).fetchall()
+    return np.array([owner_index.row_of[key] for (key,) in keys if key in owner_index.row_of], np.int32)
 
 
 def _importances(db: sqlite3.Connection, owner_index: OwnerIndex, owner: int) -> NDArray[np.float32]:

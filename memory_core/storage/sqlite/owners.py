@@ -93,6 +93,8 @@ _OWNERS: Final = (
     "SELECT app, user FROM owner WHERE EXISTS (SELECT 1 FROM record WHERE record.owner = owner.id) ORDER BY app, user"
 )
 
+_HIDES: Final = "EXISTS (SELECT 1 FROM hidden)"
+
 OUTBOX_KEPT: Final = 50_000
 """Changes kept for followers; a follower that is further behind reloads the owner."""
 
@@ -104,12 +106,14 @@ class Owner:
     id: int
     next: int
     version: int
+    hides: bool = False
+    """Whether the file has hidden rows (`hidden.py`), which readers leave out."""
 
 
 def find(db: sqlite3.Connection, scope: Scope) -> Owner | None:
     """The owner of a scope, or `None` before its first write."""
     row = db.execute(
-        "SELECT id, next, version FROM owner WHERE app = ? AND user = ?", (scope.app, scope.user)
+        f"SELECT id, next, version, {_HIDES} FROM owner WHERE app = ? AND user = ?", (scope.app, scope.user)
     ).fetchone()
     return None if row is None else _owner(row)
 
@@ -137,20 +141,21 @@ def owner_names(db: sqlite3.Connection, owner: int) -> tuple[str, str]:
 
 
 def _owner(row: Sequence[object]) -> Owner:
-    id, following, version = row  # noqa: A001
+    id, following, version, hides = row  # noqa: A001
     if not (isinstance(id, int) and isinstance(following, int) and isinstance(version, int)):
         raise unreadable("the row of an owner")
-    return Owner(id, following, version)
+    return Owner(id, following, version, bool(hides))
 
 
 def begin_write(db: sqlite3.Connection, scope: Scope, now: int) -> tuple[Owner, bool]:
     """`find_or_add`, and whether a record of the owner has expired, in one statement."""
     row = db.execute(
-        "SELECT id, next, version, EXISTS (SELECT 1 FROM record WHERE record.owner = owner.id AND expires_at <= ?) "
+        f"SELECT id, next, version, {_HIDES}, "
+        "EXISTS (SELECT 1 FROM record WHERE record.owner = owner.id AND expires_at <= ?) "
         "FROM owner WHERE app = ? AND user = ?",
         (now, scope.app, scope.user),
     ).fetchone()
-    return (find_or_add(db, scope), False) if row is None else (_owner(row[:3]), bool(row[3]))
+    return (find_or_add(db, scope), False) if row is None else (_owner(row[:4]), bool(row[4]))
 
 
 def begin_append(db: sqlite3.Connection, scope: Scope, now: int, new: Usage) -> tuple[Owner, bool]:
@@ -158,13 +163,14 @@ def begin_append(db: sqlite3.Connection, scope: Scope, now: int, new: Usage) -> 
     row = db.execute(
         "UPDATE owner SET next = next + :count, records = records + :count, bytes = bytes + :bytes "
         "WHERE app = :app AND user = :user RETURNING id, next - :count, version, "
+        f"{_HIDES}, "
         "EXISTS (SELECT 1 FROM record WHERE record.owner = owner.id AND expires_at <= :now)",
         {"count": new.records, "bytes": new.bytes, "app": scope.app, "user": scope.user, "now": now},
     ).fetchone()
     if row is None:
         find_or_add(db, scope)
         return begin_append(db, scope, now, new)
-    return _owner(row[:3]), bool(row[3])
+    return _owner(row[:4]), bool(row[4])
 
 
 def find_or_add(db: sqlite3.Connection, scope: Scope) -> Owner:

@@ -14,7 +14,7 @@ from memory_core.models import MemoryRecord, Order, Page, Scope
 from memory_core.protocols import ListRequest
 from memory_core.storage.shared.cursors import decode_cursor, encode_cursor
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
-from memory_core.storage.sqlite.owners import find
+from memory_core.storage.sqlite.owners import Owner, find
 from memory_core.storage.sqlite.readers import Readers, is_long_page, looks_long
 from memory_core.storage.sqlite.row_filter import RowFilter, narrow
 from memory_core.storage.sqlite.transactions import snapshot
@@ -103,7 +103,7 @@ def part(db: sqlite3.Connection, scope: Scope, request: ListRequest, now: int, p
     owner = find(db, scope)
     if owner is None:
         return Part((), [], None)
-    found = _conditions(owner.id, scope, request, now, after)
+    found = _conditions(owner, scope, request, now, after)
     narrow(db, found, passed and passed.row_filter)
     end = None if passed is None else passed.end
     if end is not None:  # a record that has moved behind it since then belongs to a later page
@@ -130,9 +130,7 @@ async def _run_page_filter(readers: Readers, scope: Scope, request: ListRequest,
         with snapshot(db):
             owner = find(db, scope)
             return (
-                None
-                if owner is None
-                else _new_page_filter(db, _conditions(owner.id, scope, request, now, after), request)
+                None if owner is None else _new_page_filter(db, _conditions(owner, scope, request, now, after), request)
             )
 
     passed = await readers.run(begin, unless=lambda db: looks_long(find(db, scope), request.where))
@@ -156,9 +154,9 @@ def _after(request: ListRequest) -> Position | None:
     return None if request.cursor is None else decode_cursor(request.cursor, request.order, (float, int))
 
 
-def _conditions(owner: int, scope: Scope, request: ListRequest, now: int, after: Position | None) -> Conditions:
+def _conditions(owner: Owner, scope: Scope, request: ListRequest, now: int, after: Position | None) -> Conditions:
     column, sign, _ = _ORDERS[request.order]
-    found = conditions(owner, scope, request.where, now)
+    found = conditions(owner.id, scope, request.where, now, hides=owner.hides)
     if after is not None:
         found.add(f"({column}, key) {sign} (?, ?)", *after)
     return found

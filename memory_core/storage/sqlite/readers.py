@@ -93,7 +93,7 @@ async def rows_for_python(readers: Readers, scope: Scope, where: Where, now: int
             owner = find(db, scope)
             if owner is None:
                 return None
-            found = conditions(owner.id, scope, where, now)
+            found = conditions(owner.id, scope, where, now, hides=owner.hides)
             return RowFilter.for_conditions(found, matching_keys(db, found))
 
     row_filter = await readers.run(begin, unless=lambda db: looks_long(find(db, scope), where))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from memory_core.models import MemoryRecord, Scope
-from memory_core.storage.rules.deleting import BEFORE_EVERYTHING
+from memory_core.storage.rules.deleting import BEFORE_EVERYTHING, take_away
 from memory_core.storage.rules.rows import Head, Row
 from memory_core.storage.shared.merging import owner_of
 from memory_core.storage.shared.prepared import Prepared
@@ -31,7 +32,7 @@ from memory_core.storage.sqlite.owners import (
 from memory_core.storage.sqlite.row_filter import RowFilter, narrow
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.tombstones import Tombstones
-from memory_core.storage.sqlite.where import Conditions, conditions, owner_range
+from memory_core.storage.sqlite.where import SHOWN, Conditions, conditions, owner_range
 from memory_core.storage.sqlite.writing import derive, link, underive, unlink, write_new
 from memory_core.values.json_text import encode_json
 from memory_core.where.where import ANY_STATE, Where
@@ -40,6 +41,19 @@ _NOBODY: Final = Owner(id=-1, next=0, version=0)
 _LINKED: Final = (
     "key IN (SELECT record FROM link WHERE target IN (SELECT value FROM json_each(?)) AND record BETWEEN ? AND ?)"
 )
+
+
+_MADE: Final = """
+WITH RECURSIVE made (key) AS (
+    SELECT record FROM link
+    WHERE target IN (SELECT value FROM json_each(:ids)) AND derives AND record BETWEEN :first AND :last
+    UNION
+    SELECT link.record FROM made CROSS JOIN record ON record.key = made.key CROSS JOIN link ON link.target = record.id
+    WHERE derives AND link.record BETWEEN :first AND :last
+)"""
+"""What was made of the words of these records, of what was made of them, and so on."""
+MOST_AT_ONCE: Final = 200
+"""So many derived records are deleted in the transaction in which their source is."""
 
 
 class SqliteRows:
@@ -74,7 +88,7 @@ class SqliteRows:
 
     def with_source_keys(self, source_keys: Sequence[str]) -> dict[str, Row | None]:
         """See `StoredRows`."""
-        found = by_source_key(self._db, self._scope, self._owner.id, source_keys)
+        found = by_source_key(self._db, self._scope, self._owner, source_keys)
         unknown = [source for source in source_keys if source not in found]
         return {**dict.fromkeys(Tombstones(self._db, self._scope).among(unknown)), **found}
 
@@ -84,7 +98,7 @@ class SqliteRows:
 
     def matching(self, scope: Scope, where: Where, now: datetime) -> list[Head]:
         """See `StoredRows`."""
-        found = conditions(self._owner.id, scope, where, micros(now))
+        found = conditions(self._owner.id, scope, where, micros(now), hides=self._owner.hides)
         narrow(self._db, found, self._row_filter)
         return self._heads(found)
 
@@ -92,13 +106,15 @@ class SqliteRows:
         """See `StoredRows`."""
         if self._has_expired is False:
             return []
-        found = conditions(self._owner.id, scope, ANY_STATE, micros(BEFORE_EVERYTHING))
+        found = conditions(self._owner.id, scope, ANY_STATE, micros(BEFORE_EVERYTHING), hides=self._owner.hides)
         found.add("expires_at <= ?", micros(now))
         return self._heads(found)
 
     def append(self, new: Sequence[Prepared]) -> None:
         """See `ChangedRows`."""
         owner = self._owner
+        if owner.hides:
+            self.make_room([item.record for item in new], new[0].record.created_at)
         if not self._are_counted:
             take_keys(self._db, owner.id, usage_of(item.record for item in new))
         first = owner.id << OWNER_BITS | owner.next
@@ -126,6 +142,8 @@ class SqliteRows:
         underive(self._db, keys)
         unlink(self._db, [head.key for head in gone if head.links])
         self._db.executemany("DELETE FROM record WHERE key = ?", [(key,) for key in keys])
+        if self._owner.hides:
+            self._db.executemany("DELETE FROM hidden WHERE key = ?", [(key,) for key in keys])
         note_changes(self._db, self._owner.id, keys, Usage(-len(keys), -sum(head.size for head in gone)))
 
     def forget(self, source_keys: Sequence[str], *, forgotten: bool) -> None:
@@ -133,13 +151,56 @@ class SqliteRows:
         tombstones = Tombstones(self._db, self._scope)
         (tombstones.add if forgotten else tombstones.remove)(source_keys)
 
+    def hide_made_of(self, gone: Sequence[Head]) -> int:
+        """See `HidingRows`."""
+        ids, bounds = encode_json([head.id for head in gone]), owner_range(self._owner.id)
+        parameters = {"ids": ids, "first": bounds[0], "last": bounds[1]}
+        if not self._has_links():
+            return 0
+        made = f"{_MADE} SELECT count(*) FROM (SELECT 1 FROM made LIMIT {MOST_AT_ONCE + 1})"
+        (count,) = self._db.execute(made, parameters).fetchone()
+        if count <= MOST_AT_ONCE:
+            return 0
+        self._db.execute(f"{_MADE} INSERT OR IGNORE INTO hidden SELECT key FROM made", parameters)
+        keys = encode_json([head.key for head in gone])
+        self._db.execute("DELETE FROM hidden WHERE key IN (SELECT value FROM json_each(?))", (keys,))
+        self._owner = replace(self._owner, hides=True)
+        return int(self._db.execute("SELECT count(*) FROM hidden WHERE key BETWEEN ? AND ?", bounds).fetchone()[0])
+
+    @property
+    def hides(self) -> bool:
+        """Whether the file has hidden rows, which the caller has to delete (`hidden.py`)."""
+        return self._owner.hides
+
+    def hidden(self, most: int) -> list[Head]:
+        """Some of the owner's hidden records."""
+        first, last = owner_range(self._owner.id)
+        found = Conditions()
+        found.add("key IN (SELECT key FROM hidden WHERE key BETWEEN ? AND ? LIMIT ?)", first, last, most)
+        return self._heads(found)
+
+    def make_room(self, new: Sequence[MemoryRecord], now: datetime) -> None:
+        """Delete hidden records of which a new one has the id or the source key."""
+        ids, source_keys = encode_json([one.id for one in new]), encode_json([one.source_key for one in new])
+        found = Conditions()
+        found.add("record.owner = ? AND key IN (SELECT key FROM hidden)", self._owner.id)
+        found.add(
+            "(id IN (SELECT value FROM json_each(?)) OR source_key IN (SELECT value FROM json_each(?)))",
+            ids,
+            source_keys,
+        )
+        if gone := self._heads(found):
+            take_away(self, gone, now)
+
     def _has_links(self) -> bool:
         """Whether a record of the owner has a link; saves looking for links to each of many records without any."""
         found = self._db.execute("SELECT 1 FROM link WHERE record BETWEEN ? AND ? LIMIT 1", owner_range(self._owner.id))
         return found.fetchone() is not None
 
     def _rows(self, found: str, *parameters: object) -> list[Row]:
-        rows = self._db.execute(f"SELECT {COLUMNS}, key FROM record WHERE {found} ORDER BY key", parameters)
+        rows = self._db.execute(
+            f"SELECT {COLUMNS}, key FROM record WHERE {found}{_shown(self._owner)} ORDER BY key", parameters
+        )
         return list(_to_rows(rows, self._scope))
 
     def _heads(self, found: Conditions) -> list[Head]:
@@ -201,13 +262,18 @@ def rows_of(db: sqlite3.Connection, scope: Scope, row_filter: RowFilter | None =
     return SqliteRows(db, scope, find(db, scope) or _NOBODY, row_filter=row_filter)
 
 
-def by_source_key(db: sqlite3.Connection, scope: Scope, owner: int, source_keys: Sequence[str]) -> dict[str, Row]:
+def by_source_key(db: sqlite3.Connection, scope: Scope, owner: Owner, source_keys: Sequence[str]) -> dict[str, Row]:
     """The rows of those source keys that are stored."""
     rows = db.execute(
-        f"SELECT {COLUMNS}, key FROM record WHERE owner = ? AND source_key IN (SELECT value FROM json_each(?))",
-        (owner, encode_json(source_keys)),
+        f"SELECT {COLUMNS}, key FROM record WHERE owner = ? AND source_key IN (SELECT value FROM json_each(?))"
+        f"{_shown(owner)}",
+        (owner.id, encode_json(source_keys)),
     )
     return {row.record.source_key or "": row for row in _to_rows(rows, scope)}
+
+
+def _shown(owner: Owner) -> str:
+    return f" AND {SHOWN}" if owner.hides else ""
 
 
 def _to_rows(rows: Iterable[tuple[object, ...]], scope: Scope) -> Iterator[Row]:

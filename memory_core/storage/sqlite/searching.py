@@ -193,7 +193,7 @@ async def _containing(readers: Readers, scope: Scope, search: Search, needle: st
 
 def _texts(db: sqlite3.Connection, owner: Owner, scope: Scope, search: Search, needle: str) -> RowFilter:
     """The filter for texts that contain `needle`, over the records that satisfy the SQL conditions."""
-    found = conditions(owner.id, scope, search.request.where, search.now)
+    found = conditions(owner.id, scope, search.request.where, search.now, hides=owner.hides)
     columns, test = ("NULL", None) if found.in_python is None else (found.in_python.columns, found.in_python.test())
     parameters = [] if found.in_python is None else found.in_python.parameters
 

@@ -37,7 +37,7 @@ from memory_core.storage.shared.merging import is_searched_differently
 from memory_core.storage.shared.prepared import Prepared, prepare_all
 from memory_core.storage.shared.query_vector import query_vector
 from memory_core.storage.shared.stored_forms import micros
-from memory_core.storage.sqlite import erasing, listing, owners, paging, searching, upkeep
+from memory_core.storage.sqlite import erasing, hidden, listing, owners, paging, searching, upkeep
 from memory_core.storage.sqlite.adds import insert
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
@@ -138,6 +138,13 @@ class SqliteStore:
         self._to_close.push_async_callback(self._give_back, file)
         self._loop = asyncio.get_running_loop()
         self._pages = set[asyncio.Task[None]]()
+        self._deletions = set[asyncio.Task[None]]()
+        self._to_close.push_async_callback(self._end_deletions)
+        if not self._read_only and await self._reader.run(hidden.is_due):
+            await self._delete_hidden(self._clock())
+
+    async def _end_deletions(self) -> None:
+        await asyncio.gather(*self._deletions, return_exceptions=True)
 
     async def _give_back(self, file: SharedFile) -> None:
         self._borrowed = None
@@ -277,17 +284,24 @@ class SqliteStore:
         now = self._clock()
         row_filter = await rows_for_python(self._readers, scope, where, micros(now))
 
-        return await self._writer.write(
-            lambda db: deleting.delete(
-                rows_of(db, scope, row_filter),
-                scope,
-                where,
-                now,
-                forget=forget,
-                versions=versions,
-                keeps_derived=keeps_derived,
+        def delete(db: sqlite3.Connection) -> tuple[int, bool]:
+            rows = rows_of(db, scope, row_filter)
+            gone = deleting.delete(
+                rows, scope, where, now, forget=forget, versions=versions, keeps_derived=keeps_derived
             )
-        )
+            return gone, rows.hides
+
+        gone, hides = await self._writer.write(delete)
+        if hides:
+            await self._delete_hidden(now)
+        return gone
+
+    async def _delete_hidden(self, now: datetime) -> None:
+        """Delete hidden records to the end, also if the caller is cancelled."""
+        task = asyncio.create_task(hidden.delete_hidden(self._writer, now), name="memory-core hidden")
+        self._deletions.add(task)
+        task.add_done_callback(self._deletions.discard)
+        await asyncio.shield(task)
 
     async def put(
         self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
@@ -308,9 +322,15 @@ class SqliteStore:
             return []
         await self._shared.claim()
         now = self._clock()
-        return await self._writer.write(
-            within(self._quota, scope, lambda db: putting.put(rows_to_put(db, scope), scope, batch, remove, now))
-        )
+
+        def put(db: sqlite3.Connection) -> tuple[list[MemoryRecord], bool]:
+            rows = rows_to_put(db, scope)
+            return putting.put(rows, scope, batch, remove, now), rows.hides
+
+        stored, hides = await self._writer.write(within(self._quota, scope, put))
+        if hides:
+            await self._delete_hidden(now)
+        return stored
 
     async def collections(self, scope: Scope, where: Where) -> Texts:
         """See `KeyValue.collections`."""
@@ -338,6 +358,8 @@ class SqliteStore:
         """See `Store.erase`: deletes the records and every trace of them in the files."""
         now = self._clock()
         gone = await self._writer.write(lambda db: erasing.remove(db, scope, now))
+        if gone.hides:
+            await self._delete_hidden(now)
         if (owner := gone.owner) is not None:
             await self._reader.run(lambda _: self._owner_indexes.forget(owner))
         clean = await self._shared.alone(erasing.scrub)

@@ -19,7 +19,7 @@ from memory_core.storage.sqlite.owners import find, find_or_add
 from memory_core.storage.sqlite.rows import SqliteRows
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
-from memory_core.storage.sqlite.where import owner_range
+from memory_core.storage.sqlite.where import SHOWN, owner_range
 from memory_core.values.json_text import encode_json
 from memory_core.where.where import ANY_STATE
 
@@ -77,7 +77,7 @@ class SqlitePort:
 
 def read(db: sqlite3.Connection, scope: Scope, rows: str, parameters: Sequence[object]) -> Iterator[Carried]:
     """The records that satisfy an SQL condition on `record`, in order of arrival, without vectors."""
-    chosen = f"FROM record WHERE {rows}"
+    chosen = f"FROM record WHERE {rows} AND {SHOWN}"
     for row in db.execute(f"SELECT {COLUMNS}, key {chosen} ORDER BY key", parameters):
         record = to_record(row, scope.app, scope.user or "")
         yield Carried(record, row[-1] & _SEQ, revisions.of(db, row[-1], record.id))
@@ -140,8 +140,11 @@ def _restore(
     db: sqlite3.Connection, scope: Scope, batch: Sequence[tuple[Carried, Prepared]], remove: Collection[str]
 ) -> None:
     owner = find_or_add(db, scope)
+    rows = SqliteRows(db, scope, owner)
+    if owner.hides and batch:
+        records = [item.record for _, item in batch]
+        rows.make_room(records, records[0].updated_at)
     if remove:
-        rows = SqliteRows(db, scope, owner)
         gone = rows.matching(scope, replace(ANY_STATE, ids=tuple(remove)), BEFORE_EVERYTHING)
         discard(rows, gone, forget=None)
     keys = writing.restore(db, owner, [item for _, item in batch])

@@ -15,6 +15,7 @@ from memory_core.storage.sqlite.connection import BUSY_MS
 from memory_core.storage.sqlite.files import prepare_file
 from memory_core.storage.sqlite.problems import file_problems_explained
 from memory_core.storage.sqlite.transactions import transaction
+from memory_core.storage.sqlite.where import SHOWN
 
 VIEW: Final = "memories"
 
@@ -33,7 +34,9 @@ _SELECT: Final = ",\n    ".join(
         *(_time(field.name) if field.form == "time" else f"record.{field.name}" for field in FIELDS),
     ]
 )
-_VIEW: Final = f"CREATE VIEW {VIEW} AS SELECT\n    {_SELECT}\nFROM record JOIN owner ON owner.id = record.owner"
+_VIEW: Final = (
+    f"CREATE VIEW {VIEW} AS SELECT\n    {_SELECT}\nFROM record JOIN owner ON owner.id = record.owner\nWHERE {SHOWN}"
+)
 
 
 def add_view(path: Path) -> str:

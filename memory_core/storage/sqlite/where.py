@@ -131,19 +131,26 @@ class Conditions:
         return (self.sql, *self.parameters, self.in_python and self.in_python.name)
 
 
+SHOWN: Final = "record.key NOT IN (SELECT key FROM hidden)"
+"""For a file that has hidden rows."""
+
+
 def owner_range(owner: int) -> tuple[int, int]:
     """The first and the last key an owner's rows can have."""
     return owner << OWNER_BITS, ((owner + 1) << OWNER_BITS) - 1
 
 
-def conditions(owner: int, scope: Scope, where: Where, now: int) -> Conditions:
+def conditions(owner: int, scope: Scope, where: Where, now: int, *, hides: bool = False) -> Conditions:
     """The conditions a record must satisfy to be visible in `scope` at `now` (microseconds).
 
     Args:
         where: Checked by `check_where`.
+        hides: Whether the file has hidden rows (`Owner.hides`).
     """
     found = Conditions()
     found.add("record.key BETWEEN ? AND ?", *owner_range(owner))
+    if hides:
+        found.add(SHOWN)
     found.add("record.owner = ?", owner)  # redundant, but lets SQLite use the indexes
     found.add("(expires_at IS NULL OR expires_at > ?)", now)
     # A plus keeps SQLite from reading all of a session when it can look up the few records given by id.
