@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -293,6 +295,26 @@ async def test_entries_that_are_added_at_once_all_arrive() -> None:
     everything = await bank.get_all_memories()
     assert [entry.step_number for entry in everything] == list(range(1, 41))
     assert (await bank.get_stats())["entry_count"] < 6
+
+
+WORKER = """
+import sys
+from memory_core import Memory, MemoryBank, MemoryEntry
+with Memory(sys.argv[1], embedder=None) as memory:
+    bank = MemoryBank(memory=memory.bind(user="ann"), task="upgrade")
+    for number in range(30):
+        bank.add_entry(MemoryEntry(skill_name="shell", command=f"{sys.argv[2]} {number}"))
+"""
+
+
+@pytest.mark.process
+def test_two_processes_that_work_on_one_task_lose_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "bank.db"
+    running = [subprocess.Popen([sys.executable, "-c", WORKER, str(file), name]) for name in "ab"]
+    assert [process.wait(50) for process in running] == [0, 0]
+    with Memory(file, embedder=None) as memory:
+        entries = MemoryBank(memory=memory.bind(user="ann"), task="upgrade").get_all_memories()
+    assert sorted(entry.command for entry in entries) == sorted(f"{name} {n}" for name in "ab" for n in range(30))
 
 
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.torture)])

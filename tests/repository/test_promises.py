@@ -120,7 +120,61 @@ CONVERSATIONS: Final[Mapping[str, Sequence[str]]] = {
         "langchain/test_run_start.py::test_an_agent_of_a_graph_loads_what_lies_between_it_and_the_input",
     ],
 }
-PROMISES: Final = {"langchain": LANGCHAIN, "langgraph-store": STORE, "conversations": CONVERSATIONS}
+SPADE: Final[Mapping[str, Sequence[str]]] = {
+    "SPADE without spade_llm fetches nothing": [
+        "spade/test_lifecycle.py::test_the_mixin_loads_spade_only_and_the_package_not_even_that",
+    ],
+    "Nothing that the agent has heard is lost then": [
+        "spade/test_sigterm.py::test_sigterm_loses_nothing_that_a_program_of_spade_run_has_heard",
+    ],
+    "The model of an `LLMAgent` receives only messages with the metadata": [
+        "spade/test_promises.py::test_the_model_receives_only_messages_that_are_for_it",
+    ],
+    "`search_memories` never shows one peer the notes about another; a memory that is bound": [
+        "spade/test_promises.py::test_in_an_agents_own_memory_a_search_never_shows_one_peer_the_notes_about_another",
+    ],
+    "A tool call belongs to the conversation of the running task, never to one that the model names": [
+        (
+            "spade/test_promises.py"
+            "::test_a_tool_call_belongs_to_the_running_conversation_and_never_to_one_that_the_model_names"
+        ),
+    ],
+    "reaches a space only if your code or its model stores it there": [
+        "spade/test_shared.py::test_a_message_stays_private",
+        "spade/test_shared.py::test_the_model_chooses_among_the_writable_spaces_and_no_label_of_its_own_reaches_one",
+    ],
+}
+SPADE_AGENTS: Final[Mapping[str, Sequence[str]]] = {
+    "is recognised only as a whole": [
+        (
+            "test_one_conversation.py"
+            "::test_what_an_agent_hears_of_a_conversation_that_is_stored_already_is_kept_as_said_again"
+        ),
+    ],
+    "The stamp is always in": [
+        "spade/test_corrections.py::test_a_peer_cannot_choose_when_its_message_was_said",
+    ],
+}
+BANK: Final[Mapping[str, Sequence[str]]] = {
+    "compression destroys nothing": [
+        "../bank/test_bank.py::test_what_is_compressed_is_still_found_and_linked_from_its_summary",
+        "spade/test_promises.py::test_every_tool_call_is_a_numbered_step_and_compression_destroys_nothing",
+    ],
+    "never the newest entry": [
+        "../bank/test_bank.py::test_important_entries_survive_longest_and_the_newest_is_never_compressed",
+    ],
+    "Two processes that work on one task at the same time lose nothing": [
+        "../bank/test_bank.py::test_two_processes_that_work_on_one_task_lose_nothing",
+    ],
+}
+PROMISES: Final = {
+    "spade": SPADE,
+    "spade-agents": SPADE_AGENTS,
+    "bank": BANK,
+    "langchain": LANGCHAIN,
+    "langgraph-store": STORE,
+    "conversations": CONVERSATIONS,
+}
 """By page the promises, as they stand there, and the tests that keep them."""
 
 
