@@ -314,7 +314,8 @@ async def test_relevance_leaves_out_what_does_not_answer(ann: BoundMemory) -> No
 async def test_two_modules_on_one_file_lose_nothing(tmp_path: Path) -> None:
     config = {"path": str(tmp_path / "memory.db"), "user": "ann"}
     modules = [CoreMemory(config) for _ in range(3)]
-    await asyncio.gather(*(module.store_memory(f"fact {n}") for n in range(20) for module in modules))
+    texts = [(module, f"fact {n} of {place}") for n in range(20) for place, module in enumerate(modules)]
+    await asyncio.gather(*(module.store_memory(text) for module, text in texts))
     assert len(await modules[0].list_memories()) == 60
     for module in modules:
         await module.close()
