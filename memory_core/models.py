@@ -93,9 +93,10 @@ class Link(Value):
     rev: int | None = field(default=None, compare=False)
     """The `rev` of the other record that was read; `None` if any will do."""
     session: str | None = field(default=None, compare=False)
-    """Of the other record, so that erasing a session or collection also reaches what was made of a record of it that
-    has expired."""
+    """This and the others of the other record, so that erasing a session, collection or agent also reaches what was
+    made of a record of it that has expired."""
     collection: str | None = field(default=None, compare=False)
+    agent: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

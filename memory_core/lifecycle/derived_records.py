@@ -36,7 +36,7 @@ def derived_id(kind: str, *parts: str) -> str:
 
 def linked_to(relation: Relation, records: Sequence[MemoryRecord]) -> tuple[Link, ...]:
     """Links of one relation to records as they were read."""
-    return tuple(Link(relation, each.id, each.rev, each.session, each.collection) for each in records)
+    return tuple(Link(relation, each.id, each.rev, each.session, each.collection, each.agent) for each in records)
 
 
 def changed(id: str, version: int, state: State) -> Change:  # noqa: A002  (the record's own word)

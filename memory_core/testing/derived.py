@@ -17,7 +17,7 @@ from memory_core.where.where import ANY_STATE
 
 
 def _made(text: str, relation: Relation, *sources: MemoryRecord, links: Sequence[Link] = ()) -> Draft:
-    read = [Link(relation, each.id, each.rev, each.session, each.collection) for each in sources]
+    read = [Link(relation, each.id, each.rev, each.session, each.collection, each.agent) for each in sources]
     return Draft(text, kind="fact", links=[*read, *links])
 
 
@@ -205,6 +205,18 @@ class DerivedContract(Contract):
         receipt = run_sync(ann.bind(session="monday").erase)
         assert receipt.derived == 2
         assert texts(everything(ann)) == ["I drink tea", "Ann drinks tea", "later"]
+
+    def test_erasing_an_agent_reaches_what_was_made_of_it(self, ann: BoundMemory, clock: Ticks) -> None:
+        expires = clock.now + timedelta(days=1)
+        one = Draft("the code is 2231", agent="one", session="monday", expires_at=expires)
+        two = Draft("I drink tea", agent="two", session="monday", expires_at=expires)
+        code, tea = add(ann, one, two)
+        add(ann, _made("Ann's code is 2231", "derived_from", code), _made("Ann drinks tea", "derived_from", tea))
+        clock.advance(days=2)
+        run_sync(ann.add, "later")
+        assert run_sync(ann.bind(agent="one", session="friday").erase).derived == 0
+        assert run_sync(ann.bind(agent="one").erase).derived == 1
+        assert texts(everything(ann)) == ["Ann drinks tea", "later"]
 
     def test_what_tidies_up_may_keep_it(self, ann: BoundMemory) -> None:
         (source,) = add(ann, "I drink tea")

@@ -282,9 +282,9 @@ def keys_of(record: MemoryRecord) -> list[str]:
 
 
 def _origins(record: MemoryRecord) -> Iterator[str]:
-    """From which sessions and collections the words are that a record was made of."""
+    """From which agents, sessions and collections the words are that a record was made of."""
     for link in sources_of(record.links):
-        for name in ("session", "collection"):
+        for name in ("agent", "session", "collection"):
             if (value := getattr(link, name)) is not None:
                 yield key(f"made_of_{name}", value)
 

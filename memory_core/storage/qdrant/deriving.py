@@ -78,11 +78,15 @@ async def made_of(owner: Owner, ids: Collection[str]) -> list[Stored]:
 
 
 async def made_within(owner: Owner) -> list[Stored]:
-    """See `rules.deleting.erase`: what was made of the words of the session or collection in whose scope it is."""
+    """See `rules.deleting.erase`: what was made of the words of the scope."""
     scope = owner.scope
-    named = {"made_of_session": scope.session, "made_of_collection": scope.collection}
+    named = {
+        "made_of_agent": scope.agent,
+        "made_of_session": scope.session,
+        "made_of_collection": scope.collection,
+    }
     keys = [key(name, value) for name, value in named.items() if value is not None]
-    if scope.agent is not None or not keys:
+    if not keys:
         return []
     found = await owner.records(*(same("_keys", each) for each in keys))
     return [item for item in found if any(is_within(link, scope) for link in sources_of(item.record.links))]

@@ -94,9 +94,8 @@ def erase(rows: Rows, scope: Scope, now: datetime) -> tuple[int, int]:
 
 
 def _made_within(rows: Rows, scope: Scope) -> list[Head]:
-    """What was made of the words of a session or collection, also of records that have expired; of an agent's alone,
-    links do not say it."""
-    if scope.agent is not None or (scope.session is None and scope.collection is None):
+    """What was made of the words of an agent, session or collection, also of records that have expired."""
+    if scope == owner_of(scope):
         return []
     heads = rows.matching(owner_of(scope), ANY_STATE, BEFORE_EVERYTHING)
     return [head for head in heads if any(is_within(link, scope) for link in sources_of(head.links))]

@@ -46,8 +46,9 @@ def sources_of(links: Iterable[Link]) -> list[Link]:
 
 
 def is_within(link: Link, scope: Scope) -> bool:
-    """Whether a link names a record of the session and collection of a scope."""
-    return scope.session in (None, link.session) and scope.collection in (None, link.collection)
+    """Whether a link names a record of the agent, session and collection of a scope."""
+    bounds = (scope.agent, link.agent), (scope.session, link.session), (scope.collection, link.collection)
+    return all(wanted in (None, named) for wanted, named in bounds)
 
 
 def insist_on_sources(rows: LinkedRows, new: Sequence[MemoryRecord], known: Collection[Link] = ()) -> None:

@@ -33,7 +33,8 @@ def stored_links(links: Sequence[Link]) -> list[Any]:
     stored: list[Any] = []
     for link, key in zip(links, link_keys(links), strict=True):
         stored.append(key)
-        if (said := [link.rev, link.session, link.collection]) != [None, None, None]:
+        said = [link.rev, link.session, link.collection, link.agent]
+        if said != [None] * len(said):
             stored.append(said)
     return stored
 
