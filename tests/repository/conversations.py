@@ -212,7 +212,7 @@ ADK: Final = (
         "an event with text, or a finished transcription",
         "said",
         "adk/test_service.py::test_only_finished_transcriptions_are_stored",
-        "adk/test_following.py::test_after_the_next_turn_the_memory_has_the_live_texts_of_the_session",
+        "adk/test_histories.py::test_after_the_next_turn_the_memory_has_the_live_texts_of_the_session",
     ),
     row(
         "`add_session_to_memory`, `add_events_to_memory` with known events, whatever their text",
