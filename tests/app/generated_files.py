@@ -88,7 +88,7 @@ def as_json(value: Any) -> str:
             pairs += [f"{json.dumps(name)}: {as_json(one)}" for one in several]
         return "{" + ", ".join(pairs) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(as_json, cast("list[Any]", value))) + "]"
+        return "[" + ", ".join(map(as_json, value)) + "]"
     return json.dumps(value)
 
 
