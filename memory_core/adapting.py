@@ -60,7 +60,8 @@ from memory_core.conversation.shown import forget as forget_shown
 from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
 from memory_core.every_record import every_record
-from memory_core.handle import correcting, known, owned_by, scrubbed, settled
+from memory_core.handle import correcting, known, owned_by, scrubbed, settled, whole_owner
+from memory_core.made_of import made_of
 from memory_core.models import STATES, Mode, Order
 from memory_core.profile import PINNED, PINNED_BY_MODEL, tags_of_pin, with_profile
 from memory_core.protocols import AgentMemory
@@ -171,6 +172,7 @@ __all__ = [
     "known_messages",
     "leave",
     "limits",
+    "made_of",
     "message_key",
     "name_in_uri",
     "named",
@@ -199,6 +201,7 @@ __all__ = [
     "tokens_in_file",
     "turn_drafts",
     "when_embedded",
+    "whole_owner",
     "with_context",
     "with_files",
     "with_profile",
