@@ -24,8 +24,8 @@ the profile in it: `with_profile`, `PINNED`, `PINNED_BY_MODEL`, `tags_of_pin`; n
 **Waiting**: `Deadline`, `LateError`, `limits`; `Access` and `Writes`, of which a conversation is made; the core loop
 and threads (`core_loop`, `on_core`, `call_in_thread`).
 
-**Handles and records**: `AgentMemory`, `owned_by`, `scrubbed`, `PRIVATE`, `complete`, `every_record`, `ANY_STATE`,
-`STATES`, `Mode`, `Order`, `share_of_words`, `equal_form`.
+**Handles and records**: `AgentMemory`, `owned_by`, `whole_owner`, `scrubbed`, `PRIVATE`, `complete`, `every_record`,
+`made_of`, `ANY_STATE`, `STATES`, `Mode`, `Order`, `share_of_words`, `equal_form`.
 
 **Values, checked**: `check_count`, `check_key`, `check_path`, `check_seconds`, `check_unit`, `check_where`,
 `complaints`, `new_id`; for a log: `one_line`, `reason_for_log`, `without_key`; of a server: `is_loopback`,

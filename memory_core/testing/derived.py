@@ -263,11 +263,23 @@ class DerivedContract(Contract):
         one, two, three = add(ann, "one", "two", "three")
         read = [Link("read", each.id, each.rev) for each in (one, two, three)]
         (note,) = add(ann, Draft(kind="extraction", data={"by": "a model"}, links=read))
-        add(ann, _made("of one and two", "derived_from", one, two))
+        add(ann, _made("of one and two", "derived_from", one, two), _made("of all", "summarizes", one, two, three))
         run_sync(ann.delete, one.id)
         kept = run_sync(ann.get, note.id)
         assert kept is not None
         assert kept.links == (Link("read", three.id),)
+
+    def test_turns_of_a_summary_that_goes_stay_read(self, ann: BoundMemory) -> None:
+        one, two = add(ann, "one", "two")
+        read = [Link("read", each.id, each.rev) for each in (one, two)]
+        (note,) = add(ann, Draft(kind="extraction", data={"by": "a model"}, links=read))
+        (fact,) = add(ann, _made("of two", "derived_from", two))
+        add(ann, _made("of both", "summarizes", one, two))
+        run_sync(ann.delete, fact.id)
+        run_sync(ann.delete, one.id)
+        kept = run_sync(ann.get, note.id)
+        assert kept is not None
+        assert kept.links == (Link("read", two.id),)
 
     @optional
     def test_a_replaced_item_leaves_what_was_made_of_it(self, ann: BoundMemory) -> None:
