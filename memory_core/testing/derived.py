@@ -45,15 +45,18 @@ class DerivedContract(Contract):
         assert _stored(ann) == {"I drink tea", "I live in Oslo"}
 
     def test_a_deletion_says_how_many_have_gone_with_it(self, ann: BoundMemory) -> None:
-        for delete in (
-            lambda source: ann.delete(source.id),
-            lambda source: ann.delete_exactly({source.id: source.version}),
-            lambda source: ann.delete_where(Where(ids=(source.id,))),
-        ):
+        def delete(source: MemoryRecord, how: str) -> Deleted:
+            if how == "id":
+                return run_sync(ann.delete, source.id)
+            if how == "version":
+                return run_sync(ann.delete_exactly, {source.id: source.version})
+            return run_sync(ann.delete_where, Where(ids=(source.id,)))
+
+        for how in ("id", "version", "conditions"):
             source, _ = add(ann, "the code is 2231", "I drink tea")
             (fact,) = add(ann, _made("Ann's code is 2231", "derived_from", source))
             add(ann, _made("a summary of the fact", "summarizes", fact))
-            assert run_sync(delete, source) == Deleted(1, derived=2)
+            assert delete(source, how) == Deleted(1, derived=2)
         assert run_sync(ann.delete_where, Where()) == Deleted(3)
 
     def test_what_only_says_the_same_stays(self, ann: BoundMemory) -> None:

@@ -239,8 +239,8 @@ class Lives(RuleBasedStateMachine):
     @rule(pick=PICK)
     def look(self, pick: int) -> None:
         """What prompts are given."""
-        text = self.world.entries and self.some(pick, self.entries())
-        block = str(run_sync(self.ann.recall, text.text if text else "zq"))
+        about = self.some(pick, self.entries())
+        block = str(run_sync(self.ann.recall, "zq" if about is None else about.text))
         profile = str(run_sync(self.ann.profile))
         allowed = {word for entry in self.current() for word in words_of(entry.text)}
         assert words_of(block + profile) <= allowed

@@ -104,8 +104,8 @@ def give_back(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
 
 def forget_reading(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
     """Let the sources be read again of which something was derived that has gone with another source of it. A summary
-    is made again of what no summary covers; what else was read of its turns stays read, and so what a person has deleted
-    of it stays deleted."""
+    is made again of what no summary covers; its turns stay read, so that what a person has deleted of what was drawn
+    from them stays deleted."""
     named = {link.id for head in gone for link in head.links if link.relation == "derived_from"}
     sources = {row.record.id for row in rows.with_ids(sorted(named))}  # one of them is gone, and much may name it
     notes = [row for row in rows.linking_to(sources) if any(link.relation == "read" for link in row.record.links)]
