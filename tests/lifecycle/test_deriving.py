@@ -417,3 +417,18 @@ async def test_a_fact_that_a_person_deleted_is_not_drawn_again_from_the_text_tha
     model.answers.append("add T1 fact: Ann lives in house 99")
     await maintain(ann, model=model)
     assert [each.text for each in await ann.list(where=Where(kinds=["fact"]))] == ["Ann lives in house 99"]
+
+
+async def test_turns_are_summarised_again_when_one_of_them_was_edited(ann: BoundMemory) -> None:
+    at = NOW - timedelta(days=3)
+    drafts = [
+        Draft(f"I live in house {n}", kind="message", role="user", session="s", occurred_at=at + timedelta(minutes=n))
+        for n in range(12)
+    ]
+    turns = [turn for turn in await ann.add_many(drafts) if turn is not None]
+    await maintain(ann, summarizer=ExtractiveSummarizer())
+    edited = await ann.update(turns[2].id, Patch(text="I live in boat 99"))
+    await maintain(ann, summarizer=ExtractiveSummarizer())
+    (summary,) = (await ann.list(where=Where(kinds=["summary"]))).records
+    assert Link("summarizes", edited.id) in summary.links
+    assert "house 2" not in summary.text
