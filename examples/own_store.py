@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from memory_core import (
+    Deleted,
     DuplicateIdError,
     ErasureReceipt,
     Hit,
@@ -164,7 +165,7 @@ class ShelfStore:
         forget: bool,
         versions: Mapping[str, int] | None = None,
         keeps_derived: bool = False,
-    ) -> int:
+    ) -> Deleted:
         with self._writing(scope) as rows:
             now = self._clock()
             return rules.delete(rows, scope, where, now, forget=forget, versions=versions, keeps_derived=keeps_derived)

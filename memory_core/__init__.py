@@ -49,6 +49,7 @@ from memory_core.handle import BoundMemory, SyncMemory
 from memory_core.memory import Memory
 from memory_core.models import (
     Component,
+    Deleted,
     Draft,
     ErasureReceipt,
     Finding,
@@ -137,6 +138,7 @@ __all__ = [
     "Considered",
     "DamagedStoreError",
     "DataCondition",
+    "Deleted",
     "Draft",
     "DuplicateIdError",
     "Embedder",

@@ -24,8 +24,8 @@ the profile in it: `with_profile`, `PINNED`, `PINNED_BY_MODEL`, `tags_of_pin`; n
 **Waiting**: `Deadline`, `LateError`, `limits`; `Access` and `Writes`, of which a conversation is made; the core loop
 and threads (`core_loop`, `on_core`, `call_in_thread`).
 
-**Handles and records**: `AgentMemory`, `owned_by`, `scrubbed`, `PRIVATE`, `complete`, `every_record`, `ANY_STATE`,
-`STATES`, `Mode`, `Order`, `share_of_words`, `equal_form`.
+**Handles and records**: `AgentMemory`, `owned_by`, `whole_owner`, `scrubbed`, `PRIVATE`, `complete`, `every_record`,
+`made_of`, `ANY_STATE`, `STATES`, `Mode`, `Order`, `share_of_words`, `equal_form`.
 
 **Values, checked**: `check_count`, `check_key`, `check_path`, `check_seconds`, `check_unit`, `check_where`,
 `complaints`, `new_id`; for a log: `one_line`, `reason_for_log`, `without_key`; of a server: `is_loopback`,
@@ -60,7 +60,8 @@ from memory_core.conversation.shown import forget as forget_shown
 from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
 from memory_core.every_record import every_record
-from memory_core.handle import correcting, known, owned_by, scrubbed, settled
+from memory_core.handle import correcting, known, owned_by, scrubbed, settled, whole_owner
+from memory_core.made_of import made_of
 from memory_core.models import STATES, Mode, Order
 from memory_core.profile import PINNED, PINNED_BY_MODEL, tags_of_pin, with_profile
 from memory_core.protocols import AgentMemory
@@ -171,6 +172,7 @@ __all__ = [
     "known_messages",
     "leave",
     "limits",
+    "made_of",
     "message_key",
     "name_in_uri",
     "named",
@@ -199,6 +201,7 @@ __all__ = [
     "tokens_in_file",
     "turn_drafts",
     "when_embedded",
+    "whole_owner",
     "with_context",
     "with_files",
     "with_profile",

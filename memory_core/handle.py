@@ -21,6 +21,7 @@ from memory_core.hints import no_attribute
 from memory_core.history import history
 from memory_core.models import (
     STATES,
+    Deleted,
     Draft,
     ErasureReceipt,
     Hit,
@@ -566,8 +567,9 @@ class BoundMemory:
         raise RecordNotFoundError(f"there is no memory {id!r}")
 
     @operation
-    async def delete(self, id: str, *, expected_version: int | None = None) -> None:  # noqa: A002
-        """Delete a record. Adding its `source_key` again is refused from then on.
+    async def delete(self, id: str, *, expected_version: int | None = None) -> Deleted:  # noqa: A002
+        """Delete a record, and what was made of its words; returns how many that were. Adding its `source_key` again is
+        refused from then on.
 
         Args:
             expected_version: The record's `version` when it was read: nothing is deleted if it has changed since.
@@ -578,23 +580,23 @@ class BoundMemory:
             ScopeError: The record is in a space that is shared for reading only.
         """
         if self._spaces:
-            await (await self._changing(id)).delete(id, expected_version=expected_version)
-            return
+            return await (await self._changing(id)).delete(id, expected_version=expected_version)
         where, expected = replace(ANY_STATE, ids=(check_key("id", id),)), check_version(expected_version)
         versions = None if expected is None else {id: expected}
         try:
             deleted = await self._run(lambda store, scope: store.delete(scope, where, forget=True, versions=versions))
         except ConflictError:
-            deleted = 0
+            deleted = Deleted(0)
             if await self.get(id) is not None:
                 raise
-        if not deleted:
+        if not deleted.records:
             raise RecordNotFoundError(f"there is no memory {id!r}")
+        return deleted
 
     @operation
     async def delete_exactly(
         self, versions: Mapping[str, int], *, forget: bool = True, keeps_derived: bool = False
-    ) -> None:
+    ) -> Deleted:
         """Delete these records, as somebody has seen them: all of them or, if one has changed or is gone, none.
 
         So what is deleted is what was agreed, however long a person thinks about the question and whoever writes
@@ -612,19 +614,20 @@ class BoundMemory:
         """
         checked = check_versions(versions)
         where = check_where(replace(ANY_STATE, ids=tuple(checked)))
-        await self._run(
+        return await self._run(
             lambda store, scope: store.delete(
                 scope, where, forget=forget, versions=checked, keeps_derived=keeps_derived
             )
         )
 
     @operation
-    async def delete_where(self, where: Where, *, forget: bool = True) -> int:
-        """Delete every record that satisfies `where`; returns how many. No space is reached.
+    async def delete_where(self, where: Where, *, forget: bool = True) -> Deleted:
+        """Delete every record that satisfies `where`, and what was made of their words; returns how many. No space is
+        reached.
 
         ```python
         await ann.add_many([Draft("one", session="monday"), Draft("two", session="monday"), "three"])
-        assert await ann.delete_where(Where(session="monday")) == 2
+        assert (await ann.delete_where(Where(session="monday"))).records == 2
         ```
 
         Args:

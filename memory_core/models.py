@@ -382,6 +382,16 @@ class Finding(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Deleted(Value):
+    """Receipt of a deletion: how many records went."""
+
+    records: int
+    """Those that were named, or satisfied the conditions."""
+    derived: int = 0
+    """Other records that went with them, because they were made of their words."""
+
+
+@dataclass(frozen=True, slots=True)
 class ErasureReceipt(Value):
     """Receipt of an erasure: what was removed, and whether the files are clean of it."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, TypeGuard, runtime_checkable
 
 from memory_core.models import (
+    Deleted,
     Draft,
     ErasureReceipt,
     Finding,
@@ -233,7 +234,7 @@ class Records(Protocol):
         forget: bool,
         versions: Mapping[str, int] | None = None,
         keeps_derived: bool = False,
-    ) -> int:
+    ) -> Deleted:
         """Delete the records that satisfy `where`, and forget their source keys if `forget`; returns how many.
 
         What was made of their words goes with them (`rules/deriving.py`), unless `keeps_derived`.
@@ -405,8 +406,8 @@ class AgentMemory(Searching, Protocol):
         """See `BoundMemory.update`."""
         ...
 
-    async def delete(self, id: str) -> None:  # noqa: A002
-        """See `BoundMemory.delete`."""
+    async def delete(self, id: str) -> Deleted | None:  # noqa: A002
+        """See `BoundMemory.delete`; `None` if it is not counted what went with the record."""
         ...
 
 

@@ -366,7 +366,7 @@ class MemoryService(BaseMemoryService):
         return await self._delete(self.handle(app_name, user_id), Where(states=STATES, left=None))
 
     async def _delete(self, handle: BoundMemory, where: Where) -> int:
-        return await self.deadline.write("deleting memories", lambda: handle.delete_where(where))
+        return (await self.deadline.write("deleting memories", lambda: handle.delete_where(where))).records
 
     async def settled(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109  (the error says how many are left)
         """Return when everything that this service has stored is found by meaning. It is found by its words at once.

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated, Any, Final
 
-from memory_core import BoundMemory, ConflictError, InvalidInputError, MemoryRecord, Where
-from memory_core.adapting import check_where, every_record, scrubbed
-from memory_mcp.showing import MARK, first_lines, note_of_deletion
+from memory_core import BoundMemory, ConflictError, Deleted, InvalidInputError, MemoryRecord, Where
+from memory_core.adapting import check_where, every_record, made_of, scrubbed, whole_owner
+from memory_mcp.showing import MARK, first_lines, note_of_deletion, with_derived
 from memory_mcp.signatures import Tool, with_parameters
 from memory_mcp.values import Filter, ForgetAnswer
 
@@ -27,6 +28,30 @@ except ImportError as error:
 
 Selected = Callable[[str | None, Filter], Awaitable[tuple[BoundMemory, Where]]]
 """The memories of a call, from its collection and its filter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a question is about."""
+
+    records: Sequence[MemoryRecord] = ()
+    """What satisfies the conditions."""
+    derived: Sequence[MemoryRecord] = ()
+    """What was made of their words, and goes with them."""
+
+    @property
+    def counted(self) -> str:
+        """How many memories go."""
+        return with_derived(Deleted(len(self.records), len(self.derived)))
+
+    @property
+    def satisfying(self) -> str:
+        """How many satisfy the conditions, and how many go with them."""
+        made = f", and {len(self.derived)} were made from them" if self.derived else ""
+        return f"{len(self.records)} memories satisfy the filter{made}"
+
+
+NOTHING_SHOWN: Final = Selection()
 
 
 class Agreement(BaseModel):
@@ -46,45 +71,46 @@ def asking(tool: Tool, selected: Selected) -> Tool:
     async def select(
         filter: Filter,  # noqa: A002  (the tool's)
         collection: str | None,
-    ) -> list[MemoryRecord]:
+    ) -> Selection:
         return await chosen(*await selected(collection, filter))
 
-    async def ask(shown: list[MemoryRecord], context: Context[Any, Any]) -> Agreement | Elicit[Agreement]:
-        if not shown or not can_ask(context):
+    async def ask(shown: Selection, context: Context[Any, Any]) -> Agreement | Elicit[Agreement]:
+        if not shown.records or not can_ask(context):
             return Agreement(delete=False)
         return Elicit(question(shown), Agreement)
 
-    selection = Annotated[list[MemoryRecord], Resolve(select)]
+    selection = Annotated[Selection, Resolve(select)]
     ask.__annotations__["shown"] = selection  # the name is not one of the module
     return with_parameters(tool, {"agreed": (Annotated[Answered, Resolve(ask)], None), "shown": (selection, None)})
 
 
-async def chosen(handle: BoundMemory, where: Where) -> list[MemoryRecord]:
-    """The memories that satisfy the conditions.
+async def chosen(handle: BoundMemory, where: Where) -> Selection:
+    """The memories that satisfy the conditions, and what goes with them.
 
     Raises:
         InvalidInputError: There is no condition.
     """
     if check_where(where) == _EVERYTHING:
         raise InvalidInputError("the filter is empty, and all memories would be deleted; give at least one condition")
-    return await every_record(handle, where)
+    records = await every_record(handle, where)
+    return Selection(records, await made_of(whole_owner(handle), {record.id for record in records}))
 
 
-def code_of(records: Sequence[MemoryRecord]) -> str:
+def code_of(shown: Selection) -> str:
     """Names these memories in these versions; a client that cannot ask its user passes it as `expected`."""
-    versions = sorted((record.id, record.version) for record in records)
+    versions = sorted((record.id, record.version) for record in (*shown.records, *shown.derived))
     return f"{len(versions)}-{sha256(json.dumps(versions).encode()).hexdigest()[:_CODE_CHARS]}"
 
 
-def question(records: Sequence[MemoryRecord]) -> str:
+def question(shown: Selection) -> str:
     """What the user is asked: how many memories go, which are the first, and the code of all of them."""
-    head = f"Delete {len(records)} memories for good? They cannot be brought back."
-    return "\n".join([head, *first_lines(records), f"Selection {code_of(records)}"])
+    head = f"Delete {shown.counted} for good? They cannot be brought back."
+    return "\n".join([head, *first_lines(shown.records), f"Selection {code_of(shown)}"])
 
 
 async def forget(
     handle: BoundMemory,
-    shown: Sequence[MemoryRecord],
+    shown: Selection,
     *,
     expected: str | None,
     agreed: Answered | None,
@@ -103,18 +129,19 @@ async def forget(
         ConflictError: One of them has changed or is gone since; none was deleted.
     """
     is_agreed = isinstance(agreed, AcceptedElicitation) and agreed.data.delete
-    if not shown or not (is_agreed or expected == code_of(shown)):
+    if not shown.records or not (is_agreed or expected == code_of(shown)):
         return _refused(shown, has_asked=has_asked)
-    versions = {record.id: record.version for record in shown}
+    versions = {record.id: record.version for record in shown.records}
     try:
-        await handle.delete_exactly(versions)
+        gone = await handle.delete_exactly(versions)
     except ConflictError as conflict:
         raise ConflictError("a memory has changed since the user was asked; none was deleted: ask again") from conflict
     is_clean = await scrubbed(handle.memory)
     return ForgetAnswer(
-        note=f"{len(shown)} memories: {note_of_deletion(is_clean=is_clean)}",
-        matching=len(shown),
-        deleted=len(shown),
+        note=f"{with_derived(gone)}: {note_of_deletion(is_clean=is_clean)}",
+        matching=gone.records,
+        deleted=gone.records,
+        derived=gone.derived,
         ids=[*versions],
         shown=[],
         filesClean=is_clean,
@@ -126,24 +153,31 @@ def text_of_forgotten(answer: ForgetAnswer) -> str:
     return "\n".join([answer.note, *answer.shown])
 
 
-def _refused(shown: Sequence[MemoryRecord], *, has_asked: bool) -> ForgetAnswer:
+def _refused(shown: Selection, *, has_asked: bool) -> ForgetAnswer:
     """Nothing was deleted, and what can be done about it."""
-    code = code_of(shown) if shown and not has_asked else None
-    if not shown:
+    code = code_of(shown) if shown.records and not has_asked else None
+    if not shown.records:
         note = "Nothing was deleted: no memory satisfies the filter."
     elif has_asked:
         note = (
-            f"Nothing was deleted: {len(shown)} memories satisfy the filter, and the user has not agreed, or their "
+            f"Nothing was deleted: {shown.satisfying}, and the user has not agreed, or their "
             "client could not show them the question. Do not ask again with this tool. If the user says in the "
             f"conversation which of them shall go, delete each of these with memory_delete. {MARK}"
         )
     else:
         note = (
-            f"Nothing was deleted: {len(shown)} memories satisfy the filter, and the user has not been asked. Show "
+            f"Nothing was deleted: {shown.satisfying}, and the user has not been asked. Show "
             f"them these, and if they agree, call memory_forget again with expected={code}. {MARK}"
         )
-    lines = first_lines(shown, with_ids=has_asked)
-    return ForgetAnswer(note=note, matching=len(shown), deleted=0, ids=[], expected=code, shown=lines)
+    return ForgetAnswer(
+        note=note,
+        matching=len(shown.records),
+        deleted=0,
+        derived=len(shown.derived),
+        ids=[],
+        expected=code,
+        shown=first_lines(shown.records, with_ids=has_asked),
+    )
 
 
 def can_ask(context: Context[Any, Any]) -> bool:

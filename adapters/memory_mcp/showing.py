@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from memory_core import Hit, MemoryRecord
+from memory_core import Deleted, Hit, MemoryRecord
 from memory_core.adapting import named
 from memory_mcp.values import (
     FoundMemory,
@@ -137,6 +137,12 @@ def text_of_statistics(answer: StatisticsAnswer) -> str:
     by_collection = ", ".join(f"{count} in {named(name)}" for name, count in answer.collections.items())
     by = [f"By type: {by_type}."] if by_type else []
     return "\n".join([answer.note, *by, *([f"By collection: {by_collection}."] if by_collection else [])])
+
+
+def with_derived(gone: Deleted) -> str:
+    """How many memories go, and how many that were made from them."""
+    made = f" and {gone.derived} made from {'it' if gone.records == 1 else 'them'}" if gone.derived else ""
+    return f"{gone.records} {'memory' if gone.records == 1 else 'memories'}{made}"
 
 
 def note_of_deletion(*, is_clean: bool) -> str:

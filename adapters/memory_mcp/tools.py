@@ -11,11 +11,11 @@ from collections.abc import Collection as Some
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, TypeVar, cast
 
-from memory_core import BoundMemory, Hit, InvalidInputError, MemoryCoreError, MemoryRecord, Message, StorageError, Where
+from memory_core import BoundMemory, Hit, InvalidInputError, MemoryCoreError, Message, StorageError, Where
 from memory_core.adapting import PRIVATE, Deadline, LateError, complaints, named, operations, scrubbed
 from memory_mcp.budget import MOST_CHARS, fits, fitted, most_that_fits
 from memory_mcp.entries import change, conditions, shelf, store, store_in, store_many, supersede
-from memory_mcp.forgetting import Answered, asking, can_ask, forget, text_of_forgotten
+from memory_mcp.forgetting import NOTHING_SHOWN, Answered, Selection, asking, can_ask, forget, text_of_forgotten
 from memory_mcp.meant import as_meant
 from memory_mcp.owners import Owner
 from memory_mcp.schemas import compact
@@ -33,6 +33,7 @@ from memory_mcp.showing import (
     text_of_statistics,
     text_of_stored,
     text_of_whole,
+    with_derived,
 )
 from memory_mcp.signatures import Tool as ToolFunction
 from memory_mcp.skynet import as_documented
@@ -488,7 +489,7 @@ class MemoryTools:
         collection: Collection | None = None,
         expected: Annotated[str | None, Field(description="`expected` of the answer that the user saw")] = None,
         agreed: Answered | None = None,
-        shown: Sequence[MemoryRecord] = (),
+        shown: Selection = NOTHING_SHOWN,
     ) -> Annotated[CallToolResult, ForgetAnswer]:
         has_asked = can_ask(context)
         code = None if has_asked else expected
@@ -510,9 +511,10 @@ class MemoryTools:
         id: MemoryId,  # noqa: A002  (as in `memory_store`)
     ) -> Annotated[CallToolResult, DeleteAnswer]:
         reach = await self.owner()
-        await reach.delete(id)
-        is_clean = await scrubbed(reach.memory)
-        return _answer(DeleteAnswer(note=note_of_deletion(is_clean=is_clean), id=id, filesClean=is_clean))
+        gone = await reach.delete(id)
+        is_clean, made = await scrubbed(reach.memory), f"{with_derived(gone)}: " if gone.derived else ""
+        note = made + note_of_deletion(is_clean=is_clean)
+        return _answer(DeleteAnswer(note=note, id=id, derived=gone.derived, filesClean=is_clean))
 
     async def _shelf(self, collection: str | None) -> BoundMemory:
         return shelf((await self.owner()).own, collection or self.collection)

@@ -288,6 +288,8 @@ class ForgetAnswer(Answer):
     """How many memories satisfied the conditions."""
     deleted: int
     """All of them or none."""
+    derived: int
+    """How many other memories went with them, or would go, because they were made of their words."""
     ids: list[str]
     """Of those deleted, or the first of them."""
     expected: str | None = None
@@ -303,6 +305,8 @@ class DeleteAnswer(Answer):
 
     id: str
     deleted: Literal[True] = True
+    derived: int
+    """How many other memories went with it, because they were made of its words."""
     filesClean: bool  # noqa: N815
     """Whether no file contains its text any more; a reader of an older state, in any process, keeps it until the next
     deletion, and a server of another store until it tidies up."""

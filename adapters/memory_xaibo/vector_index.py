@@ -94,7 +94,7 @@ class VectorIndex(VectorIndexProtocol):
             return 0
         if not attributes:
             raise InvalidInputError("name at least one attribute of the vectors to delete")
-        return await handle.delete_where(Where(data=attributes), forget=False)
+        return (await handle.delete_where(Where(data=attributes), forget=False)).records
 
     async def close(self) -> None:
         """Close the file."""

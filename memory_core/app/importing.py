@@ -70,6 +70,8 @@ async def _lossless(invocation: Invocation, memory: Memory, source: str, *, dry_
     computed = 0 if dry_run or given.embedder == NONE else await _compute_vectors(invocation, memory)
     said = "would be written" if dry_run else "written"
     view = Text(f"{counted(done.records, 'memory')} read, {done.written} {said}, {done.kept} here already")
+    if done.sourceless:
+        view.append(f"; {done.sourceless} made from memories that are not here")
     if computed:
         view.append(f"; {counted(computed, 'vector')} computed")
     return Answer({**asdict(done), "dry_run": dry_run, "vectors_computed": computed}, view)

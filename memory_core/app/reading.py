@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Final
 
 import typer
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.filesize import decimal
 from rich.text import Text
 
@@ -15,7 +16,8 @@ from memory_core.app.command import Answer, Invocation
 from memory_core.app.ids import record_of, whole_id
 from memory_core.app.json_options import json_object
 from memory_core.app.why import NOTHING_IN_COMMON, explained
-from memory_core.models import STATES, Mode, Order
+from memory_core.made_of import sources_of
+from memory_core.models import STATES, MemoryRecord, Mode, Order
 from memory_core.recall.values import DEFAULT_CHARS, Considered
 from memory_core.transfer.foreign_values import fields_of
 from memory_core.values.limits import MAX_LIMIT
@@ -113,18 +115,26 @@ async def why(
         value = {"expected": None, "considered": [_considered(each) for each in found]}
         return Answer(value, showing.considered(found))
     record = await record_of(owner, expect)
+    sources = await sources_of(owner, record)
+    ids = [source.id for source in sources]
     each = await explained(owner, query, record.id, max_chars=max_chars)
     if each is None:
-        nothing: dict[str, object] = {"expected": record.id, "considered": [], "why": NOTHING_IN_COMMON}
-        return Answer(nothing, Text(f"Not in the block: {NOTHING_IN_COMMON}."), 1)
+        nothing: dict[str, object] = {"expected": record.id, "considered": [], "why": NOTHING_IN_COMMON, "sources": ids}
+        head = Text(f"Not in the block: {NOTHING_IN_COMMON}.")
+        return Answer(nothing, Group(head, *_made_from(sources)), 1)
     said = showing.REASONS[each.reason] + ("" if each.of is None else f" ({each.of})")
     verdict, shown = ("In the block", "") if each.reason == "shown" else ("Not in the block", f": {said}")
     head = Text(f"{verdict}{shown}. Rank {each.rank}, score {each.hit.score:.2f}.")
     parts = each.hit.components or {}
     best = max((part.weighted for part in parts.values()), default=1.0)
-    found_ = {"expected": record.id, "considered": [_considered(each)], "why": said}
-    view = Group(head, Text(showing.line(record.text)), showing.about(record), *showing.bars(parts, best))
-    return Answer(found_, view, 0 if each.reason == "shown" else 1)
+    found_ = {"expected": record.id, "considered": [_considered(each)], "why": said, "sources": ids}
+    told = Text(showing.line(record.text)), showing.about(record), *_made_from(sources)
+    return Answer(found_, Group(head, *told, *showing.bars(parts, best)), 0 if each.reason == "shown" else 1)
+
+
+def _made_from(sources: Sequence[MemoryRecord]) -> list[RenderableType]:
+    """The words from which a memory was made."""
+    return [Text("Made from:"), showing.records(sources)] if sources else []
 
 
 async def list_(  # noqa: PLR0913  (an option each)

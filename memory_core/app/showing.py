@@ -109,6 +109,12 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun if count == 1 else plural}"
 
 
+def with_derived(count: int, derived: int) -> str:
+    """So many memories, and those that go with them: `1 memory and 2 made from it`."""
+    made = f" and {derived} made from {'it' if count == 1 else 'them'}" if derived else ""
+    return f"{counted(count, 'memory')}{made}"
+
+
 def moment(value: datetime | None) -> str:
     """A time for people, in UTC."""
     return "" if value is None else f"{value.astimezone(UTC):%Y-%m-%d %H:%MZ}"

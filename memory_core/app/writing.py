@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
@@ -20,10 +21,12 @@ from memory_core.app.editor import edited
 from memory_core.app.ids import record_of, whole_id
 from memory_core.app.json_options import json_object
 from memory_core.app.reading import Id
-from memory_core.app.showing import counted
+from memory_core.app.showing import counted, short, with_derived
 from memory_core.errors import InvalidInputError, RecordNotFoundError
+from memory_core.handle import BoundMemory
 from memory_core.lifecycle import MaintainPolicy, Maintenance, Step, maintain, undo_maintenance
-from memory_core.models import Draft, Patch, Role, State
+from memory_core.made_of import made_of, sources_of
+from memory_core.models import Draft, MemoryRecord, Patch, Role, State
 from memory_core.values.checks import shown
 from memory_core.values.unset import UNSET
 from memory_core.where.where import ANY_STATE
@@ -127,14 +130,26 @@ async def forget(
     found = (await owner.list(where=where, limit=len(ids))).records
     if missing := set(ids) - {record.id for record in found}:
         raise RecordNotFoundError(f"there is no memory {min(missing)!r}; nothing was deleted")
+    derived = len(await made_of(owner, ids))
     if not dry_run:
-        question = f"Delete {counted(len(found), 'memory')} of {owner.scope.app}/{owner.scope.user} for good?"
-        lines = [f"- {line}" for line in showing.first_lines(found)]
+        goes = with_derived(len(found), derived)
+        lines = [*(f"- {line}" for line in showing.first_lines(found)), *(await _source_lines(owner, found))]
+        question = f"Delete {goes} of {owner.scope.app}/{owner.scope.user} for good?"
         invocation.confirm("\n".join([*lines, question]), yes=yes)
-        await owner.delete_exactly({record.id: record.version for record in found})
-    said = "would be deleted" if dry_run else "deleted"
-    value = {"deleted": [record.id for record in found], "dry_run": dry_run}
-    return Answer(value, Group(showing.records(found), Text(f"{counted(len(found), 'memory')} {said}")))
+        derived = (await owner.delete_exactly({record.id: record.version for record in found})).derived
+    said = f"{with_derived(len(found), derived)} {'would be deleted' if dry_run else 'deleted'}"
+    value = {"deleted": [record.id for record in found], "derived": derived, "dry_run": dry_run}
+    return Answer(value, Group(showing.records(found), Text(said)))
+
+
+async def _source_lines(owner: BoundMemory, found: Sequence[MemoryRecord]) -> list[str]:
+    """What somebody can delete instead, if only the fact goes: the words that each was made of stay."""
+    lines: list[str] = []
+    for record in found:
+        for source in await sources_of(owner, record):
+            lines.append(f"  It was made from these words, which stay (`forget {short(source.id)}` deletes both):")
+            lines += [f"  - {line}" for line in showing.first_lines([source])]
+    return lines
 
 
 async def erase(invocation: Invocation, *, yes: Yes = False, dry_run: DryRun = False) -> Answer:
@@ -146,7 +161,7 @@ async def erase(invocation: Invocation, *, yes: Yes = False, dry_run: DryRun = F
         return Answer(value, Text(f"{counted(count, 'memory')} of {showing.line(name)} would be erased"))
     invocation.confirm(f"Erase everything of {name}, {counted(count, 'memory')}?", yes=yes)
     receipt = await owner.erase()
-    view = Text(f"{counted(receipt.records, 'memory')} of {showing.line(name)} erased")
+    view = Text(f"{with_derived(receipt.records, receipt.derived)} of {showing.line(name)} erased")
     if not receipt.files_clean:
         view.append("; a reader still needs an older state of the file: erase again later")
     view.append(f"\n{receipt.out_of_reach}")

@@ -185,12 +185,17 @@ async def _summary(turns: Sequence[MemoryRecord], summarizer: Summarizer, period
         occurred_at=last.occurred_at,
         data={"by": by, **span, **({"period": period} if period else {})},
         links=linked_to("summarizes", turns),
-        **identity(SUMMARY, *([period] if period else []), *(turn.id for turn in turns)),
+        **identity(SUMMARY, *([period] if period else []), *map(_read_as, turns)),
         agent=_shared(turn.agent for turn in turns),
         session=None if period else first.session,
         collection=_shared(turn.collection for turn in turns),
     )
     return Step(reason="summary", kept=draft.text, gone=(), changes=(), added=(draft,))
+
+
+def _read_as(turn: MemoryRecord) -> str:
+    """What identifies a turn as it reads now: once it reads otherwise, another summary is made of it."""
+    return turn.id if turn.rev == 1 else f"{turn.id} {turn.rev}"
 
 
 def compacted(records: Iterable[MemoryRecord], days: float, now: datetime, undone: Undone = NOTHING) -> Iterator[Step]:

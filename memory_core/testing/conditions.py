@@ -191,7 +191,7 @@ class ConditionContract(Contract):
             assert len(run_sync(ann.list, where=where).records) == found
             assert bool(run_sync(ann.search, "null", where=where, mode="substring")) is bool(found)
             assert bool(run_sync(ann.search, "null", where=where, mode="lexical")) is bool(found)
-            assert run_sync(ann.delete_where, where) == found
+            assert run_sync(ann.delete_where, where).records == found
             assert len(everything(ann)) == len(DRAFTS) - found
 
     @pytest.mark.parametrize("name", [each.name for each in fields(Where)])
@@ -208,7 +208,7 @@ class ConditionContract(Contract):
         for where in random.sample(wheres, k=20):
             assert {record.id for record in run_sync(ann.list, where=where).records} == _found(records, where, clock)
         gone = _found(records, wheres[0], clock)
-        assert run_sync(ann.delete_where, wheres[0]) == len(gone)
+        assert run_sync(ann.delete_where, wheres[0]).records == len(gone)
         assert {record.id for record in run_sync(ann.list, where=ANY_STATE)} == {record.id for record in records} - gone
 
     @pytest.mark.parametrize(("condition", "found"), MISSING.values(), ids=MISSING.keys())

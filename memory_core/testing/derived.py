@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import pytest
 
-from memory_core import BoundMemory, ConflictError, Draft, Link, MemoryRecord, Patch, Where, run_sync
+from memory_core import BoundMemory, ConflictError, Deleted, Draft, Link, MemoryRecord, Patch, Where, run_sync
 from memory_core.models import Relation
 from memory_core.testing.base import Contract, Ticks, add, everything, optional, texts
 from memory_core.where.where import ANY_STATE
@@ -43,6 +43,21 @@ class DerivedContract(Contract):
         add(ann, _made("a summary of the fact", "summarizes", fact))
         run_sync(ann.delete, code.id)
         assert _stored(ann) == {"I drink tea", "I live in Oslo"}
+
+    def test_a_deletion_says_how_many_have_gone_with_it(self, ann: BoundMemory) -> None:
+        def delete(source: MemoryRecord, how: str) -> Deleted:
+            if how == "id":
+                return run_sync(ann.delete, source.id)
+            if how == "version":
+                return run_sync(ann.delete_exactly, {source.id: source.version})
+            return run_sync(ann.delete_where, Where(ids=(source.id,)))
+
+        for how in ("id", "version", "conditions"):
+            source, _ = add(ann, "the code is 2231", "I drink tea")
+            (fact,) = add(ann, _made("Ann's code is 2231", "derived_from", source))
+            add(ann, _made("a summary of the fact", "summarizes", fact))
+            assert delete(source, how) == Deleted(1, derived=2)
+        assert run_sync(ann.delete_where, Where()) == Deleted(3)
 
     def test_what_only_says_the_same_stays(self, ann: BoundMemory) -> None:
         one, two = add(ann, Draft("I drink tea", session="monday"), Draft("I drink tea", session="friday"))
@@ -168,6 +183,14 @@ class DerivedContract(Contract):
         run_sync(ann.delete, first.id)
         assert texts(everything(ann)) == ["one", "second"]
 
+    def test_turns_of_a_summary_that_is_left_are_active_again(self, ann: BoundMemory) -> None:
+        one, two, three = add(ann, "one", "two", "three")
+        add(ann, _made("one and two", "summarizes", one, two), _made("two and three", "summarizes", two, three))
+        for turn in (one, two, three):
+            run_sync(ann.update, turn.id, Patch(state="compacted"))
+        run_sync(ann.update, two.id, Patch(text="two, or three"))
+        assert texts(everything(ann)) == ["one", "two, or three", "three"]
+
     def test_what_has_expired_leaves_what_was_made_of_it(self, ann: BoundMemory, clock: Ticks) -> None:
         expires = clock.now + timedelta(days=1)
         (source,) = add(ann, Draft("I am in Oslo", session="monday", expires_at=expires))
@@ -178,6 +201,21 @@ class DerivedContract(Contract):
         kept = run_sync(ann.get, fact.id)
         assert kept is not None
         assert [(link.id, link.session) for link in kept.links] == [(source.id, "monday")]
+
+    @optional
+    @pytest.mark.parametrize("patch", [Patch(text="the code is 8874"), Patch(left=True)])
+    def test_what_is_left_because_of_a_source_goes_when_that_expires(
+        self, ann: BoundMemory, clock: Ticks, patch: Patch
+    ) -> None:
+        expires = clock.now + timedelta(days=1)
+        brief, other = add(ann, Draft("the code is 2231", expires_at=expires), "I drink tea")
+        add(ann, _made("code 2231, tea", "derived_from", brief, other))
+        run_sync(ann.update, brief.id, patch)
+        clock.advance(days=2)
+        run_sync(ann.sweep)
+        run_sync(ann.update, other.id, Patch(left=True))
+        run_sync(ann.update, other.id, Patch(left=False))
+        assert _stored(ann) == {"I drink tea"}
 
     def test_links_of_what_was_made_of_an_expired_source_can_change(self, ann: BoundMemory, clock: Ticks) -> None:
         expires = clock.now + timedelta(days=1)
@@ -228,11 +266,23 @@ class DerivedContract(Contract):
         one, two, three = add(ann, "one", "two", "three")
         read = [Link("read", each.id, each.rev) for each in (one, two, three)]
         (note,) = add(ann, Draft(kind="extraction", data={"by": "a model"}, links=read))
-        add(ann, _made("of one and two", "derived_from", one, two))
+        add(ann, _made("of one and two", "derived_from", one, two), _made("of all", "summarizes", one, two, three))
         run_sync(ann.delete, one.id)
         kept = run_sync(ann.get, note.id)
         assert kept is not None
         assert kept.links == (Link("read", three.id),)
+
+    def test_turns_of_a_summary_that_goes_stay_read(self, ann: BoundMemory) -> None:
+        one, two = add(ann, "one", "two")
+        read = [Link("read", each.id, each.rev) for each in (one, two)]
+        (note,) = add(ann, Draft(kind="extraction", data={"by": "a model"}, links=read))
+        (fact,) = add(ann, _made("of two", "derived_from", two))
+        add(ann, _made("of both", "summarizes", one, two))
+        run_sync(ann.delete, fact.id)
+        run_sync(ann.delete, one.id)
+        kept = run_sync(ann.get, note.id)
+        assert kept is not None
+        assert kept.links == (Link("read", two.id),)
 
     @optional
     def test_a_replaced_item_leaves_what_was_made_of_it(self, ann: BoundMemory) -> None:

@@ -122,7 +122,7 @@ class ItemContract(Contract):
         (record,) = add(ann, Draft("a", source_key="k"))
         run_sync(ann.delete, record.id)
         run_sync(ann.put_many, [Draft("b", source_key="k")])
-        assert run_sync(ann.delete_where, Where(source_keys=["k"]), forget=False) == 1
+        assert run_sync(ann.delete_where, Where(source_keys=["k"]), forget=False).records == 1
         assert texts(add(ann, Draft("a", source_key="k"))) == ["a"]
 
     @optional
@@ -173,7 +173,7 @@ class ItemContract(Contract):
         add(ann, Draft("a", source_key="k"), Draft("b", source_key="l"), "c")
         assert texts(run_sync(ann.list, where=Where(source_keys=("k", "nobody"))).records) == ["a"]
         assert run_sync(ann.list, where=Where(source_keys=())).records == ()
-        assert run_sync(ann.delete_where, Where(source_keys=())) == 0
+        assert run_sync(ann.delete_where, Where(source_keys=())).records == 0
         assert texts(run_sync(ann.search, "a b c", mode="lexical", where=Where(source_keys=("l",)))) == ["b"]
 
     def test_a_path_matches_its_children_and_not_its_siblings(self, ann: BoundMemory) -> None:
@@ -185,7 +185,7 @@ class ItemContract(Contract):
         assert len(run_sync(ann.search, "tea", mode="lexical", limit=100, where=Where(under="a/b"))) == len(inside)
         assert run_sync(ann.collections, Where(under="a/b")) == sorted(inside)
         assert run_sync(ann.collections) == sorted(inside + beside)
-        assert run_sync(ann.delete_where, Where(under="a/b")) == len(inside)
+        assert run_sync(ann.delete_where, Where(under="a/b")).records == len(inside)
 
     def test_nested_data_is_compared_as_documented(self, ann: BoundMemory) -> None:
         add(ann, Draft("one", data={"n": 1, "in": {"list": [1, {"x": True}], "none": None}, "t": "b"}))

@@ -112,9 +112,9 @@ class LeftContract(Contract):
         one, two, _ = add(ann, Draft("a", session="s"), Draft("b", session="s"), "c")
         _leave(ann, one)
         _leave(ann, two)
-        assert run_sync(ann.delete_where, Where(session="s")) == 0
+        assert run_sync(ann.delete_where, Where(session="s")).records == 0
         run_sync(ann.delete, one.id)
-        assert run_sync(ann.delete_where, Where(session="s", left=None)) == 1
+        assert run_sync(ann.delete_where, Where(session="s", left=None)).records == 1
         assert texts(run_sync(ann.list, where=ANY_STATE).records) == ["c"]
 
     def test_erasing_takes_it_and_counts_tell_of_it(self, ann: BoundMemory) -> None:

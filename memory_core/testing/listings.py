@@ -140,7 +140,7 @@ class ListingContract(Contract):
         for mode in ("hybrid", "lexical"):
             assert sorted(texts(run_sync(ann.search, "one two", where=where, mode=mode))) == sorted(expected)
         assert texts(run_sync(ann.search, "o", where=where, mode="substring")) == expected[::-1]
-        assert run_sync(ann.delete_where, where) == len(expected)
+        assert run_sync(ann.delete_where, where).records == len(expected)
         assert texts(everything(ann)) == [text for text in ("one", "two") if text not in expected]
 
     @pytest.mark.parametrize(("name", "where"), BAD_FILTERS.items(), ids=BAD_FILTERS.keys())

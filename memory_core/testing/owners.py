@@ -121,7 +121,7 @@ def cannot_delete_exactly(handle: BoundMemory, foreign: MemoryRecord) -> None:
 
 def cannot_delete_where(handle: BoundMemory, foreign: MemoryRecord) -> None:
     for where in (Where(), ANY_STATE, Where(ids=(foreign.id,)), Where(session="s1"), Where(data={"secret": True})):
-        assert run_sync(handle.delete_where, where) == 0
+        assert run_sync(handle.delete_where, where).records == 0
 
 
 def cannot_erase(handle: BoundMemory, _foreign: MemoryRecord) -> None:
@@ -151,7 +151,7 @@ def cannot_learn_by_adding_many(handle: BoundMemory, foreign: MemoryRecord) -> N
     except DuplicateIdError:
         return
     assert texts(record for record in stored if record) == ["mine", "mine too"]
-    assert run_sync(handle.delete_where, ANY_STATE) == 2
+    assert run_sync(handle.delete_where, ANY_STATE).records == 2
 
 
 def cannot_put(handle: BoundMemory, foreign: MemoryRecord) -> None:

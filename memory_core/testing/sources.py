@@ -61,7 +61,7 @@ class SourceKeyContract(Contract):
 
     def test_a_record_deleted_without_forgetting_can_be_added_again(self, ann: BoundMemory) -> None:
         (first,) = add(ann, Draft("tea", source_key="m1", id="one"))
-        assert run_sync(ann.delete_where, Where(ids=("one",)), forget=False) == 1
+        assert run_sync(ann.delete_where, Where(ids=("one",)), forget=False).records == 1
         (second,) = add(ann, Draft("tea", source_key="m1", id="one"))
         assert second == first
         assert texts(run_sync(ann.search, "tea")) == ["tea"]

@@ -186,8 +186,10 @@ async def _pin(context: ToolContext, given: Arguments) -> ToolResult:
 
 async def _forget(context: ToolContext, given: Arguments) -> ToolResult:
     memory_id = given.text("memory_id")
-    await context.memory.delete(memory_id)
-    return ToolResult("ok", f"Forgot {named(memory_id)}.", {"id": memory_id})
+    gone = await context.memory.delete(memory_id)
+    derived = gone.derived if gone is not None else 0
+    made = f", and {derived} made from it" if derived else ""
+    return ToolResult("ok", f"Forgot {named(memory_id)}{made}.", {"id": memory_id, "derived": derived})
 
 
 def with_context(content: str, context: str | None) -> str:

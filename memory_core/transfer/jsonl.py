@@ -2,16 +2,17 @@
 
 The first line names the format, then every record of an owner has a line, in the order of arrival, then come the
 forgotten source keys (as keyed hashes), and the last line counts the records and has a checksum of all lines before it.
-Memory use does not depend on the number of records in a SQLite file; for other stores it grows by some hundred bytes
-for each record of an owner.
+Memory use does not depend on the number of records in a SQLite file, only on that of derived ones; for other stores it
+grows by some hundred bytes for each record of an owner.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 from typing import Any, Final, Protocol, cast, runtime_checkable
@@ -19,7 +20,7 @@ from typing import Any, Final, Protocol, cast, runtime_checkable
 from memory_core.concurrency.loop import on_core
 from memory_core.errors import InvalidInputError
 from memory_core.memory import Memory
-from memory_core.models import Fingerprint, Page, Scope
+from memory_core.models import DERIVING, Fingerprint, Page, Scope
 from memory_core.protocols import ListRequest, Store
 from memory_core.storage.shared.transfer import Carried, Copyable, Tombstones, tombstone
 from memory_core.transfer.lines import from_json, to_json
@@ -62,6 +63,9 @@ class Imported:
     kept: int
     """Records that the target had in the same or a later version, or another one under their source key; they were not
     changed."""
+    sourceless: int
+    """Records made of the words of others, of which one is neither in the export nor in the target, because it has
+    expired, say. They are kept as they are."""
 
 
 @runtime_checkable
@@ -219,7 +223,7 @@ async def import_jsonl(
             progress(Progress(reader.records, reader.records))
         if not dry_run and not is_foreign:
             await port.adopt(Tombstones(head.secret, frozenset(reader.forgotten)))
-        return Imported(reader.records, import_.written, import_.kept)
+        return Imported(reader.records, import_.written, import_.kept, await import_.sourceless())
 
     return await on_core(work)
 
@@ -355,6 +359,10 @@ class _Import:
     """The only owner whose records may come in; `None` for all."""
     written: int = 0
     kept: int = 0
+    seen: dict[Scope, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """The ids of the export, by owner, if nothing is written."""
+    sources: dict[Scope, dict[str, set[str]]] = field(default_factory=lambda: defaultdict(dict))
+    """By owner, the records that name sources, by id, with the ids of these."""
 
     async def store(self, batch: Sequence[tuple[Scope, Carried]]) -> None:
         scope, items = batch[0][0], [item for _, item in batch]
@@ -364,10 +372,27 @@ class _Import:
                 "named; export one owner with --only-owner, and name the owner"
             )
         wanted = items if self.fresh else await self._missing(scope, items)
+        if self.dry_run:
+            self.seen[scope].update(item.record.id for item in items)
+        made = {item.record.id: {link.id for link in item.record.links if link.relation in DERIVING} for item in items}
+        self.sources[scope] |= {id_: named for id_, named in made.items() if named}
         self.written += len(wanted)
         self.kept += len(items) - len(wanted)
         if wanted and not self.dry_run:
             await self.port.restore(scope, wanted)
+
+    async def sourceless(self) -> int:
+        """See `Imported.sourceless`."""
+        found = 0
+        for scope, sources in self.sources.items():
+            named = sorted({id_ for ids in sources.values() for id_ in ids})
+            known = self.seen[scope]
+            for start in range(0, len(named), BATCH):
+                where = replace(ANY_STATE, ids=tuple(named[start : start + BATCH]))
+                request = ListRequest(where=where, order="newest", limit=BATCH, cursor=None, touch=False)
+                known |= {record.id for record in (await self.target.list(scope, request)).records}
+            found += sum(not ids <= known for ids in sources.values())
+        return found
 
     async def _missing(self, scope: Scope, items: Sequence[Carried]) -> list[Carried]:
         known = {item.record.id: item for item in await self.port.take(scope, [item.record.id for item in items])}

@@ -20,7 +20,7 @@ import pytest
 
 import memory_core
 import memory_core.app
-from memory_core import Draft, Memory
+from memory_core import Draft, Link, Memory, MemoryRecord, Patch
 from memory_core.app.main import program
 from tests.app.conftest import Run, insist_on_schema
 
@@ -697,3 +697,31 @@ def test_the_page_on_the_command_line_shows_what_the_commands_print(run: Run) ->
             assert line.strip() in printed
     assert set(re.findall(r"^\$ memory-core (\S+)", "\n".join(lines), re.MULTILINE)) <= set(COMMANDS)
     assert all(f"`{name}" in page or f" {name}" in page for name in COMMANDS)
+
+
+@pytest.mark.usefixtures("words_only")
+def test_what_goes_with_a_memory_is_counted_before_and_after_and_why_names_its_source(run: Run, tmp_path: Path) -> None:
+    def stored() -> tuple[MemoryRecord, MemoryRecord]:
+        with Memory(tmp_path / "memory.db", embedder=None) as memory:
+            ann = memory.bind(user="ann").sync
+            code = ann.add("The door code is 2231")
+            fact = ann.add(Draft("Ann's code is 2231", kind="fact", links=[Link("derived_from", code.id, code.rev)]))
+            ann.add(Draft("Codes: 2231", kind="summary", links=[Link("summarizes", fact.id, fact.rev)]))
+            return code, fact
+
+    code, fact = stored()
+    assert run("why", "Which code?", "--expect", fact.id, "--json", code=None).value["sources"] == [code.id]
+    assert "Made from:" in run("why", "Which code?", "--expect", fact.id, code=None).out
+    assert run("forget", code.id, "--dry-run", "--json").value == {"deleted": [code.id], "derived": 2, "dry_run": True}
+    _, screen = on_screen(
+        [*PROGRAM, "forget", fact.id],
+        tmp_path,
+        ("Delete 1 memory and 1 made from it of default/ann for good?", lambda: "n\n"),
+    )
+    assert "The door code is 2231" in screen
+    assert "1 memory and 2 made from it deleted" in run("forget", code.id, "--yes").out
+    assert run("stats", "--json").value["records"] == 0
+    code, _ = stored()
+    with Memory(tmp_path / "memory.db", embedder=None) as memory:
+        memory.bind(user="ann").sync.update(code.id, Patch(tags=["old"]))
+    assert run("forget", code.id, "--yes", "--json").value["derived"] == 2

@@ -51,7 +51,7 @@ def test_the_rarer_operations_block_as_well(ann: SyncMemory) -> None:
     assert [version.text for version in ann.history(new.id)] == [old.text, new.text]
     ann.put_many([Draft("a page", source_key="page", collection="wiki")])
     assert ann.collections() == ["wiki"]
-    assert ann.delete_where(Where(collection="wiki")) == 1
+    assert ann.delete_where(Where(collection="wiki")).records == 1
     assert ann.stats().records == 2
     ann.erase()
     assert ann.stats().records == 0

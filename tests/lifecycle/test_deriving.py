@@ -394,3 +394,41 @@ async def test_the_insight_of_a_model_is_linked_to_its_memories(ann: BoundMemory
     await maintain(ann, reflector=LanguageModel(lambda _: "1, 3, 9999: Ann asks on Mondays"))
     assert [(each.text, len(each.links)) for each in await of_kind(ann, "insight")] == [("Ann asks on Mondays", 2)]
     assert Insight(text="x", sources=(1,)).to_dict() == {"text": "x", "sources": [1], "about": ""}
+
+
+async def test_a_fact_that_a_person_deleted_is_not_drawn_again_from_the_text_that_was_read(ann: BoundMemory) -> None:
+    """Whatever else goes, and whatever words the model chooses next time; another text is read."""
+    at = NOW - timedelta(days=3)
+    said = [f"I live in house {n}" for n in range(12)]
+    drafts = [
+        Draft(text, kind="message", role="user", session="s", occurred_at=at + timedelta(minutes=n))
+        for n, text in enumerate(said)
+    ]
+    turns = [turn for turn in await ann.add_many(drafts) if turn is not None]
+    model = Answers("add T3 fact: Ann lives in house 2")
+    await maintain(ann, model=model, summarizer=ExtractiveSummarizer())
+    (fact,) = (await ann.list(where=Where(kinds=["fact"]))).records
+    await ann.delete(fact.id)
+    await ann.delete(turns[0].id)  # the summary goes with it, of all twelve
+    assert (await ann.list(where=Where(kinds=["summary"]))).records == ()
+    await maintain(ann, model=model)
+    assert len(model.asked) == 1
+    await ann.update(turns[2].id, Patch(text="I live in house 99"))
+    model.answers.append("add T1 fact: Ann lives in house 99")
+    await maintain(ann, model=model)
+    assert [each.text for each in await ann.list(where=Where(kinds=["fact"]))] == ["Ann lives in house 99"]
+
+
+async def test_turns_are_summarised_again_when_one_of_them_was_edited(ann: BoundMemory) -> None:
+    at = NOW - timedelta(days=3)
+    drafts = [
+        Draft(f"I live in house {n}", kind="message", role="user", session="s", occurred_at=at + timedelta(minutes=n))
+        for n in range(12)
+    ]
+    turns = [turn for turn in await ann.add_many(drafts) if turn is not None]
+    await maintain(ann, summarizer=ExtractiveSummarizer())
+    edited = await ann.update(turns[2].id, Patch(text="I live in boat 99"))
+    await maintain(ann, summarizer=ExtractiveSummarizer())
+    (summary,) = (await ann.list(where=Where(kinds=["summary"]))).records
+    assert Link("summarizes", edited.id) in summary.links
+    assert "house 2" not in summary.text

@@ -161,7 +161,7 @@ async def test_deleting_the_notes_allows_the_steps_again(ann: BoundMemory) -> No
     done = await maintain(ann)
     await undo_maintenance(ann, done)
     await undo_maintenance(ann, done)
-    assert await ann.delete_where(Where(kinds=["undone"], states=STATES)) == 1
+    assert (await ann.delete_where(Where(kinds=["undone"], states=STATES))).records == 1
     assert len((await maintain(ann)).steps) == 1
 
 

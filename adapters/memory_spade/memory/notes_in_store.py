@@ -42,7 +42,7 @@ class NotesInStore:
 
     def clear(self, conversation_id: str) -> bool:
         """Delete the notes of a conversation; return whether there were any."""
-        return run_sync(self._handle().delete_where, self._where(conversation_id)) > 0
+        return run_sync(self._handle().delete_where, self._where(conversation_id)).records > 0
 
     def _records(self, where: Where) -> list[MemoryRecord]:
         return run_sync(every_record, self._handle(), where)

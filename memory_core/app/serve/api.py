@@ -29,7 +29,7 @@ from memory_core.app.serve.served import Grant, TokenFirst, bearer, path_name, s
 from memory_core.conversation.recalling import block_in_session
 from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.handle import BoundMemory, correcting
-from memory_core.models import Draft, ErasureReceipt, MemoryRecord, Order, Page, Patch, Stats, Version
+from memory_core.models import Deleted, Draft, ErasureReceipt, MemoryRecord, Order, Page, Patch, Stats, Version
 from memory_core.profile import with_profile
 from memory_core.recall.values import PULLED, PUSHED, Considered
 from memory_core.values.checks import check_key, shown
@@ -243,10 +243,10 @@ async def change_record(
     return _tagged(await owner.update(id, given, expected_version=_version(if_match)), response)
 
 
-@records.delete("/records/{id}", status_code=204)
-async def delete_record(id: Id, owner: Writable, if_match: IfMatch = None) -> None:  # noqa: A002
-    """Delete a record for good."""
-    await owner.delete(id, expected_version=_version(if_match))
+@records.delete("/records/{id}")
+async def delete_record(id: Id, owner: Writable, if_match: IfMatch = None) -> Deleted:  # noqa: A002
+    """Delete a record for good; the answer counts it and what was made of its words, which has gone, too."""
+    return await owner.delete(id, expected_version=_version(if_match))
 
 
 @records.post("/records/{id}/supersede", status_code=201)

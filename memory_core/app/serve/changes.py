@@ -141,10 +141,10 @@ async def restore(sent: Sent) -> Response:
 async def forget(sent: Sent) -> Response:
     """Delete a memory for good."""
     try:
-        await sent.visit.owner.delete(_id(sent), expected_version=sent.version())
+        gone = await sent.visit.owner.delete(_id(sent), expected_version=sent.version())
     except ConflictError as conflict:
         raise ConflictError(_STALE) from conflict
-    return gone_to(f"{sent.visit.base}?done=forgotten")
+    return gone_to(f"{sent.visit.base}?done=forgotten&derived={gone.derived}")
 
 
 @routes.get("/o/{app}/{user}/erase")

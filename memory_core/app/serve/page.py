@@ -41,6 +41,7 @@ from memory_core.app.serve.visits import (
 )
 from memory_core.app.why import NOTHING_IN_COMMON, explained, looked_at
 from memory_core.errors import InvalidInputError
+from memory_core.made_of import sources_of
 from memory_core.models import ErasureReceipt, Scope, Stats
 from memory_core.recall.values import DEFAULT_CHARS
 from memory_core.values.checks import check_count, check_query
@@ -148,7 +149,7 @@ async def owners(found: Visited, starting: Text = "") -> Response:
 
 
 @routes.get("/o/{app}/{user}")
-async def memories(found: Visited, q: Text = "", cursor: Text = "", done: Text = "") -> Response:
+async def memories(found: Visited, q: Text = "", cursor: Text = "", done: Text = "", derived: Text = "") -> Response:
     """Search, or browse by conditions."""
     pairs = _pairs(found)
     if _blanks(found) and not is_fragment(found.request):
@@ -162,6 +163,7 @@ async def memories(found: Visited, q: Text = "", cursor: Text = "", done: Text =
         "fields": {name: next((value for key, value in pairs if key == name), "") for name in FIELDS},
         "chips": chips_of(where, _asked(q)),
         "done": done,
+        "derived": int(derived) if derived.isascii() and derived.isdecimal() and len(derived) < 10 else 0,
         "query": query_of([*_asked(q), *pairs]),
     }
     if query:
@@ -186,7 +188,7 @@ def _blanks(found: Visit) -> bool:
     return not _BLANKS.isdisjoint(found.request.query_params.multi_items())
 
 
-_NO_CONDITIONS: Final = ("q", "cursor", "done", "id", "words")
+_NO_CONDITIONS: Final = ("q", "cursor", "done", "derived", "id", "words")
 _BLANKS: Final = frozenset((name, "") for name in (*FIELDS, "keywords", "q"))
 
 
@@ -212,7 +214,8 @@ async def why(found: Visited, id: Text, q: Text = "") -> Response:  # noqa: A002
     record = await known(found.reach, id)
     each = await explained(found.reach, q, id) if q.strip() else None
     line = line_of(record) if each is None else considered_line(each)
-    return found.drawn("why.html", q=q, line=line, said=line.said or NOTHING_IN_COMMON)
+    sources = [line_of(source) for source in await sources_of(found.reach, record)]
+    return found.drawn("why.html", q=q, line=line, said=line.said or NOTHING_IN_COMMON, sources=sources)
 
 
 @routes.get("/o/{app}/{user}/facets")

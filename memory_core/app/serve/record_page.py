@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from memory_core.app.serve.shapes import Chip, Line, conditions_of, line_of
-from memory_core.app.showing import first_lines
-from memory_core.handle import BoundMemory
+from memory_core.app.showing import first_lines, with_derived
+from memory_core.handle import BoundMemory, whole_owner
+from memory_core.made_of import made_of, sources_of
 from memory_core.models import RELATIONS, Link, MemoryRecord, Relation, Version
 from memory_core.profile import PINNED
 from memory_core.where.where import ANY_STATE, Where
@@ -53,6 +54,10 @@ class Shown:
     linked: Sequence[Linked]
     conditions: Sequence[Chip]
     is_pinned: bool
+    derived: Sequence[MemoryRecord]
+    """What was made of its words, and goes with it."""
+    sources: Sequence[Line]
+    """What it was made of."""
 
     @property
     def supersedes(self) -> bool:
@@ -63,6 +68,11 @@ class Shown:
     def going(self) -> Sequence[str]:
         """What a person is shown who is asked whether to forget it."""
         return first_lines([self.record])
+
+    @property
+    def counted(self) -> str:
+        """How many memories go if it is forgotten."""
+        return with_derived(1, len(self.derived))
 
 
 async def shown(owner: BoundMemory, record: MemoryRecord) -> Shown:
@@ -75,6 +85,8 @@ async def shown(owner: BoundMemory, record: MemoryRecord) -> Shown:
         [*await _linked_from(owner, record), *await _linked_to(owner, record)],
         conditions_of(record),
         PINNED in record.tags,
+        await made_of(whole_owner(owner), {record.id}),
+        [line_of(source) for source in await sources_of(whole_owner(owner), record)],
     )
 
 

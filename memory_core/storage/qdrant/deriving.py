@@ -77,6 +77,14 @@ async def made_of(owner: Owner, ids: Collection[str]) -> list[Stored]:
     return [item for item in rows.stored.values() if item.record.id not in ids]
 
 
+async def outdated(owner: Owner, going: Sequence[Stored]) -> list[Stored]:
+    """See `rules.deriving.outdated`, with what was made of it."""
+    ids, rows = {item.record.id for item in going}, Fetched()
+    rows.take([*going, *(await _linking_to(owner, ids, DERIVING) if ids else ())])
+    hidden = {row.record.id for row in deriving.outdated(rows, ids)}
+    return [*(rows.stored[id_] for id_ in hidden), *(await made_of(owner, hidden) if hidden else ())]
+
+
 async def made_within(owner: Owner) -> list[Stored]:
     """See `rules.deleting.erase`: what was made of the words of the scope."""
     scope = owner.scope
@@ -97,7 +105,9 @@ async def follow(owner: Owner, after: MemoryRecord) -> None:
     rows = Fetched()
     rows.take(await made_of(owner, {after.id}))
     if rows.stored:
-        rows.take(await _with_ids(owner, _sources(rows.stored.values())))
+        sources = _sources(rows.stored.values())
+        rows.take(await _with_ids(owner, sources))
+        rows.take(await _linking_to(owner, sources, ("summarizes",)))
         deriving.follow(rows, replace(after, rev=0), after)
         await rows.carry_out(owner)
 

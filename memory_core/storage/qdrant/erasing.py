@@ -19,7 +19,7 @@ from memory_core.errors import ConflictError, MemoryCoreError, StorageError, Unf
 from memory_core.models import DERIVING, RELATIONS, Relation
 from memory_core.records.draft_to_record import insist_on_versions
 from memory_core.storage.qdrant.codec import Payload, Stored, key, to_stored, token
-from memory_core.storage.qdrant.deriving import give_back, made_of, made_within
+from memory_core.storage.qdrant.deriving import give_back, made_of, made_within, outdated
 from memory_core.storage.qdrant.owners import ERASED, Access, Owner, matching, reachable, shard_of, to_owner
 from memory_core.storage.qdrant.points import MAX_POINTS, OvertakenError, by
 from memory_core.storage.qdrant.superseding import close_for
@@ -70,7 +70,7 @@ class Deletion:
         seen = {item.point: item.record for item in (*going, *self.named)}
         ids = {record.id for record in seen.values()}
         insist_on_versions({record.id: record.version for record in seen.values()}, self.versions)
-        derived = [] if self.keeps_derived else await made_of(owner, ids)
+        derived = await (outdated(owner, going) if self.keeps_derived else made_of(owner, ids))
         self.derived |= {item.point for item in derived}
         going = [*reversed(derived), *going]  # whatever ends this, nothing is left without its source
         self.wanted |= {*ids, *(item.record.id for item in derived)}

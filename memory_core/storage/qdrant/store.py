@@ -14,7 +14,19 @@ from typing import Any, ClassVar, Self, TypeVar
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.concurrency.loop import off_loop
 from memory_core.errors import ConflictError, EmbeddingError, StorageError, reason_for_log
-from memory_core.models import ErasureReceipt, Finding, Hit, Known, MemoryRecord, Page, Patch, Scope, Stats, Version
+from memory_core.models import (
+    Deleted,
+    ErasureReceipt,
+    Finding,
+    Hit,
+    Known,
+    MemoryRecord,
+    Page,
+    Patch,
+    Scope,
+    Stats,
+    Version,
+)
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.records.draft_to_record import insist_on_version, is_long_patch, patched
 from memory_core.retrieval.owner_index import first_name
@@ -221,11 +233,11 @@ class QdrantStore:
         forget: bool,
         versions: Mapping[str, int] | None = None,
         keeps_derived: bool = False,
-    ) -> int:
+    ) -> Deleted:
         """See `Records.delete`."""
         deletion = erasing.Deletion(forget, versions, keeps_derived=keeps_derived)
         await self._delete(scope, where, deletion, expired=False)
-        return len(deletion.named)
+        return Deleted(len(deletion.named), len(deletion.gone) - len(deletion.named))
 
     async def put(
         self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]

@@ -16,9 +16,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
-from memory_core.models import DERIVING, Relation, Scope
+from memory_core.models import DERIVING, Deleted, Relation, Scope
 from memory_core.records.draft_to_record import insist_on_versions
-from memory_core.storage.rules.deriving import forget_reading, give_back, is_within, made_of, sources_of
+from memory_core.storage.rules.deriving import forget_reading, give_back, is_within, made_of, outdated, sources_of
 from memory_core.storage.rules.rows import Head, HidingRows, Row, Rows
 from memory_core.storage.shared.merging import owner_of, without_links
 from memory_core.where.where import ANY_STATE, Where
@@ -36,22 +36,27 @@ def delete(
     forget: bool | None,
     versions: Mapping[str, int] | None = None,
     keeps_derived: bool = False,
-) -> int:
+) -> Deleted:
     """Delete the records that satisfy the conditions; see `Records.delete`."""
     gone = rows.matching(scope, where, now)
     insist_on_versions({head.id: head.version for head in gone}, versions)
     if keeps_derived:
-        discard(rows, gone, forget=forget)
-    else:
-        remove(rows, scope, gone, now, forget=forget)
-    return len(gone)
+        return Deleted(len(gone), _discard(rows, scope, gone, now, forget=forget))
+    return Deleted(len(gone), remove(rows, scope, gone, now, forget=forget))
 
 
 def sweep(rows: Rows, scope: Scope, now: datetime) -> int:
     """Delete expired records, so that their ids and source keys can be used again; returns how many."""
     expired = rows.expired(scope, now)
-    discard(rows, expired, forget=None)
+    _discard(rows, scope, expired, now, forget=None)
     return len(expired)
+
+
+def _discard(rows: Rows, scope: Scope, gone: Sequence[Head], now: datetime, *, forget: bool | None) -> int:
+    """`discard`, except that what would be left for good goes as well; returns how many records that are."""
+    hidden = _heads(rows, scope, outdated(rows, {head.id for head in gone}))
+    discard(rows, gone, forget=forget)
+    return len(hidden) + remove(rows, scope, hidden, now, forget=False)
 
 
 def discard(rows: Rows, gone: Sequence[Head], *, forget: bool | None) -> None:

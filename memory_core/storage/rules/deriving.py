@@ -5,6 +5,7 @@ A record is derived if it has a `summarizes` or `derived_from` link. What holds 
 - No source of a derived record was deleted or erased. It may have expired, or stand outside of the store, as the source
   of an imported record.
 - A derived record is left while one of its sources is left, or reads otherwise than it was read.
+- A turn that a summary had compacted is active again when no summary that is shown covers it.
 
 So a write that would break this is refused (`insist_on_sources`), takes the derived records with it (`made_of`,
 `give_back`), or leaves them (`follow`). What only says the same (`confirmed_by`), or was read without finding anything
@@ -84,18 +85,28 @@ def made_of(rows: LinkedRows, ids: Collection[str]) -> list[Row]:
     return list(found.values())
 
 
+def outdated(rows: LinkedRows, ids: Collection[str]) -> list[Row]:
+    """What is left because of these records: when their time is over, nothing can bring it back."""
+    if not ids or not (made := [row for row in rows.linking_to(ids) if row.record.left]):
+        return []
+    known = {row.record.id: row.record for row in rows.with_ids(sorted(ids))}
+    return [row for row in made if any(_problem(known.get(link.id), link) for link in _those(row.record, known))]
+
+
 def give_back(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
     """Undo what derived records did that are gone: what they had superseded is as it was before, unless a record that
     stays has superseded them; then that one supersedes it. Turns that a summary had compacted are active again."""
     for head in gone:
         if sources_of(head.links):
             _reinstate(rows, head, now)
-            _expand(rows, head, now)
+            _expand(rows, head.id, head.links, now)
 
 
 def forget_reading(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
-    """Let the sources be read again of which something was derived that has gone with another source of it."""
-    named = {link.id for head in gone for link in sources_of(head.links)}
+    """Let the sources be read again of which something was derived that has gone with another source of it. A summary
+    is made again of what no summary covers; its turns stay read, so that what a person has deleted of what was drawn
+    from them stays deleted."""
+    named = {link.id for head in gone for link in head.links if link.relation == "derived_from"}
     sources = {row.record.id for row in rows.with_ids(sorted(named))}  # one of them is gone, and much may name it
     notes = [row for row in rows.linking_to(sources) if any(link.relation == "read" for link in row.record.links)]
     rows.overwrite([(row, _without_reading(row.record, sources, now)) for row in notes])
@@ -117,6 +128,8 @@ def _follow_one(rows: LinkedRows, row: Row, now: datetime) -> None:
     if is_left != row.record.left:
         after = replace(row.record, left=is_left, updated_at=now, version=row.record.version + 1)
         rows.overwrite([(row, after)])
+        if is_left:
+            _expand(rows, after.id, after.links, now)
         follow(rows, row.record, after)
 
 
@@ -134,8 +147,12 @@ def _problem(source: MemoryRecord | None, link: Link) -> str | None:
     return "has changed" if link.rev not in (None, source.rev) else None
 
 
+def _those(record: MemoryRecord, ids: Collection[str]) -> list[Link]:
+    return [link for link in sources_of(record.links) if link.id in ids]
+
+
 def _is_made_of(record: MemoryRecord, ids: Collection[str]) -> bool:
-    return any(link.id in ids for link in sources_of(record.links))
+    return bool(_those(record, ids))
 
 
 def _reinstate(rows: LinkedRows, head: Head, now: datetime) -> None:
@@ -156,14 +173,14 @@ def _reinstate(rows: LinkedRows, head: Head, now: datetime) -> None:
         rows.overwrite([(heir, replace(heir.record, links=inherited, version=heir.record.version + 1))])
 
 
-def _expand(rows: LinkedRows, head: Head, now: datetime) -> None:
-    """Make turns active again that no other summary covers."""
-    named = sorted({link.id for link in head.links if link.relation == "summarizes"})
+def _expand(rows: LinkedRows, summary: str, links: Iterable[Link], now: datetime) -> None:
+    """Make turns active again that a summary covered which is no longer shown, and no other one covers."""
+    named = sorted({link.id for link in links if link.relation == "summarizes"})
     turns = {row.record.id: row for row in rows.with_ids(named) if row.record.state == "compacted"} if named else {}
     covered = {
         link.id
         for row in (rows.linking_to(turns.keys()) if turns else ())
-        if row.record.id != head.id
+        if row.record.id != summary and not row.record.left
         for link in row.record.links
         if link.relation == "summarizes"
     }

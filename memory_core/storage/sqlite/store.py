@@ -17,6 +17,7 @@ from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.concurrency.loop import answer_with, off_loop
 from memory_core.errors import ClosedError, EmbeddingError, InvalidInputError, RecordNotFoundError
 from memory_core.models import (
+    Deleted,
     ErasureReceipt,
     Finding,
     Hit,
@@ -279,7 +280,7 @@ class SqliteStore:
         forget: bool,
         versions: Mapping[str, int] | None = None,
         keeps_derived: bool = False,
-    ) -> int:
+    ) -> Deleted:
         """See `Records.delete`."""
         now = self._clock()
         row_filter = await rows_for_python(self._readers, scope, where, micros(now))

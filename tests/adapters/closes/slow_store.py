@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memory_core import ClosedError, ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Where
+from memory_core import ClosedError, Deleted, ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Where
 from memory_core.protocols import ListRequest, SearchRequest
 from memory_core.storage.sqlite.store import SqliteStore
 
@@ -79,7 +79,7 @@ class SlowStore:
         forget: bool,
         versions: Mapping[str, int] | None = None,
         keeps_derived: bool = False,
-    ) -> int:
+    ) -> Deleted:
         async with self._writing():
             return await self._behind.delete(
                 scope, where, forget=forget, versions=versions, keeps_derived=keeps_derived

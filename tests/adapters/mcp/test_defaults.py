@@ -13,7 +13,7 @@ from mcp import Client, ClientSession
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import ElicitRequestParams, ElicitResult, ResourceTemplateReference
 
-from memory_core import BoundMemory, Draft, InvalidInputError, Patch
+from memory_core import BoundMemory, Draft, InvalidInputError, Link, Patch, Where
 from memory_mcp import memory_server
 
 
@@ -200,10 +200,12 @@ async def test_the_user_is_asked_where_the_client_can_ask(
         return ElicitResult(action=action, content=content)  # type: ignore[arg-type]  # of the parameters above
 
     await holding_a_trip(ann)
+    (flight,) = (await ann.list(where=Where(tags_all=["trip"]), order="oldest", limit=1)).records
+    await ann.add(Draft("Ann flies at nine", kind="fact", links=[Link("derived_from", flight.id, flight.rev)]))
     async with Client(memory_server(ann, tools="all"), elicitation_callback=answer, mode=mode) as client:  # type: ignore[arg-type]
         receipt = await Caller(client).ok("memory_forget", **TEMPORARY, expected="2-guessed")
     (said,) = asked
-    assert said.startswith("Delete 2 memories for good? They cannot be brought back.")
+    assert said.startswith("Delete 2 memories and 1 made from them for good? They cannot be brought back.")
     assert {'- "Flight at nine"', '- "Hotel Astoria"'} < {*said.splitlines()}
-    assert (receipt["matching"], receipt["deleted"]) == (2, deleted)
-    assert (await ann.stats()).records == 3 - deleted
+    assert (receipt["matching"], receipt["deleted"], receipt["derived"]) == (2, deleted, 1)
+    assert (await ann.stats()).records == (1 if deleted else 4)

@@ -38,7 +38,12 @@ async def test_a_deleted_memory_is_in_no_file_while_the_server_goes_on(transport
         memory_id = await call.store(TEXT, user=f"{SECRET}user", tags=[f"{SECRET}tag"])
         await call.ok("memory_update", id=memory_id, content=f"{TEXT} and more")
         assert traces(db)
-        assert await call.ok("memory_delete", id=memory_id) == {"id": memory_id, "deleted": True, "filesClean": True}
+        assert await call.ok("memory_delete", id=memory_id) == {
+            "id": memory_id,
+            "deleted": True,
+            "derived": 0,
+            "filesClean": True,
+        }
         assert traces(db) == []
         assert len((await call.ok("memory_list"))["memories"]) == 20
         assert memory_id in await call.refused("memory_delete", id=memory_id)
@@ -54,7 +59,12 @@ async def test_the_answer_says_that_a_reader_elsewhere_keeps_the_text_for_now(tm
             answer = await call.client.call_tool("memory_delete", {"id": first})
             assert answer.structured_content is not None
             assert "may contain its text" in answer.structured_content.pop("note")
-            assert answer.structured_content == {"id": first, "deleted": True, "filesClean": False}
+            assert answer.structured_content == {
+                "id": first,
+                "deleted": True,
+                "derived": 0,
+                "filesClean": False,
+            }
             assert "may contain its text" in str(answer.content)
             assert traces(db)
         assert (await call.ok("memory_delete", id=second))["filesClean"]

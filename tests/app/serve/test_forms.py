@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from memory_core import Draft, Memory, Patch
+from memory_core import Draft, Link, Memory, Patch
 from memory_core.app.serve.application import application
 from memory_core.app.serve.callers import Caller
 from memory_core.app.serve.served import Served, Space
@@ -209,3 +209,19 @@ def test_an_accepted_proposal_leads_to_the_memory_that_it_archived(client: TestC
     done = client.post(f"{BASE}/proposals/accept", data={"csrf": csrf, "step": step[1]}).text
     (archived,) = [link for link in links(done.partition("<ol")[0]) if "/records/" in link]
     assert "Bring back" in client.get(archived).text
+
+
+def test_what_goes_with_a_memory_is_counted_before_and_after_and_why_shows_its_source(
+    client: TestClient, what: Served
+) -> None:
+    ann = what.memory.bind(user="ann").sync
+    code = ann.add(Draft("The door code is 2231", id="code"))
+    fact = ann.add(Draft("Ann's code is 2231", id="fact", links=[Link("derived_from", code.id, code.rev)]))
+    ann.add(Draft("Codes: 2231", id="sum", links=[Link("summarizes", fact.id, fact.rev)]))
+    assert "1 memory and 2 made from it" in forget_form(client.get(f"{BASE}/records/code").text)
+    page = client.get(f"{BASE}/records/fact").text
+    assert "1 memory and 1 made from it" in forget_form(page)
+    assert "The door code is 2231" in page.partition("forget there")[2].partition("</ul>")[0]
+    assert "The door code is 2231" in client.get(f"{BASE}/why?id=fact&q=code").text
+    assert "with 2 made from it" in send(client, what, "code", "forget").text
+    assert not {"code", "fact", "sum"} & texts(what).keys()
