@@ -251,8 +251,9 @@ def test_an_importer_that_needs_a_missing_package_says_so(run: Run, monkeypatch:
 
 
 def test_the_list_of_formats_names_the_extra_that_a_format_needs(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "memory_adk.importer", raising=False)
-    monkeypatch.setitem(sys.modules, "google.adk.events.event", None)
+    for name in [each for each in sys.modules if each.partition(".")[0] == "memory_adk"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "google.adk", None)
     said = {each["format"]: each["what"] for each in run("formats", "--json").value if each["command"] == "move"}
     assert said["adk"] == "needs: memory-core[adk]"
     assert "needs" not in said["chatgpt"]

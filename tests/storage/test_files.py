@@ -144,7 +144,7 @@ DEVELOPMENT = {
     "a column is missing": ["ALTER TABLE record DROP COLUMN emotion"],
     "there is another column": ["ALTER TABLE owner ADD COLUMN mood"],
     "a table is missing": ["DROP TABLE tombstone"],
-    "there is another table": ["CREATE TABLE link (record INTEGER, target INTEGER)"],
+    "there is another table": ["CREATE TABLE shelf (record INTEGER, place INTEGER)"],
 }
 
 

@@ -285,7 +285,7 @@ class SqliteStore:
         now = self._clock()
         row_filter = await rows_for_python(self._readers, scope, where, micros(now))
 
-        def delete(db: sqlite3.Connection) -> tuple[int, bool]:
+        def delete(db: sqlite3.Connection) -> tuple[Deleted, bool]:
             rows = rows_of(db, scope, row_filter)
             gone = deleting.delete(
                 rows, scope, where, now, forget=forget, versions=versions, keeps_derived=keeps_derived

@@ -290,7 +290,7 @@ async def test_what_was_rewound_is_forgotten_at_the_next_turn(service: MemorySer
         undone = (await session_of(runner, ANN, "s1")).events[2].invocation_id
         await runner.rewind_async(user_id=ANN, session_id="s1", rewind_before_invocation_id=undone)
         await ask(runner, "the weather is nice", user_id=ANN, session_id="s1")
-    assert await texts(service, "passphrase xyzzy") == []
+    assert not any("xyzzy" in text for text in await texts(service, "passphrase xyzzy"))
 
 
 @pytest.mark.parametrize("restarted", [False, True])
