@@ -11,13 +11,14 @@ or, where agents need more than that, a function of this module. So whichever fr
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from memory_core.concurrency.loop import on_core
-from memory_core.errors import ConflictError, RecordNotFoundError, UnsupportedError
+from memory_core.errors import ConflictError, RecordNotFoundError, UnsupportedError, reason_for_log
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, Hit, MemoryRecord, Mode, Order, Patch
 from memory_core.profile import tags_of_pin
@@ -28,6 +29,8 @@ from memory_core.retrieval.equal_texts import equal_form
 from memory_core.spaces import PRIVATE
 from memory_core.values.ids import new_id
 from memory_core.where.where import EVERYTHING, Where
+
+logger: Final = logging.getLogger(__name__)
 
 Operation = Callable[..., Awaitable[object]]
 """What a tool does: a method of `BoundMemory`, or a function of this module."""
@@ -93,7 +96,17 @@ async def _added_once(memory: BoundMemory, draft: Draft, space: str) -> MemoryRe
     adding = asyncio.create_task(in_turn(), name="memory-core store")
     _adding.add(adding)
     adding.add_done_callback(_adding.discard)
-    return await asyncio.shield(adding)
+    try:
+        return await asyncio.shield(adding)
+    except asyncio.CancelledError:
+        adding.add_done_callback(_ended_unseen)
+        raise
+
+
+def _ended_unseen(adding: asyncio.Task[MemoryRecord]) -> None:
+    """Log why something was not stored whose caller has given up, since nobody else learns it."""
+    if not adding.cancelled() and (error := adding.exception()) is not None:
+        logger.warning("a memory was not stored after its caller had given up: %s", reason_for_log(error))
 
 
 async def store_many(memory: BoundMemory, drafts: Sequence[Draft], *, replacing: Collection[str] = ()) -> list[Stored]:
