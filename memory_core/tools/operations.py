@@ -30,7 +30,7 @@ from memory_core.spaces import PRIVATE
 from memory_core.values.ids import new_id
 from memory_core.where.where import EVERYTHING, Where
 
-logger: Final = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 Operation = Callable[..., Awaitable[object]]
 """What a tool does: a method of `BoundMemory`, or a function of this module."""
