@@ -222,7 +222,7 @@ def _insert(folder: Path, table: str, columns: str, rows: Sequence[Fields]) -> s
 def _mem0_history(folder: Path, items: Sequence[Item]) -> str:
     columns = "id, memory_id, old_memory, new_memory, event, created_at, updated_at, is_deleted, actor_id, role"
     rows = [present({"memory_id": f"m{item.number}", "new_memory": item.words, **item.fields}) for item in items]
-    rows = [row for row in rows if row.get("is_deleted") is not True]
+    rows = [row | {"is_deleted": 0} if row.get("is_deleted") is True else row for row in rows]  # all are there
     return _insert(folder, "history", columns, rows)
 
 
