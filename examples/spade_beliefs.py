@@ -83,7 +83,8 @@ async def one_day(server: XmppServer, folder: Path, *beliefs: str) -> None:
     await server.start(ann)
     ann.add_behaviour(Tell(server.jid("foreman"), beliefs))
     if any(belief.startswith("asked") for belief in beliefs):
-        print(f"  the foreman says: {await asyncio.wait_for(foreman.said.get(), 30)}")
+        async with asyncio.timeout(30):
+            print(f"  the foreman says: {await foreman.said.get()}")
     for belief in beliefs:
         if belief.startswith("delivered"):
             await (await foreman.remembering.get())

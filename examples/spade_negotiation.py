@@ -90,7 +90,8 @@ async def one_day(server: XmppServer, folder: Path) -> None:
     buyer = Trader(server.jid("buyer"), folder / "buyer.db", opening=60.0, partner=server.jid("seller"))
     for trader in (seller, buyer):
         await server.start(trader)
-    await asyncio.wait_for(buyer.bargain.is_over.wait(), 30)
+    async with asyncio.timeout(30):
+        await buyer.bargain.is_over.wait()
     for trader in (buyer, seller):
         await server.stop(trader)
 

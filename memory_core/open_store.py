@@ -190,7 +190,8 @@ class OpenStore:
             self._settle_here()
         await asyncio.gather(*(each.settle() for each in list(self._background)))
         with suppress(TimeoutError):
-            await asyncio.wait_for(self.touched(), _COUNTING_SECONDS)
+            async with asyncio.timeout(_COUNTING_SECONDS):
+                await self.touched()
         async with self._opening:
             self._closed = True
             store, self._store = self._store, None

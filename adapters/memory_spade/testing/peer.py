@@ -48,7 +48,7 @@ class Peer(Agent):
         """Send a text to an agent and return its answer. The default `metadata` addresses a language model.
 
         Raises:
-            TimeoutError: No answer arrived within `timeout` seconds.
+            TimeoutError: No answer arrived within `seconds`.
             RuntimeError: This agent was not started.
         """
         if self._mailbox is None:
@@ -59,7 +59,8 @@ class Peer(Agent):
         message = Message(to=to, body=text, thread=thread, metadata=dict(metadata))
         await self._mailbox.send(message)
         try:
-            return await asyncio.wait_for(answer, seconds)
+            async with asyncio.timeout(seconds):
+                return await answer
         finally:
             if answer in self._waiting[thread]:
                 self._waiting[thread].remove(answer)
