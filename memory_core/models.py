@@ -390,6 +390,10 @@ class Deleted(Value):
     derived: int = 0
     """Other records that went with them, because they were made of their words."""
 
+    def __bool__(self) -> bool:
+        """Whether anything was deleted."""
+        return self.records > 0
+
 
 @dataclass(frozen=True, slots=True)
 class ErasureReceipt(Value):

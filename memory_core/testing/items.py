@@ -122,7 +122,7 @@ class ItemContract(Contract):
         (record,) = add(ann, Draft("a", source_key="k"))
         run_sync(ann.delete, record.id)
         run_sync(ann.put_many, [Draft("b", source_key="k")])
-        assert run_sync(ann.delete_where, Where(source_keys=["k"]), forget=False).records == 1
+        assert run_sync(ann.delete_where, Where(source_keys=["k"]), forget=False)
         assert texts(add(ann, Draft("a", source_key="k"))) == ["a"]
 
     @optional
@@ -173,8 +173,25 @@ class ItemContract(Contract):
         add(ann, Draft("a", source_key="k"), Draft("b", source_key="l"), "c")
         assert texts(run_sync(ann.list, where=Where(source_keys=("k", "nobody"))).records) == ["a"]
         assert run_sync(ann.list, where=Where(source_keys=())).records == ()
-        assert run_sync(ann.delete_where, Where(source_keys=())).records == 0
+        assert not run_sync(ann.delete_where, Where(source_keys=()))
         assert texts(run_sync(ann.search, "a b c", mode="lexical", where=Where(source_keys=("l",)))) == ["b"]
+
+    @pytest.mark.parametrize(
+        "where",
+        [
+            Where(tags_any=()),
+            Where(kinds=()),
+            Where(roles=()),
+            Where(tiers=()),
+            Where(keywords=()),
+            Where(ids=()),
+            Where(source_keys=()),
+        ],
+    )
+    def test_no_choice_deletes_nothing(self, ann: BoundMemory, where: Where) -> None:
+        add(ann, Draft("a", source_key="k", tags=["t"], kind="fact"), "b")
+        assert not run_sync(ann.delete_where, where)
+        assert len(everything(ann)) == 2
 
     def test_a_path_matches_its_children_and_not_its_siblings(self, ann: BoundMemory) -> None:
         inside = ["a/b", "a/b/c", "a/b/c/d", "a/b/\U0001f375"]
