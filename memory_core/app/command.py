@@ -62,6 +62,22 @@ class Answer:
     """Print it, wait so many seconds, and ask again, until Ctrl-C."""
 
 
+def insist_on_existing(address: str) -> None:
+    """Refuse a file that does not exist, because opening it would create a file for a misspelt name.
+
+    Raises:
+        StoreUnavailableError: There is no such file.
+    """
+    if exists(address):
+        return
+    path = Path(address).expanduser()
+    if path.exists():
+        raise StoreUnavailableError(f"{address!r} is not a file; give the path of a memory file")
+    if not path.parent.is_dir():
+        raise StoreUnavailableError(f"there is no folder {str(path.parent)!r}, so no memory file {address!r}")
+    raise StoreUnavailableError(f"there is no memory file {address!r}; `memory-core add` creates it")
+
+
 class Invocation:
     """One call of a command: its settings, and the memory that it works on, opened when it first asks for it."""
 
@@ -97,10 +113,8 @@ class Invocation:
             StoreUnavailableError: There is no such file, and the command does not create one.
         """
         if self._memory is None:
-            if not create and not exists(self.settings.file):
-                raise StoreUnavailableError(
-                    f"there is no memory file {self.settings.file!r}; `memory-core add` creates it"
-                )
+            if not create:
+                insist_on_existing(self.settings.file)
             self._memory = self.unopened(words_only=words_only, read_only=read_only, cache_bytes=cache_bytes)
             await self._memory.open()
         return self._memory

@@ -13,13 +13,13 @@ import typer
 from rich.text import Text
 
 from memory_core.app import showing
-from memory_core.app.command import Answer, Invocation
+from memory_core.app.command import Answer, Invocation, insist_on_existing
 from memory_core.app.pending_vectors import compute_vectors, pending_vectors
 from memory_core.app.showing import counted
 from memory_core.embedding import onnx_telemetry
 from memory_core.errors import MemoryCoreError
 from memory_core.models import Finding
-from memory_core.transfer.migrate import insist_on_existing, is_server
+from memory_core.transfer.migrate import is_server
 
 LEAST_FREE_BYTES: Final = 64 * 1024 * 1024
 """Free space below which writes may fail soon."""

@@ -15,7 +15,7 @@ from rich.console import Group
 from rich.text import Text
 
 from memory_core.app import showing
-from memory_core.app.command import Answer, Invocation, Yes
+from memory_core.app.command import Answer, Invocation, Yes, insist_on_existing
 from memory_core.app.formats import EXPORTERS, LOSSLESS, entry_of, targets
 from memory_core.app.settings import NONE, WAYS, embedder_of
 from memory_core.app.showing import counted
@@ -25,7 +25,7 @@ from memory_core.models import Scope
 from memory_core.storage.shared.transfer import Carried
 from memory_core.transfer.formats import Exporter
 from memory_core.transfer.jsonl import export_jsonl, export_records
-from memory_core.transfer.migrate import insist_on_existing, memory_at, migrate
+from memory_core.transfer.migrate import memory_at, migrate
 from memory_core.values.places import check_path
 from memory_core.values.private_files import new_private_file
 from memory_core.values.times import utc_now
@@ -171,6 +171,7 @@ async def restore(
     yes: Yes = False,
 ) -> Answer:
     """Make the memory file (--file) from a backup."""
+    insist_on_existing(str(source))
     _insist_on_room(invocation.path, overwrite=overwrite)
     if invocation.path.exists():
         invocation.confirm(f"Replace {invocation.settings.file} and lose what is in it?", yes=yes)

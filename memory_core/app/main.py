@@ -109,5 +109,7 @@ def _usage(error: typer.TyperException) -> str:
     """What is wrong with the arguments, and where to read on."""
     said, context = error.format_message().removesuffix("."), getattr(error, "ctx", None)
     if "unexpected extra argument" in said:
-        said += "; put a text of several words in quotes"
+        said += "; put a text of several words in quotes, and name a memory file with --file"
+    if any(said.startswith(f"No such command '{word}'") for word in ("delete", "remove", "rm")):
+        said = f"{said.split('.')[0]}; `{NAME} forget` deletes a memory"
     return f"{said}; see {NAME if context is None else context.command_path} --help"

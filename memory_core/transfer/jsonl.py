@@ -270,7 +270,8 @@ class _Reader:
         found = _parsed(number, line)
         if found.get("format") != FORMAT or not isinstance(found.get("version"), int):
             raise InvalidInputError(
-                f"line {number} is not the first line of an export of memory-core; `memory-core formats` lists others"
+                f"line {number} is not the first line of an export of memory-core; `memory-core move` takes those of "
+                "others, which `memory-core formats` lists"
             )
         if found["version"] > VERSION:
             raise InvalidInputError(

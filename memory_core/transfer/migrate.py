@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from memory_core.concurrency.loop import on_core
-from memory_core.errors import InvalidInputError, StorageError, StoreUnavailableError
+from memory_core.errors import InvalidInputError, StorageError
 from memory_core.memory import Memory
 from memory_core.models import Scope
 from memory_core.protocols import Embedder, Reranker, Store
@@ -222,16 +222,6 @@ def is_server(address: str) -> bool:
 def exists(address: str) -> bool:
     """Whether there is such a file; a server is assumed to be there, and opening it says otherwise."""
     return is_server(address) or Path(address).expanduser().is_file()
-
-
-def insist_on_existing(address: str) -> None:
-    """Refuse a file that does not exist, because opening it would create a file for a misspelt name.
-
-    Raises:
-        StoreUnavailableError: There is no such file.
-    """
-    if not exists(address):
-        raise StoreUnavailableError(f"there is no memory file {address!r}; nothing was created")
 
 
 def memory_at(
