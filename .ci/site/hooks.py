@@ -1,7 +1,7 @@
 """What the site needs besides the pages: files that they link to outside `docs/`, and scripts.
 
 Pages link to examples and tests by their place in the repository, where such a link opens the file. A site has no place
-above its root, so the file is copied to `source/` and the link leads there. A link to a folder becomes its name.
+above its root, so the file is copied to `source/` and the link leads there. A link to a folder becomes links to its files.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from mkdocs.structure.pages import Page
 LINK = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<target>\.\./[^)#\s]*)(?P<anchor>#[^)\s]*)?\)")
 FENCE = re.compile(r"^( *```python) no-run [^\n]*$", re.MULTILINE)
 SHIM = re.compile(r"https://unpkg\.com/iframe-worker/shim")
+CONSOLE = "assets/console.css"
 MERMAID, WORKER = "assets/mermaid.js", "assets/iframe-worker.js"
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Bring scripts along that pages would load from other hosts; `build` names their folder."""
+    """Bring the style of consoles along, and scripts that pages would load from other hosts; `build` names their folder."""
+    files.append(File.generated(config, CONSOLE, abs_src_path=str(Path(__file__).with_name("console.css"))))
+    config.extra_css.append(CONSOLE)
     folder = os.environ.get("SITE_SCRIPTS")
     if folder:
         for name in (MERMAID, WORKER):
@@ -49,12 +52,16 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         target = Path(os.path.normpath(Path(config.docs_dir, here, link["target"])))
         if target.is_relative_to(config.docs_dir) or not target.exists():
             return link[0]  # a page of the documentation, or a mistake that mkdocs names
-        place = target.relative_to(repository).as_posix()
         if target.is_dir():
-            return f"{link['text']} (`{place}`)"
+            inside = sorted(path for path in target.iterdir() if path.is_file())
+            return f"{link['text']} ({', '.join(f'[{path.name}]({copied(path)})' for path in inside)})"
+        return f"[{link['text']}]({copied(target)})"
+
+    def copied(target: Path) -> str:
+        place = target.relative_to(repository).as_posix()
         copy = f"source/{place}" + ".txt" * place.endswith(".md")  # mkdocs takes a Markdown file for a page
         if files.get_file_from_path(copy) is None:
             files.append(File.generated(config, copy, abs_src_path=str(target)))
-        return f"[{link['text']}]({os.path.relpath(copy, here)})"
+        return os.path.relpath(copy, here)
 
     return LINK.sub(rewritten, FENCE.sub(r"\1", markdown))

@@ -71,6 +71,7 @@ def test_linked_sources_are_copied(site: Path) -> None:
         ROOT / "examples/spade_team.py"
     ).read_bytes()
     assert 'href="source/examples/spade_team.py"' in (site / "spade.html").read_text(encoding="utf-8")
+    assert (site / "source/examples/deploy/compose.yaml").is_file()
 
 
 @pytest.fixture
@@ -96,3 +97,15 @@ def test_a_reader_searches_the_site(address: str, tmp_path: Path) -> None:
         tab.until("document.querySelector('.md-search-result__link') !== null")
         tab.follow(".md-search-result__link")
         assert tab.shows("PyStemmer makes the stems")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+def test_the_button_of_a_block_copies_what_is_typed(address: str, tmp_path: Path) -> None:
+    block = "document.querySelector('.gp').closest('code')"
+    with page(tmp_path) as tab:
+        tab.look(width=1300, dark=False)
+        tab.open(f"{address}/start.html")
+        tab.until(f"{block}.innerText.trim().startsWith('$ pip install')")
+        # What the theme does before it reads the text that goes into the clipboard.
+        tab.until(f"({block}.setAttribute('data-md-copying', ''), {block}.innerText.trim().startsWith('pip install'))")
