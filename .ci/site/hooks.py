@@ -1,7 +1,8 @@
 """What the site needs besides the pages: files that they link to outside `docs/`, and scripts.
 
 Pages link to examples and tests by their place in the repository, where such a link opens the file. A site has no place
-above its root, so the file is copied to `source/` and the link leads there. A link to a folder becomes links to its files.
+above its root, so the file is copied to `source/` and the link leads there. A link to a folder becomes links to its
+files.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ MERMAID, WORKER = "assets/mermaid.js", "assets/iframe-worker.js"
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Bring the style of consoles along, and scripts that pages would load from other hosts; `build` names their folder."""
+    """Add the style of consoles, and scripts that pages would load from other hosts; `build` names their folder."""
     files.append(File.generated(config, CONSOLE, abs_src_path=str(Path(__file__).with_name("console.css"))))
     config.extra_css.append(CONSOLE)
     folder = os.environ.get("SITE_SCRIPTS")
