@@ -406,14 +406,11 @@ class ErasureReceipt(Value):
     """No bytes remain in freed pages and logs; `False` while a reader needs an older state: then erase again later."""
     derived: int = 0
     """Records outside of what was erased that went with it, because they were made of its words."""
-
-    @property
-    def out_of_reach(self) -> str:
-        """Where copies may remain that no erasure of a file reaches: one sentence."""
-        return (
-            "backups, snapshots of a copy-on-write file system, the spare cells of an SSD, and blocks of the disk that "
-            "a file gave back earlier can still hold copies"
-        )
+    out_of_reach: str = (
+        "backups, snapshots of a copy-on-write file system, the spare cells of an SSD, and blocks of the disk that a "
+        "file gave back earlier can still hold copies"
+    )
+    """Where copies may remain that no erasure of a file reaches: one sentence."""
 
 
 @dataclass(frozen=True, slots=True)

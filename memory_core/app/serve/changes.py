@@ -75,7 +75,7 @@ async def revert(sent: Sent) -> Response:
     text = next((each.text for each in history if each.id == id and str(each.rev) == wanted), None)
     if text is None:
         raise InvalidInputError(f"memory {shown(id)} has no earlier text number {shown(wanted)}")
-    return await _changed(sent, Patch(text=text), "corrected")
+    return await _changed(sent, Patch(text=text), "reverted")
 
 
 @routes.post(_RECORD + "/supersede")

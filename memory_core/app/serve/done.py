@@ -39,6 +39,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
     "added": _Kind("It is remembered.", _is("active")),
     "unchanged": _Kind("Nothing was changed: the text is the same.", lambda _: True),
     "corrected": _Kind("It is corrected.", lambda shown: shown.record.rev > 1, "revert"),
+    "reverted": _Kind("The earlier text is back.", lambda shown: shown.record.rev > 1, "revert"),
     "superseded": _Kind(
         "It replaces the other memory, which is archived.", lambda shown: shown.supersedes, "undo-supersede"
     ),

@@ -62,6 +62,9 @@ def test_a_correction_that_changes_nothing_says_so_and_undoes_nothing(client: Te
     page = send(client, what, "cat", "correct", text="The cat is called Minka").text
     assert "Nothing was changed" in page
     assert "Undo" not in page.partition("<article")[0]
+    page = send(client, what, "cat", "revert", rev=1).text
+    assert "The earlier text is back." in page
+    assert "It is corrected." not in page
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def record(server: Running, tab: Page, id: str) -> None:  # noqa: A002
 def test_the_link_of_the_server_signs_in_and_nothing_else_does(server: Running, tab: Page) -> None:
     tab.send("Network.clearBrowserCookies")
     tab.open(f"{server.address}/o/default/ann")
-    assert tab.evaluate("document.querySelector('h1').innerText") == "Sign in"
+    assert tab.evaluate("document.querySelector('h1').innerText") == "Sign in to memory-core"
     assert not tab.shows("Okafor")
     tab.open(f"{server.address}/sign-in?key=not-the-key-of-this-server")
     assert tab.shows("Nobody has this token")
