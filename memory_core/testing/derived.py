@@ -33,6 +33,13 @@ def _superseded_by(handle: BoundMemory, record: MemoryRecord) -> set[str]:
     return {link.id for link in stored.links if link.relation == "supersedes"}
 
 
+def _links(handle: BoundMemory, record: MemoryRecord) -> tuple[Link, ...]:
+    """The links that a record has now."""
+    stored = run_sync(handle.get, record.id)
+    assert stored is not None
+    return stored.links
+
+
 class DerivedContract(Contract):
     """Derived records go, are left and come back with their sources."""
 
@@ -262,27 +269,49 @@ class DerivedContract(Contract):
         run_sync(ann.delete_exactly, {source.id: source.version}, keeps_derived=True)
         assert texts(everything(ann)) == ["Ann drinks tea"]
 
-    def test_what_was_read_with_a_deleted_turn_is_read_again(self, ann: BoundMemory) -> None:
+    def test_what_a_note_has_made_is_read_again_when_it_goes_with_a_source(self, ann: BoundMemory) -> None:
+        """Its other sources; and nothing else that was read of them."""
         one, two, three = add(ann, "one", "two", "three")
         read = [Link("read", each.id, each.rev) for each in (one, two, three)]
-        (note,) = add(ann, Draft(kind="extraction", data={"by": "a model"}, links=read))
-        add(ann, _made("of one and two", "derived_from", one, two), _made("of all", "summarizes", one, two, three))
+        (made,) = add(ann, _made("of one and two", "summarizes", one, two))
+        (other,) = add(ann, Draft(kind="extraction", data={"by": "a model"}, links=read))
+        (note,) = add(ann, Draft(kind="extraction", data={"by": "another"}, links=[*read, Link("made", made.id)]))
         run_sync(ann.delete, one.id)
-        kept = run_sync(ann.get, note.id)
-        assert kept is not None
-        assert kept.links == (Link("read", three.id),)
+        assert _links(ann, note) == (Link("read", three.id),)
+        assert _links(ann, other) == (Link("read", two.id), Link("read", three.id))
 
-    def test_turns_of_a_summary_that_goes_stay_read(self, ann: BoundMemory) -> None:
+    @pytest.mark.parametrize("patch", [Patch(text="three"), Patch(left=True)])
+    def test_what_a_note_has_made_is_read_again_when_it_is_left(self, ann: BoundMemory, patch: Patch) -> None:
         one, two = add(ann, "one", "two")
         read = [Link("read", each.id, each.rev) for each in (one, two)]
-        (note,) = add(ann, Draft(kind="extraction", data={"by": "a model"}, links=read))
-        (fact,) = add(ann, _made("of two", "derived_from", two))
-        add(ann, _made("of both", "summarizes", one, two))
-        run_sync(ann.delete, fact.id)
+        (made,) = add(ann, _made("of both", "summarizes", one, two))
+        (note,) = add(ann, Draft(kind="extraction", data={"by": "a model"}, links=[*read, Link("made", made.id)]))
+        run_sync(ann.update, one.id, patch)
+        assert _links(ann, note) == (Link("read", one.id), Link("made", made.id))
+        if patch.left is True:
+            run_sync(ann.update, one.id, Patch(left=False))
+            assert set(_links(ann, note)) == {*read, Link("made", made.id)}
+
+    def test_what_a_person_deletes_stays_read(self, ann: BoundMemory) -> None:
+        one, two = add(ann, "one", "two")
+        read = [Link("read", each.id, each.rev) for each in (one, two)]
+        (made,) = add(ann, _made("of both", "summarizes", one, two))
+        (note,) = add(ann, Draft(kind="extraction", data={"by": "a model"}, links=[*read, Link("made", made.id)]))
+        run_sync(ann.delete, made.id)
         run_sync(ann.delete, one.id)
-        kept = run_sync(ann.get, note.id)
-        assert kept is not None
-        assert kept.links == (Link("read", two.id),)
+        assert _links(ann, note) == (Link("read", two.id),)
+
+    def test_what_an_erased_session_takes_with_it_is_read_again(self, ann: BoundMemory, clock: Ticks) -> None:
+        """Also when the record of that session has expired."""
+        expires = clock.now + timedelta(days=1)
+        one, two = add(ann, Draft("one", session="monday", expires_at=expires), Draft("two", session="friday"))
+        read = [Link("read", each.id, each.rev) for each in (one, two)]
+        (made,) = add(ann, _made("of both", "summarizes", one, two))
+        (note,) = add(ann, Draft(kind="extraction", data={"by": "a model"}, links=[*read, Link("made", made.id)]))
+        clock.advance(days=2)
+        run_sync(ann.add, "later")
+        run_sync(ann.bind(session="monday").erase)
+        assert _links(ann, note) == ()
 
     @optional
     def test_a_replaced_item_leaves_what_was_made_of_it(self, ann: BoundMemory) -> None:

@@ -107,7 +107,8 @@ async def follow(owner: Owner, after: MemoryRecord) -> None:
     if rows.stored:
         sources = _sources(rows.stored.values())
         rows.take(await _with_ids(owner, sources))
-        rows.take(await _linking_to(owner, sources, ("summarizes",)))
+        made = [id_ for id_ in rows.stored if sources_of(rows.stored[id_].record.links)]
+        rows.take([*await _linking_to(owner, sources, ("summarizes",)), *await _linking_to(owner, made, ("made",))])
         deriving.follow(rows, replace(after, rev=0), after)
         await rows.carry_out(owner)
 

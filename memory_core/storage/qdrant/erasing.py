@@ -142,7 +142,9 @@ class Deletion:
 
 async def attempt_late(owner: Owner, deletion: Deletion, now: datetime) -> Collection[Stored]:
     """Delete what was made of the words of the scope, also of records that have expired before."""
-    return await deletion.attempt(owner, await made_within(owner), now)
+    late = await made_within(owner)
+    deletion.derived |= {item.point for item in late}
+    return await deletion.attempt(owner, late, now)
 
 
 async def withdraw(owner: Owner, new: Sequence[Stored], now: datetime) -> None:

@@ -95,7 +95,10 @@ def erase(rows: Rows, scope: Scope, now: datetime) -> tuple[int, int]:
     gone = rows.matching(scope, ANY_STATE, BEFORE_EVERYTHING)
     derived = remove(rows, scope, gone, now, forget=True)
     late = _made_within(rows, scope)
-    return len(gone), derived + len(late) + remove(rows, scope, late, now, forget=False)
+    late += _heads(rows, scope, made_of(rows, {head.id for head in late}))
+    if late:
+        take_away(rows, late, now)
+    return len(gone), derived + len(late)
 
 
 def _made_within(rows: Rows, scope: Scope) -> list[Head]:

@@ -8,15 +8,19 @@ A record is derived if it has a `summarizes` or `derived_from` link. What holds 
 - A turn that a summary had compacted is active again when no summary that is shown covers it.
 
 So a write that would break this is refused (`insist_on_sources`), takes the derived records with it (`made_of`,
-`give_back`), or leaves them (`follow`). What only says the same (`confirmed_by`), or was read without finding anything
-(`read`), is no source.
+`give_back`), or leaves them (`follow`). What only says the same (`confirmed_by`) is no source, nor is what a note has
+`read` and `made`.
+
+What was read is read once. So what a person deletes is not made again: the note that has made it stays. If it goes or
+is left because of a source, that note forgets that it has read the others (`forget_reading`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from typing import Protocol
 
 from memory_core.errors import ConflictError
@@ -103,13 +107,34 @@ def give_back(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
 
 
 def forget_reading(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
-    """Let the sources be read again of which something was derived that has gone with another source of it. A summary
-    is made again of what no summary covers; its turns stay read, so that what a person has deleted of what was drawn
-    from them stays deleted."""
-    named = {link.id for head in gone for link in head.links if link.relation == "derived_from"}
-    sources = {row.record.id for row in rows.with_ids(sorted(named))}  # one of them is gone, and much may name it
-    notes = [row for row in rows.linking_to(sources) if any(link.relation == "read" for link in row.record.links)]
-    rows.overwrite([(row, _without_reading(row.record, sources, now)) for row in notes])
+    """Let the other sources be read again of what has gone with a source, by whom it was made. What somebody else has
+    read of them stays read, so that what a person has deleted of it stays deleted."""
+    made = {head.id: {link.id for link in sources_of(head.links)} for head in gone if sources_of(head.links)}
+    _forget_reading(rows, made, now)
+
+
+def _forget_reading(rows: LinkedRows, made: Mapping[str, Collection[str]], now: datetime) -> None:
+    """Let the notes that have made these records forget the reading of the sources given for each."""
+    for row in rows.linking_to(made.keys()) if made else ():
+        by_note = [made[link.id] for link in row.record.links if link.relation == "made" and link.id in made]
+        read = frozenset(chain.from_iterable(by_note))
+        _rewrite_note(
+            rows, row, tuple(link for link in row.record.links if link.relation != "read" or link.id not in read), now
+        )
+
+
+def _note_reading(rows: LinkedRows, made: MemoryRecord, now: datetime) -> None:
+    """Let the notes that have made a record that is shown again have read its sources."""
+    read = [replace(link, relation="read") for link in sources_of(made.links)]
+    for row in rows.linking_to({made.id}):
+        if Link("made", made.id) in row.record.links:
+            _rewrite_note(rows, row, tuple(dict.fromkeys([*row.record.links, *read])), now)
+
+
+def _rewrite_note(rows: LinkedRows, row: Row, links: tuple[Link, ...], now: datetime) -> None:
+    if links != row.record.links:
+        record = replace(row.record, links=links, updated_at=now, version=row.record.version + 1)
+        rows.overwrite([(row, record)])
 
 
 def follow(rows: LinkedRows, before: MemoryRecord, after: MemoryRecord) -> None:
@@ -130,6 +155,10 @@ def _follow_one(rows: LinkedRows, row: Row, now: datetime) -> None:
         rows.overwrite([(row, after)])
         if is_left:
             _expand(rows, after.id, after.links, now)
+            others = {link.id for link in links if link.id in known and holds(known[link.id], link)}
+            _forget_reading(rows, {after.id: others}, now)
+        else:
+            _note_reading(rows, after, now)
         follow(rows, row.record, after)
 
 
@@ -188,8 +217,3 @@ def _expand(rows: LinkedRows, summary: str, links: Iterable[Link], now: datetime
     rows.overwrite(
         [(row, replace(row.record, state="active", updated_at=now, version=row.record.version + 1)) for row in again]
     )
-
-
-def _without_reading(record: MemoryRecord, read: Collection[str], now: datetime) -> MemoryRecord:
-    links = tuple(link for link in record.links if link.relation != "read" or link.id not in read)
-    return replace(record, links=links, updated_at=now, version=record.version + 1)
