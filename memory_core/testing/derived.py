@@ -313,6 +313,98 @@ class DerivedContract(Contract):
         run_sync(ann.bind(session="monday").erase)
         assert _links(ann, note) == ()
 
+    def test_a_known_key_that_is_added_again_has_the_sources_of_its_new_words(self, ann: BoundMemory) -> None:
+        code, tea = add(ann, "the code is 2231", "I drink tea")
+        (fact,) = add(ann, replace(_made("Ann's code is 2231", "derived_from", code), source_key="fact"))
+        (again,) = add(ann, replace(_made("Ann drinks tea", "derived_from", tea), source_key="fact"))
+        assert (again.id, again.rev, [link.id for link in again.links]) == (fact.id, 2, [tea.id])
+        run_sync(ann.delete, code.id)
+        assert _stored(ann) == {"I drink tea", "Ann drinks tea"}
+        run_sync(ann.delete, tea.id)
+        assert _stored(ann) == set()
+
+    def test_words_of_ones_own_under_a_known_key_are_not_derived(self, ann: BoundMemory) -> None:
+        """And are shown, though the record was left because of a source."""
+        (code,) = add(ann, "the code is 2231")
+        made = replace(_made("Ann's code is 2231", "derived_from", code), source_key="fact")
+        add(ann, made)
+        (same,) = add(ann, replace(made, links=()))
+        assert [link.id for link in same.links] == [code.id]
+        run_sync(ann.update, code.id, Patch(left=True))
+        (own,) = add(ann, Draft("Ann likes codes", kind="fact", source_key="fact"))
+        assert (own.links, own.left) == ((), False)
+        run_sync(ann.delete, code.id)
+        assert texts(everything(ann)) == ["Ann likes codes"]
+
+    @pytest.mark.parametrize("text", ["Ann's code is 2231", "Ann has the code 2231"])
+    def test_a_known_key_whose_new_source_is_not_as_it_was_read_is_refused(self, ann: BoundMemory, text: str) -> None:
+        old, gone, left, changed = add(ann, "old", "gone", "left", "changed")
+        add(ann, replace(_made("Ann's code is 2231", "derived_from", old), source_key="fact"))
+        run_sync(ann.delete, gone.id)
+        run_sync(ann.update, left.id, Patch(left=True))
+        run_sync(ann.update, changed.id, Patch(text="changed since"))
+        for source in (gone, left, changed):
+            with pytest.raises(ConflictError, match=source.id):
+                add(ann, replace(_made(text, "derived_from", source), source_key="fact"))
+        assert texts(everything(ann)) == ["old", "changed since", "Ann's code is 2231"]
+
+    def test_a_known_key_is_shown_again_when_it_was_made_of_what_its_source_says_now(self, ann: BoundMemory) -> None:
+        (code,) = add(ann, "the code is 2231")
+        add(ann, replace(_made("Ann has a code", "derived_from", code), source_key="fact"))
+        edited = run_sync(ann.update, code.id, Patch(text="the code is 8874"))
+        assert texts(everything(ann)) == ["the code is 8874"]
+        (again,) = add(ann, replace(_made("Ann has a code", "derived_from", edited), source_key="fact"))
+        assert (again.left, [link.rev for link in again.links]) == (False, [edited.rev])
+        run_sync(ann.update, code.id, Patch(left=True))
+        assert everything(ann) == []
+
+    def test_turns_that_a_summary_does_not_cover_any_more_are_active_again(self, ann: BoundMemory) -> None:
+        one, two = add(ann, "one", "two")
+        (summary,) = add(ann, replace(_made("both", "summarizes", one, two), source_key="summary"))
+        for turn in (one, two):
+            run_sync(ann.update, turn.id, Patch(state="compacted"))
+        add(ann, replace(_made("only two", "summarizes", two), source_key="summary"))
+        assert texts(everything(ann)) == ["one", "only two"]
+        run_sync(ann.update, summary.id, Patch(left=True))
+        assert texts(everything(ann)) == ["one", "two"]
+
+    def test_links_that_name_another_reading_are_checked_and_kept(self, ann: BoundMemory) -> None:
+        (code,) = add(ann, "the code is 2231")
+        (fact,) = add(ann, _made("Ann has a code", "derived_from", code))
+        edited = run_sync(ann.update, code.id, Patch(text="the code is 8874"))
+        with pytest.raises(ConflictError, match=code.id):
+            run_sync(ann.update, fact.id, Patch(links=[Link("derived_from", code.id, edited.rev + 1)]))
+        shown = run_sync(ann.update, fact.id, Patch(links=[Link("derived_from", code.id, edited.rev)]))
+        assert (shown.left, [link.rev for link in shown.links]) == (False, [edited.rev])
+        run_sync(ann.update, code.id, Patch(text="there is no code"))
+        assert texts(everything(ann)) == ["there is no code"]
+
+    @pytest.mark.parametrize("patch", [Patch(left=True), Patch(text="otherwise")])
+    def test_it_cannot_be_resumed_without_its_source(self, ann: BoundMemory, patch: Patch) -> None:
+        (source,) = add(ann, "the code is 2231")
+        (fact,) = add(ann, _made("Ann's code is 2231", "derived_from", source))
+        (of_it,) = add(ann, _made("in short: 2231", "summarizes", fact))
+        run_sync(ann.update, source.id, patch)
+        for record, named in ((fact, source), (of_it, fact)):
+            with pytest.raises(ConflictError, match=named.id):
+                run_sync(ann.update, record.id, Patch(left=False))
+        assert not {"Ann's code is 2231", "in short: 2231"} & set(texts(everything(ann)))
+        run_sync(ann.update, of_it.id, Patch(importance=0.9))
+
+    @optional
+    def test_an_item_that_is_put_again_has_the_sources_of_its_new_words(self, ann: BoundMemory) -> None:
+        code, tea = add(ann, "the code is 2231", "I drink tea")
+        run_sync(ann.put_many, [replace(_made("code 2231", "derived_from", code), source_key="fact")])
+        run_sync(ann.update, code.id, Patch(text="the code is 8874"))
+        with pytest.raises(ConflictError, match=code.id):
+            run_sync(ann.put_many, [replace(_made("a code of 2231", "derived_from", code), source_key="fact")])
+        run_sync(ann.put_many, [replace(_made("code 2231", "derived_from", code), source_key="fact")])
+        assert texts(everything(ann)) == ["the code is 8874", "I drink tea"]
+        run_sync(ann.put_many, [replace(_made("Ann drinks tea", "derived_from", tea), source_key="fact")])
+        assert texts(everything(ann)) == ["the code is 8874", "I drink tea", "Ann drinks tea"]
+        run_sync(ann.delete, tea.id)
+        assert texts(everything(ann)) == ["the code is 8874"]
+
     @optional
     def test_a_replaced_item_leaves_what_was_made_of_it(self, ann: BoundMemory) -> None:
         (item,) = run_sync(ann.put_many, [Draft("dark", source_key="theme")])

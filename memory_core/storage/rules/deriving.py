@@ -7,9 +7,9 @@ A record is derived if it has a `summarizes` or `derived_from` link. What holds 
 - A derived record is left while one of its sources is left, or reads otherwise than it was read.
 - A turn that a summary had compacted is active again when no summary that is shown covers it.
 
-So a write that would break this is refused (`insist_on_sources`), takes the derived records with it (`made_of`,
-`give_back`), or leaves them (`follow`). What only says the same (`confirmed_by`) is no source, nor is what a note has
-`read` and `made`.
+So a write that would break this is refused (`insist_on_sources`, `restated`, `as_changed`), takes the derived records
+with it (`made_of`, `give_back`), or leaves them (`follow`). What only says the same (`confirmed_by`) is no source, nor
+is what a note has `read` and `made`.
 
 What was read is read once. So what a person deletes is not made again: the note that has made it stays. If it goes or
 is left because of a source, that note forgets that it has read the others (`forget_reading`).
@@ -24,7 +24,8 @@ from itertools import chain
 from typing import Protocol
 
 from memory_core.errors import ConflictError
-from memory_core.models import DERIVING, Link, MemoryRecord, Scope
+from memory_core.models import DERIVING, Link, MemoryRecord, Patch, Scope
+from memory_core.records.restating import are_same_links, reading_of
 from memory_core.records.superseding import reinstated, retired, superseded_by
 from memory_core.storage.rules.rows import Head, Row
 
@@ -65,7 +66,8 @@ def insist_on_sources(rows: LinkedRows, new: Sequence[MemoryRecord], known: Coll
     Raises:
         ConflictError: Naming the record and its source.
     """
-    named = [(record, link) for record in new for link in sources_of(record.links) if link not in known]
+    before = {reading_of(link) for link in known}
+    named = [(record, link) for record in new for link in sources_of(record.links) if reading_of(link) not in before]
     wanted = {link.id for _, link in named}
     if not wanted:
         return
@@ -76,6 +78,56 @@ def insist_on_sources(rows: LinkedRows, new: Sequence[MemoryRecord], known: Coll
                 f"the memory {record.id!r} was made of the words of {link.id!r}, which {problem}; nothing was written, "
                 "read that memory again"
             )
+
+
+def restated(rows: LinkedRows, before: MemoryRecord, after: MemoryRecord) -> MemoryRecord:
+    """A stored record whose words or sources are given again, as its sources are: left, or shown again.
+
+    Raises:
+        ConflictError: A source of new words, or a new one, is gone, was left or has changed since it was read.
+    """
+    insist_on_sources(rows, [after], before.links if before.text == after.text else ())
+    return as_sources_are(rows, before, after)
+
+
+def as_changed(rows: LinkedRows, before: MemoryRecord, after: MemoryRecord, patch: Patch) -> MemoryRecord:
+    """A stored record that somebody has patched, as its sources are, if the links were changed.
+
+    Raises:
+        ConflictError: A new source is gone, was left or has changed since it was read; or the record is resumed while
+            one of its sources is left, or reads otherwise than it was read.
+    """
+    if not are_same_links(before.links, after.links):
+        insist_on_sources(rows, [after], before.links)
+        after = after if isinstance(patch.left, bool) else as_sources_are(rows, before, after)
+    if before.left and not after.left:
+        _insist_on_shown(rows, after)
+    return after
+
+
+def as_sources_are(rows: LinkedRows, before: MemoryRecord, after: MemoryRecord) -> MemoryRecord:
+    """A stored record after a change of its sources: left if one of them is left or has changed, else shown."""
+    if not sources_of((*before.links, *after.links)):
+        return after
+    is_left = _untrue(rows, after) is not None
+    return after if after.left == is_left else replace(after, left=is_left)
+
+
+def _insist_on_shown(rows: LinkedRows, record: MemoryRecord) -> None:
+    if (found := _untrue(rows, record)) is not None:
+        link, problem = found
+        raise ConflictError(
+            f"the memory {record.id!r} was made of the words of {link.id!r}, which {problem}, so it stays left; "
+            "nothing was written"
+        )
+
+
+def _untrue(rows: LinkedRows, record: MemoryRecord) -> tuple[Link, str] | None:
+    """The first link of a record to a source that is left or has changed, and which of both."""
+    links = sources_of(record.links)
+    known = {row.record.id: row.record for row in rows.with_ids([link.id for link in links])} if links else {}
+    problems = ((link, _problem(known[link.id], link)) for link in links if link.id in known)
+    return next(((link, problem) for link, problem in problems if problem is not None), None)
 
 
 def made_of(rows: LinkedRows, ids: Collection[str]) -> list[Row]:
@@ -103,7 +155,7 @@ def give_back(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
     for head in gone:
         if sources_of(head.links):
             _reinstate(rows, head, now)
-            _expand(rows, head.id, head.links, now)
+            _expand(rows, head.id, _summarised(head.links), now)
 
 
 def forget_reading(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
@@ -137,6 +189,12 @@ def _rewrite_note(rows: LinkedRows, row: Row, links: tuple[Link, ...], now: date
         rows.overwrite([(row, record)])
 
 
+def uncover(rows: LinkedRows, before: MemoryRecord, after: MemoryRecord) -> None:
+    """Make turns active again that a summary covered, and does not cover any more, or not while it is left."""
+    if uncovered := _covered(before).difference(_covered(after)):
+        _expand(rows, after.id, uncovered, after.updated_at)
+
+
 def follow(rows: LinkedRows, before: MemoryRecord, after: MemoryRecord) -> None:
     """Leave what was made of the words of a record that has changed or was left, or resume it."""
     if (before.rev, before.left) == (after.rev, after.left):
@@ -153,8 +211,8 @@ def _follow_one(rows: LinkedRows, row: Row, now: datetime) -> None:
     if is_left != row.record.left:
         after = replace(row.record, left=is_left, updated_at=now, version=row.record.version + 1)
         rows.overwrite([(row, after)])
+        uncover(rows, row.record, after)
         if is_left:
-            _expand(rows, after.id, after.links, now)
             others = {link.id for link in links if link.id in known and holds(known[link.id], link)}
             _forget_reading(rows, {after.id: others}, now)
         else:
@@ -202,17 +260,21 @@ def _reinstate(rows: LinkedRows, head: Head, now: datetime) -> None:
         rows.overwrite([(heir, replace(heir.record, links=inherited, version=heir.record.version + 1))])
 
 
-def _expand(rows: LinkedRows, summary: str, links: Iterable[Link], now: datetime) -> None:
-    """Make turns active again that a summary covered which is no longer shown, and no other one covers."""
-    named = sorted({link.id for link in links if link.relation == "summarizes"})
-    turns = {row.record.id: row for row in rows.with_ids(named) if row.record.state == "compacted"} if named else {}
-    covered = {
-        link.id
-        for row in (rows.linking_to(turns.keys()) if turns else ())
-        if row.record.id != summary and not row.record.left
-        for link in row.record.links
-        if link.relation == "summarizes"
-    }
+def _summarised(links: Iterable[Link]) -> set[str]:
+    return {link.id for link in links if link.relation == "summarizes"}
+
+
+def _covered(record: MemoryRecord) -> set[str]:
+    """The turns in whose place a summary is shown."""
+    return set() if record.left else _summarised(record.links)
+
+
+def _expand(rows: LinkedRows, summary: str, named: Collection[str], now: datetime) -> None:
+    """Make those turns active again that a summary does not cover any more, and no other one covers that is shown."""
+    found = rows.with_ids(sorted(named)) if named else ()
+    turns = {row.record.id: row for row in found if row.record.state == "compacted"}
+    others = (row.record for row in (rows.linking_to(turns.keys()) if turns else ()) if row.record.id != summary)
+    covered = set(chain.from_iterable(map(_covered, others)))
     again = [row for id_, row in turns.items() if id_ not in covered]
     rows.overwrite(
         [(row, replace(row.record, state="active", updated_at=now, version=row.record.version + 1)) for row in again]
