@@ -13,6 +13,7 @@ import pytest
 from memory_core import BoundMemory, ConflictError, Deleted, Draft, Link, MemoryRecord, Patch, Where, run_sync
 from memory_core.models import Relation
 from memory_core.testing.base import Contract, Ticks, add, everything, optional, texts
+from memory_core.values.limits import MAX_LINKS
 from memory_core.where.where import ANY_STATE
 
 
@@ -208,6 +209,48 @@ class DerivedContract(Contract):
         kept = run_sync(ann.get, fact.id)
         assert kept is not None
         assert [(link.id, link.session) for link in kept.links] == [(source.id, "monday")]
+
+    @pytest.mark.parametrize("how", ["delete", "erase", "edit", "leave"])
+    @pytest.mark.parametrize("depth", [1, 3])
+    def test_a_source_reaches_what_was_made_of_it_through_what_has_expired(
+        self, ann: BoundMemory, clock: Ticks, how: str, depth: int
+    ) -> None:
+        expires = clock.now + timedelta(days=1)
+        source, made = add(ann, Draft("the code is 2231", session="monday"), "I drink tea")
+        for n in range(depth):
+            made = source if n == 0 else made
+            (made,) = add(ann, replace(_made(f"step {n}: 2231", "derived_from", made), expires_at=expires))
+        add(ann, _made("in short: 2231", "summarizes", made))
+        clock.advance(days=2)
+        run_sync(ann.add, "later")
+        assert texts(everything(ann)) == ["the code is 2231", "I drink tea", "in short: 2231", "later"]
+        if how == "delete":
+            assert run_sync(ann.delete, source.id).derived == 1
+        elif how == "erase":
+            assert run_sync(ann.bind(session="monday").erase).derived == 1
+        else:
+            run_sync(ann.update, source.id, Patch(left=True) if how == "leave" else Patch(text="the code is 8874"))
+        assert "in short: 2231" not in texts(everything(ann))
+        assert ("in short: 2231" in _stored(ann)) is (how in ("edit", "leave"))
+
+    def test_what_would_have_too_many_sources_goes_with_what_has_expired(self, ann: BoundMemory, clock: Ticks) -> None:
+        """Nothing could say any more what it was made of."""
+        expires = clock.now + timedelta(days=1)
+        turns = add(ann, *(f"turn {n}" for n in range(MAX_LINKS)))
+        (half,) = add(ann, replace(_made("half", "summarizes", *turns[:-1]), expires_at=expires))
+        (last,) = add(ann, replace(_made("last", "summarizes", *turns[-1:]), expires_at=expires))
+        add(ann, _made("all", "derived_from", half, last), _made("the last", "derived_from", last))
+        clock.advance(days=2)
+        run_sync(ann.add, "later")
+        assert {"all", "the last"} & _stored(ann) == {"the last"}
+
+    def test_turns_of_a_summary_that_has_expired_are_active_again(self, ann: BoundMemory, clock: Ticks) -> None:
+        (turn,) = add(ann, "one")
+        add(ann, replace(_made("in short", "summarizes", turn), expires_at=clock.now + timedelta(days=1)))
+        run_sync(ann.update, turn.id, Patch(state="compacted"))
+        clock.advance(days=2)
+        run_sync(ann.add, "later")
+        assert texts(everything(ann)) == ["one", "later"]
 
     @optional
     @pytest.mark.parametrize("patch", [Patch(text="the code is 8874"), Patch(left=True)])

@@ -151,6 +151,18 @@ async def settle(owner: Owner, changed: Sequence[MemoryRecord], now: datetime) -
         await rows.carry_out(owner)
 
 
+async def pass_on(owner: Owner, going: Sequence[Stored], now: datetime) -> list[Stored]:
+    """See `rules.deriving.pass_on`, with what was made of what it returns."""
+    made = {item.record.id for item in going if sources_of(item.record.links)}
+    if not made:
+        return []
+    rows = Fetched()
+    rows.take(await _linking_to(owner, made, DERIVING))
+    too_many = {row.record.id for row in deriving.pass_on(rows, [_head(item) for item in going], now)}
+    await rows.carry_out(owner)
+    return [*(rows.stored[id_] for id_ in too_many), *(await made_of(owner, too_many) if too_many else ())]
+
+
 async def give_back(owner: Owner, gone: Sequence[Stored], derived: Collection[str], now: datetime) -> None:
     """See `rules.deriving.give_back`, and `forget_reading` for those that went with a source, by id; any number of
     times."""

@@ -3,7 +3,7 @@
 A record is derived if it has a `summarizes` or `derived_from` link. What holds after every write:
 
 - No source of a derived record was deleted or erased. It may have expired, or stand outside of the store, as the source
-  of an imported record.
+  of an imported record. The sources of one that has expired are sources of what was made of it.
 - A derived record is left while one of its sources is left, or reads otherwise than it was read.
 - A turn that a summary had compacted is active again when no summary that is shown covers it.
 
@@ -28,6 +28,7 @@ from memory_core.models import DERIVING, Link, MemoryRecord, Patch, Scope
 from memory_core.records.restating import are_same_links, reading_of
 from memory_core.records.superseding import reinstated, retired, superseded_by
 from memory_core.storage.rules.rows import Head, Row
+from memory_core.values.limits import MAX_LINKS
 
 
 class LinkedRows(Protocol):
@@ -147,6 +148,41 @@ def outdated(rows: LinkedRows, ids: Collection[str]) -> list[Row]:
         return []
     known = {row.record.id: row.record for row in rows.with_ids(sorted(ids))}
     return [row for row in made if any(_problem(known.get(link.id), link) for link in _those(row.record, known))]
+
+
+def pass_on(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> list[Row]:
+    """Let what was made of derived records whose time is over name their sources, so that these still reach it. Returns
+    what would have more links than a record can have."""
+    made = {head.id: sources_of(head.links) for head in gone if sources_of(head.links)}
+    too_many: list[Row] = []
+    for row in rows.linking_to(made.keys()) if made else ():
+        if row.record.id in made or not _those(row.record, made):
+            continue
+        links = _with_sources(row.record, made)
+        if len(links) > MAX_LINKS:
+            too_many.append(row)
+        elif links != row.record.links:
+            record = replace(row.record, links=links, updated_at=now, version=row.record.version + 1)
+            rows.overwrite([(row, record)])
+    return too_many
+
+
+def _with_sources(record: MemoryRecord, made: Mapping[str, Sequence[Link]]) -> tuple[Link, ...]:
+    """The links of a record, and those to the sources of its sources among `made`, and so on."""
+    links = {link.id: link for link in sources_of(record.links)}
+    latest = [id_ for id_ in links if id_ in made]
+    while latest:
+        found = {link.id: link for id_ in latest for link in made[id_] if link.id not in links}
+        links |= found
+        latest = [id_ for id_ in found if id_ in made]
+    known = {link.id for link in sources_of(record.links)}
+    return (*record.links, *(replace(link, relation="derived_from") for id_, link in links.items() if id_ not in known))
+
+
+def expand(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
+    """Make turns active again that summaries had compacted which are gone."""
+    for head in gone:
+        _expand(rows, head.id, _summarised(head.links), now)
 
 
 def give_back(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
