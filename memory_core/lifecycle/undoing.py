@@ -71,7 +71,7 @@ def _says_what_was_read(draft: Draft) -> bool:
 
 
 def _said_of(step: Step) -> tuple[str, ...]:
-    """The reason of a step and the ids of its records. A step that extracted facts or wrote a summary needs none: the note
+    """The reason of a step and the ids of its records. One that extracted facts or wrote a summary needs none: its note
     of what was read stays."""
     if step.reason == "reflection":
         return ("insight", *sorted(str(draft.id) for draft in step.added if draft.text))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from memory_core.models import Fingerprint, MemoryRecord, Scope
 from memory_core.storage.rules.deleting import BEFORE_EVERYTHING, discard
 from memory_core.storage.shared.prepared import Prepared, prepare_all, with_these_vectors
-from memory_core.storage.shared.transfer import Carried, Entry, Tombstones
+from memory_core.storage.shared.transfer import Carried, Entry, Tombstones, sources_of
 from memory_core.storage.sqlite import meta, owners, revisions, writing
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.connection import Connection
@@ -122,7 +122,7 @@ def _manifest(db: sqlite3.Connection, scope: Scope) -> list[Entry]:
         )
         done = {key & _SEQ for (key,) in whole}
         return [
-            Entry(item.record.id, item.seq, item.digest(), item.seq in done)
+            Entry(item.record.id, item.seq, item.digest(), item.seq in done, sources_of(item.record))
             for item in read(db, scope, "key BETWEEN ? AND ?", here)
         ]
 
