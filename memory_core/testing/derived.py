@@ -366,6 +366,23 @@ class DerivedContract(Contract):
         run_sync(ann.delete, tea.id)
         assert _stored(ann) == set()
 
+    @pytest.mark.parametrize("how", ["add", "update", "own words"])
+    def test_earlier_texts_are_of_its_sources(self, ann: BoundMemory, how: str) -> None:
+        """Else the words of a deleted source would stay in the history of what was made of it before."""
+        code, tea = add(ann, "the code is 2231", "I drink tea")
+        (fact,) = add(ann, replace(_made("Ann's code is 2231", "derived_from", code), source_key="fact"))
+        run_sync(ann.update, fact.id, Patch(text="The code of Ann is 2231"))
+        assert len(run_sync(ann.history, fact.id)) == 2
+        of_tea = replace(_made("Ann drinks tea", "derived_from", tea), source_key="fact")
+        if how == "update":
+            run_sync(ann.update, fact.id, Patch(links=of_tea.links))
+            run_sync(ann.update, fact.id, Patch(text=of_tea.text))
+        else:
+            add(ann, of_tea if how == "add" else replace(of_tea, links=()))
+        assert "Ann's code is 2231" not in {each.text for each in run_sync(ann.history, fact.id)}
+        if how != "update":
+            assert [each.text for each in run_sync(ann.history, fact.id)] == ["Ann drinks tea"]
+
     def test_words_of_ones_own_under_a_known_key_are_not_derived(self, ann: BoundMemory) -> None:
         """And are shown, though the record was left because of a source."""
         (code,) = add(ann, "the code is 2231")

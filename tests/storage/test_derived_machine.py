@@ -154,7 +154,7 @@ class Lives(RuleBasedStateMachine):
     @precondition(lambda self: bool(self.reading))
     @rule(pick=PICK, hours=st.sampled_from([None, None, 5]), key=st.sampled_from([None, "one", "two"]))
     def answer(self, pick: int, hours: int | None, key: str | None) -> None:
-        """What it has made is stored, or refused if a source is not as it was; a known key gets its words and sources."""
+        """What it has made is stored, or refused if a source is not as it was; a known key gets its words."""
         relation, sources, old = self.reading.pop(pick % len(self.reading))
         words = sorted({word for source in sources for word in words_of(source.text)})
         links = [Link(relation, s.id, s.rev, s.session, s.collection, s.agent) for s in sources]  # type: ignore[arg-type]

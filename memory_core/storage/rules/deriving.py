@@ -4,6 +4,7 @@ A record is derived if it has a `summarizes` or `derived_from` link. What holds 
 
 - No source of a derived record was deleted or erased. It may have expired, or stand outside of the store, as the source
   of an imported record. The sources of one that has expired are sources of what was made of it.
+- The earlier texts of a record have no words of other sources than it names (`loses_source`).
 - A derived record is left while one of its sources is left, or reads otherwise than it was read.
 - A turn that a summary had compacted is active again when no summary that is shown covers it.
 
@@ -50,6 +51,12 @@ class LinkedRows(Protocol):
 def sources_of(links: Iterable[Link]) -> list[Link]:
     """The links to the records whose words a record was made of."""
     return [link for link in links if link.relation in DERIVING]
+
+
+def loses_source(before: MemoryRecord, after: MemoryRecord) -> bool:
+    """Whether a record is not made any more of the words of a record that it was made of; then earlier texts are
+    dropped, in which these words may be."""
+    return bool({link.id for link in sources_of(before.links)}.difference(link.id for link in sources_of(after.links)))
 
 
 def is_within(link: Link, scope: Scope) -> bool:

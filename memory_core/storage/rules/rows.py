@@ -75,12 +75,14 @@ class ChangedRows(Protocol):
         """Write a changed record and everything derived from it in the place of a row.
 
         A text that did not change keeps its stored vectors if the item has none and the pieces are the same; a text
-        that changed becomes an earlier version (`Versioned`).
+        that changed becomes an earlier version (`Versioned`), and a record that loses a source has no earlier versions
+        (`deriving.loses_source`).
         """
         ...
 
     def overwrite(self, changed: Sequence[tuple[Row, MemoryRecord]]) -> None:
-        """Write records of which no searched field changed (`merging.is_searched_differently`)."""
+        """Write records of which no searched field changed (`merging.is_searched_differently`). One that loses a source
+        has no earlier versions."""
         ...
 
     def remove(self, gone: Sequence[Head]) -> None:

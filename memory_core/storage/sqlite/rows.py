@@ -10,6 +10,7 @@ from typing import Final
 
 from memory_core.models import MemoryRecord, Scope
 from memory_core.storage.rules.deleting import BEFORE_EVERYTHING, take_away
+from memory_core.storage.rules.deriving import loses_source
 from memory_core.storage.rules.rows import Head, Row
 from memory_core.storage.shared.merging import owner_of
 from memory_core.storage.shared.prepared import Prepared
@@ -227,7 +228,9 @@ class SqliteRows:
         """Write the columns that changed, and keep texts that changed; returns the change in usage."""
         values: dict[tuple[int, ...], list[tuple[object, ...]]] = {}
         for row, after in changed:
-            if row.record.text != after.text:
+            if loses_source(row.record, after):
+                revisions.replace(self._db, row.key, ())
+            elif row.record.text != after.text:
                 revisions.keep(self._db, row.key, row.record.rev, row.record.text, after.updated_at)
             now = to_row(after)
             at = tuple(n for n, (old, new) in enumerate(zip(to_row(row.record), now, strict=True)) if _differ(old, new))
