@@ -37,6 +37,7 @@ from memory_core import (
 from memory_core.lifecycle.deriving import LEAST_SUMMARIZED
 from memory_core.protocols import ChatMessage
 from memory_core.storage.qdrant.store import QdrantStore
+from memory_core.storage.sqlite import rows
 from memory_core.testing import Ticks
 from memory_core.transfer.jsonl import export_jsonl, import_jsonl
 from memory_core.where.where import ANY_STATE
@@ -323,6 +324,16 @@ class OnSqlite(Lives):
         assert not words_of(cat.stdout.decode(errors="replace")) & self.world.gone_words
 
 
+class OnSqliteInParts(OnSqlite):
+    """The same, with everything that is more than one record hidden first."""
+
+    def opened(self) -> Memory:
+        """See `Lives.opened`."""
+        patched = self.closing.enter_context(pytest.MonkeyPatch.context())
+        patched.setattr(rows, "MOST_AT_ONCE", 1)
+        return super().opened()
+
+
 class OnQdrant(Lives):
     """In the engine of a client in this process."""
 
@@ -334,7 +345,7 @@ class OnQdrant(Lives):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)  # 1,000 steps, for which a busy machine may need minutes
-@pytest.mark.parametrize("lives", [OnSqlite, OnQdrant])
+@pytest.mark.parametrize("lives", [OnSqlite, OnSqliteInParts, OnQdrant])
 @pytest.mark.parametrize("count", [20, pytest.param(1_000, marks=pytest.mark.torture)])
 def test_nothing_outlives_its_sources_and_nothing_else_is_lost(lives: type[Lives], count: int) -> None:
     run_state_machine_as_test(lives, settings=settings(max_examples=count, stateful_step_count=STEPS, phases=PHASES))

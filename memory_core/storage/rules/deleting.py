@@ -84,7 +84,7 @@ def remove(rows: Rows, scope: Scope, gone: Sequence[Head], now: datetime, *, for
     them from those that stay; returns how many derived records have gone with them."""
     if not gone:
         return 0
-    hidden = rows.hide_made_of(gone) if isinstance(rows, HidingRows) else 0
+    hidden = rows.hide_made_of(gone, now) if isinstance(rows, HidingRows) else 0
     derived = () if hidden else _heads(rows, scope, made_of(rows, {head.id for head in gone}))
     _forget(rows, gone, forget)
     take_away(rows, derived, now, gone)

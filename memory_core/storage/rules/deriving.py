@@ -28,7 +28,7 @@ from memory_core.errors import ConflictError
 from memory_core.models import DERIVING, Link, MemoryRecord, Patch, Scope
 from memory_core.records.restating import are_same_links, reading_of
 from memory_core.records.superseding import reinstated, retired, superseded_by
-from memory_core.storage.rules.rows import Head, Row
+from memory_core.storage.rules.rows import Head, HidingRows, Row
 from memory_core.values.limits import MAX_LINKS
 
 
@@ -242,12 +242,15 @@ def follow(rows: LinkedRows, before: MemoryRecord, after: MemoryRecord) -> None:
     """Leave what was made of the words of a record that has changed or was left, or resume it."""
     if (before.rev, before.left) == (after.rev, after.left):
         return
+    if isinstance(rows, HidingRows) and rows.hide_to_follow(after.id, after.updated_at):
+        return
     for row in rows.linking_to({after.id}):
         if _is_made_of(row.record, {after.id}):
-            _follow_one(rows, row, after.updated_at)
+            follow_one(rows, row, after.updated_at)
 
 
-def _follow_one(rows: LinkedRows, row: Row, now: datetime) -> None:
+def follow_one(rows: LinkedRows, row: Row, now: datetime) -> None:
+    """Leave a record, or resume it, as its sources are, with what was made of its words."""
     links = sources_of(row.record.links)
     known = {source.record.id: source.record for source in rows.with_ids([link.id for link in links])}
     is_left = any(_problem(known[link.id], link) is not None for link in links if link.id in known)

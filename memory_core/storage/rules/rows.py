@@ -96,13 +96,19 @@ class ChangedRows(Protocol):
 
 @runtime_checkable
 class HidingRows(Protocol):
-    """What a database may offer in addition, so that a deletion with much that was made of the deleted words takes no
-    long transaction."""
+    """What a database may offer in addition, so that a change of a record of whose words much was made takes no long
+    transaction."""
 
-    def hide_made_of(self, gone: Sequence[Head]) -> int:
+    def hide_made_of(self, gone: Sequence[Head], now: datetime) -> int:
         """Hide what was made of the words of these from all reads, these functions included, and delete it soon after
         this transaction, with `deleting.take_away`; returns how many records these are, 0 if there are so few that
         they are to be deleted at once."""
+        ...
+
+    def hide_to_follow(self, changed: str, now: datetime) -> bool:
+        """Hide what was made of the words of this record from all reads, but not from these functions, and let it
+        follow soon after this transaction, with `deriving.follow_one`; `False` if that is so little that it is to
+        follow at once."""
         ...
 
 

@@ -19,7 +19,7 @@ from memory_core.storage.sqlite.owners import find, find_or_add
 from memory_core.storage.sqlite.rows import SqliteRows
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
-from memory_core.storage.sqlite.where import SHOWN, owner_range
+from memory_core.storage.sqlite.where import STAYING, owner_range
 from memory_core.values.json_text import encode_json
 from memory_core.where.where import ANY_STATE
 
@@ -77,9 +77,12 @@ class SqlitePort:
 
 def read(db: sqlite3.Connection, scope: Scope, rows: str, parameters: Sequence[object]) -> Iterator[Carried]:
     """The records that satisfy an SQL condition on `record`, in order of arrival, without vectors."""
-    chosen = f"FROM record WHERE {rows} AND {SHOWN}"
+    chosen = f"FROM record WHERE {rows} AND {STAYING}"
+    staying = {key for (key,) in db.execute("SELECT key FROM hidden WHERE stays")}  # what follows its sources soon
     for row in db.execute(f"SELECT {COLUMNS}, key {chosen} ORDER BY key", parameters):
         record = to_record(row, scope.app, scope.user or "")
+        if row[-1] in staying:
+            record = replace(record, left=True)
         yield Carried(record, row[-1] & _SEQ, revisions.of(db, row[-1], record.id))
 
 

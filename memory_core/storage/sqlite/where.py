@@ -133,6 +133,8 @@ class Conditions:
 
 SHOWN: Final = "record.key NOT IN (SELECT key FROM hidden)"
 """For a file that has hidden rows."""
+STAYING: Final = "record.key NOT IN (SELECT key FROM hidden WHERE NOT stays)"
+"""The same for the rules of a write, which see what is hidden until it follows its sources."""
 
 
 def owner_range(owner: int) -> tuple[int, int]:
@@ -140,17 +142,20 @@ def owner_range(owner: int) -> tuple[int, int]:
     return owner << OWNER_BITS, ((owner + 1) << OWNER_BITS) - 1
 
 
-def conditions(owner: int, scope: Scope, where: Where, now: int, *, hides: bool = False) -> Conditions:
+def conditions(
+    owner: int, scope: Scope, where: Where, now: int, *, hides: bool = False, shown: str = SHOWN
+) -> Conditions:
     """The conditions a record must satisfy to be visible in `scope` at `now` (microseconds).
 
     Args:
         where: Checked by `check_where`.
         hides: Whether the file has hidden rows (`Owner.hides`).
+        shown: Which of them are left out: `SHOWN` or `STAYING`.
     """
     found = Conditions()
     found.add("record.key BETWEEN ? AND ?", *owner_range(owner))
     if hides:
-        found.add(SHOWN)
+        found.add(shown)
     found.add("record.owner = ?", owner)  # redundant, but lets SQLite use the indexes
     found.add("(expires_at IS NULL OR expires_at > ?)", now)
     # A plus keeps SQLite from reading all of a session when it can look up the few records given by id.
