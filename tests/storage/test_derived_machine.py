@@ -167,8 +167,9 @@ class Lives(RuleBasedStateMachine):
         kind = "summary" if relation == "summarizes" else "fact"
         draft = Draft(" ".join(words), kind=kind, links=links, source_key=key, expires_at=self.until(hours))
         if self.world.problem(sources):
-            with pytest.raises(ConflictError):
-                run_sync(self.ann.add, draft)
+            with suppress(ConflictError):  # nothing is written, nor is what a person has deleted, or is stored already
+                (record,) = run_sync(self.ann.add_many, [draft])
+                assert record is None or (known is not None and record.text == known.text)
             return
         with suppress(SupersededError):
             (record,) = run_sync(self.ann.add_many, [draft])
