@@ -87,9 +87,7 @@ async def write(
     """
     seen = await _survey(owner, items, now)
     plan, results = _plan(owner, items, seen, token, is_put=is_put)
-    changed = {point: plan[point].record for point in seen.by_point if point in plan}
-    for point, record in changed.items():
-        changed[point] = await restated(owner, seen.by_point[point].record, record)
+    changed = await _as_sources_are(owner, plan, seen)
     plan |= {point: plan[point].again(record) for point, record in changed.items() if record != plan[point].record}
     by_id = {record.id: record for record in changed.values()}
     results = [by_id.get(record.id, record) if record is not None else None for record in results]
@@ -119,6 +117,12 @@ async def write(
         gone = await matching(owner, replace(ANY_STATE, source_keys=tuple(remove)), now)
         await Deletion(forget=None).attempt(owner, gone, now)
     return results
+
+
+async def _as_sources_are(owner: Owner, plan: Mapping[str, Prepared], seen: _Survey) -> dict[str, MemoryRecord]:
+    """The stored records that the plan changes, by point, as their sources are."""
+    changed = [(point, known.record) for point, known in seen.by_point.items() if point in plan]
+    return {point: await restated(owner, before, plan[point].record) for point, before in changed}
 
 
 async def _carry_out(
