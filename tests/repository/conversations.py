@@ -189,9 +189,10 @@ CHAINS: Final = (
     ),
     row(
         "a chain that fails, or a stream that is abandoned",
-        "said: the question",
+        "said: the question, and with `keep_partial=True` the words of the answer so far",
         "langchain/test_runnable_failures.py::test_a_model_failure_keeps_the_question",
         "langchain/test_runnable_failures.py::test_an_abandoned_stream_keeps_the_question",
+        "langchain/test_runnable_failures.py::test_keep_partial_keeps_the_words_of_an_answer_that_was_not_finished",
     ),
     row(
         "a `RemoveMessage` in a history or a question, `clear`",
