@@ -40,7 +40,7 @@ from memory_core.conversation.access import Access
 from memory_core.conversation.deadline import Deadline, NotStoredError
 from memory_core.conversation.messages.known_messages import message_key
 from memory_core.conversation.messages.remember import remember_drafts
-from memory_core.conversation.recalling import TURN, block_of_turn, ids_of_shown, one_of
+from memory_core.conversation.recalling import TURN, block_of_turn, condition_of_shown, ids_of_shown, one_of
 from memory_core.conversation.writes import Writes
 from memory_core.errors import (
     ClosedError,
@@ -305,10 +305,11 @@ class Conversation:
             is_here = record.session == self._session and self._memory.label_of(record) is None
             return is_here and (record.source_key in keys or record.text in texts)
 
-        shown = one_of("source_key", visible.keys)
         if texts:  # they have no key that a search could leave out
             many = len(visible.keys) + len(visible.texts)
             shown = one_of("id", await ids_of_shown(self._own, self._session, many, shows))
+        else:
+            shown = await condition_of_shown(self._own, self._session, visible.keys)
         asked = Asked(question, visible.before, shows, shown)
         found = await block_of_turn(self._memory, asked, self._shared.options, most=self._shared.most)
         return found.text
