@@ -258,8 +258,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Store what a run has brought."""
         found, conversation = given.changes, self._conversation(scope)
         await conversation.leave(key_of(scope, identity) for identity in found.left)
-        shown = {*found.resumed, *(message.id for message in found.asked if message.id is not None)}
-        await conversation.resume(key_of(scope, identity) for identity in shown)
+        await conversation.resume(key_of(scope, identity) for identity in found.resumed)
         for identity, message in found.edited.items():
             await conversation.edit(key_of(scope, identity), searchable_text(message))
         drafts = [draft_of(message, scope) for message in found.asked]
@@ -280,7 +279,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if not has_record and sum(draft.role == "user" for draft in (*context, *drafts)) > 1:
             context, drafts = ([replace(draft, source_key=None) for draft in part] for part in (context, drafts))
         conversation = self._conversation(scope)
-        await conversation.remember(drafts, context=context, ids_may_differ=bool(context))
+        await conversation.remember(drafts, context=context, ids_may_differ=bool(context), are_shown=True)
         await conversation.settled()
 
     def _visible(self, scope: CallScope, turn: _Turn, shown: Sequence[BaseMessage]) -> Visible:
