@@ -121,7 +121,7 @@ def _behind_nodes(run: Run) -> Asking[Start]:
         return Start("unknown")
     if given.source != "input" or not _is_by_its_person(run, given):  # it was repeated from there
         return (yield from _from_point(run, given))
-    if (yield from _is_resumed_inside(run)):
+    if reached.has_stopped(run.task) or (yield from _is_resumed_inside(run)):
         return Start("resumption", (yield from _channels(reached)))
     base: Stored | None = (yield At(given.parent)) if given.parent else None
     start = Start("input", (yield from _channels(base)) if base else {})

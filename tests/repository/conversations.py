@@ -152,6 +152,15 @@ LANGGRAPH: Final = (
         "langchain/test_not_followed.py::test_of_a_copied_thread_only_what_is_said_in_it_is_stored",
     ),
     row(
+        "a run of an agent inside a graph with `checkpointer=False` whose process was killed, if somebody else repeats "
+        "it, and no configuration names them",
+        "not followed: its question is taken for words of who repeats it; a `user_id` in the configuration would tell",
+        "langchain/test_repeated_in_graphs.py::"
+        "test_of_a_run_that_was_killed_nothing_tells_an_agent_without_checkpoints_whose_words_it_has",
+        "langchain/test_repeated_in_graphs.py::"
+        "test_a_user_in_the_configuration_tells_whose_words_a_run_has_that_was_killed",
+    ),
+    row(
         "a run that fails or waits in front of `MemoryMiddleware`, and is resumed or repeated",
         "not followed: its question is not said, since nobody tells who asked it",
         "langchain/test_not_followed.py"
