@@ -108,7 +108,7 @@ def _behind_nodes(run: Run) -> Asking[Start]:
     reached: Stored | None = yield At(run.checkpoint)
     if reached is None:
         newest: list[Stored] = yield Before(run.checkpoint)
-        if run.is_stored_at_once and (newest or not (yield from _is_of_another_saver(run))):
+        if run.is_stored_at_once:
             reached = yield At(run.checkpoint, waits=MOST_SECONDS)
         if reached is None:
             return (yield from _without_input(run, newest[0])) if newest else Start("unknown")
@@ -150,13 +150,6 @@ def _without_input(run: Run, newest: Stored) -> Asking[Start]:
         return (yield from _updated(run, start, newest))
     base: Stored | None = yield At(run.named)
     return replace(start, shown=(yield from _channels(base)), departed=start.shown) if base else start
-
-
-def _is_of_another_saver(run: Run) -> Asking[bool]:
-    """Whether the agent has a checkpointer of its own, in which the graph that calls it stores nothing."""
-    if not run.namespace or run.own_checkpoint is None:
-        return False
-    return bool((yield Before(run.own_checkpoint, namespace=run.namespace)))
 
 
 def _resumed(run: Run) -> Asking[Start]:

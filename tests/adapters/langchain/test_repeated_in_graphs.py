@@ -19,6 +19,7 @@ from memory_core import Memory
 from memory_langchain import MemoryMiddleware
 from tests.adapters.langchain.test_following import active, numbered
 from tests.adapters.langchain.test_unstored import as_user
+from tests.adapters.langchain.threads.watching import Durability
 
 THREAD: RunnableConfig = {"configurable": {"thread_id": "monday"}}
 
@@ -54,8 +55,9 @@ def graph_of(memory: Memory, stopping: Stopping, saver: InMemorySaver, *, checkp
     return builder.add_edge(START, "gate").add_edge("gate", "agent").compile(checkpointer=saver)
 
 
-def ask(graph: Any, config: RunnableConfig = THREAD) -> None:
-    graph.invoke({"messages": [HumanMessage("Ann's words")]}, config, context=Context("ann"))
+def ask(graph: Any, config: RunnableConfig = THREAD, durability: Durability = "async") -> None:
+    given = {"messages": [HumanMessage("Ann's words")]}
+    graph.invoke(given, config, context=Context("ann"), durability=durability)
 
 
 @pytest.mark.parametrize("checkpointer", [None, False])
@@ -79,14 +81,18 @@ def test_a_run_inside_a_graph_that_somebody_else_repeats_brings_none_of_their_wo
     assert active(memory.bind(user="ann")) == ["Ann's words", "Ann's question", "answer 1"]
 
 
-def repeated_after_a_kill(memory: Memory, first: RunnableConfig, again: RunnableConfig) -> list[str]:
+def repeated_after_a_kill(
+    memory: Memory, first: RunnableConfig, again: RunnableConfig, *, checkpointer: Any = False
+) -> list[str]:
     """What is stored for who repeats the run of a process that was killed before its model was called."""
     saver, later = InMemorySaver(), InMemorySaver()
     stopping = Stopping(saver)
-    ask(graph_of(memory, stopping, saver), first)
+    durability: Durability = "async" if checkpointer is False else "sync"
+    ask(graph_of(memory, stopping, saver, checkpointer=checkpointer), first, durability)
     for name, value in stopping.storage.items():
         getattr(later, name).update(value)
-    graph_of(memory, Stopping(later), later).invoke(None, again, context=Context("ben"))
+    graph = graph_of(memory, Stopping(later), later, checkpointer=checkpointer)
+    graph.invoke(None, again, context=Context("ben"))
     return active(memory.bind(user="ben"))
 
 
@@ -96,3 +102,7 @@ def test_of_a_run_that_was_killed_nothing_tells_an_agent_without_checkpoints_who
 
 def test_a_user_in_the_configuration_tells_whose_words_a_run_has_that_was_killed(memory: Memory) -> None:
     assert repeated_after_a_kill(memory, as_user("ann"), as_user("ben")) == ["answer 0"]
+
+
+def test_the_checkpoints_of_an_agent_inside_a_graph_tell_that_a_killed_run_is_repeated(memory: Memory) -> None:
+    assert repeated_after_a_kill(memory, THREAD, THREAD, checkpointer=None) == ["answer 0"]
