@@ -23,7 +23,7 @@ from memory_core.adapting import (
     limits,
     on_core,
 )
-from memory_langchain.history import FRAMEWORK, draft_of, key_of, unused_key
+from memory_langchain.history import FRAMEWORK, draft_of, key_of, unused_keys
 from memory_langchain.messages import searchable_text, to_draft, to_messages
 from memory_langchain.record_reader import MOST_SECONDS
 from memory_langchain.run_ends import RunEnds
@@ -244,7 +244,9 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             said = self._unstored.take_answers(_name(scope), thread)
             keys = [key_of(scope, message.id or "") for message in said]
             with self._conversations.deadline.spared(_TAKEN, Exception, but=OF_THE_APPLICATION):
-                keys = await self._conversations.deadline.read("looking for answers", lambda: _unused_keys(scope, said))
+                keys = await self._conversations.deadline.read(
+                    "looking for answers", lambda: unused_keys(scope, [message.id for message in said])
+                )
             drafts = [to_draft(message, scope, source_key=key) for message, key in zip(said, keys, strict=True)]
             await self._remember(scope, drafts, said, thread, has_record=turn.has_record)
 
@@ -314,10 +316,6 @@ def _question(shown: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> st
     asked = next((message for message in reversed(thread) if isinstance(message, HumanMessage)), None)
     same = [one for one in questions if asked and (one is asked or (asked.id is not None and one.id == asked.id))]
     return str((same or questions)[-1].text) if questions else ""
-
-
-async def _unused_keys(scope: CallScope, said: Sequence[BaseMessage]) -> list[str]:
-    return [await unused_key(scope, message.id or "") for message in said]
 
 
 def _before(said: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> list[BaseMessage]:
