@@ -45,7 +45,7 @@ async def condition_of_shown(memory: BoundMemory, session: str, keys: Sequence[s
         session: The conversation.
         keys: Of the messages that the prompt shows, in order.
     """
-    if len(keys) <= _FEW:
+    if len(keys) <= _FEW or memory.spaces:  # a space may have a session of the same name
         return one_of("source_key", keys)
     shown = frozenset(keys)
     others = [one.key for one in await known(memory.own.bind(session=session)) if one.key not in shown]
