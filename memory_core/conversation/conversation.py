@@ -314,7 +314,7 @@ class Conversation:
             many = len(visible.keys) + len(visible.texts)
             shown = one_of("id", await ids_of_shown(self._own, self._session, many, shows))
         else:
-            shown = await condition_of_shown(self._own, self._session, visible.keys)
+            shown = await condition_of_shown(self._memory, self._session, visible.keys)
         asked = Asked(question, visible.before, shows, shown)
         found = await block_of_turn(self._memory, asked, self._shared.options, most=self._shared.most)
         return found.text
