@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakKeyDictionary, ref
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -226,9 +226,9 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         thread = request.state["messages"]
         if self._asks(config):
             await self._follow(scope, request.runtime, thread)
-        shown: Sequence[BaseMessage] = request.messages
-        if not all(isinstance(one, BaseMessage) for one in shown):  # other middleware may add dicts and tuples
-            shown = to_messages(request.messages, role=HumanMessage)
+        given = cast("Sequence[object]", request.messages)  # other middleware may add dicts and tuples
+        are_messages = all(isinstance(one, BaseMessage) for one in given)
+        shown = request.messages if are_messages else to_messages(given, role=HumanMessage)
         return await self._conversation(scope).recall(
             _question(shown, thread), self._visible(scope, self._turn(config, request.runtime), shown)
         )

@@ -310,11 +310,10 @@ class Conversation:
             is_here = record.session == self._session and self._memory.label_of(record) is None
             return is_here and (record.source_key in keys or record.text in texts)
 
+        shown = None if texts else await condition_of_shown(self._memory, self._session, visible.keys)
         if texts:  # they have no key that a search could leave out
             many = len(visible.keys) + len(visible.texts)
             shown = one_of("id", await ids_of_shown(self._own, self._session, many, shows))
-        else:
-            shown = await condition_of_shown(self._memory, self._session, visible.keys)
         asked = Asked(question, visible.before, shows, shown)
         found = await block_of_turn(self._memory, asked, self._shared.options, most=self._shared.most)
         return found.text

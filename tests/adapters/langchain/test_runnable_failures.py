@@ -75,8 +75,8 @@ async def test_an_abandoned_async_stream_does_the_same(ann: BoundMemory) -> None
 
 
 async def half_an_answer(given: AsyncIterator[object]) -> AsyncIterator[BaseMessage]:
-    yield AIMessageChunk("green ")
-    yield AIMessageChunk("tea", tool_call_chunks=[{"name": "brew", "args": '{"cu', "id": "1", "index": 0}])
+    yield AIMessageChunk(content="green ")
+    yield AIMessageChunk(content="tea", tool_call_chunks=[{"name": "brew", "args": '{"cu', "id": "1", "index": 0}])
     raise BrokenError
 
 
