@@ -10,9 +10,10 @@ two, among several authors one of each stranger: they stand in every block with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 from typing import Final
 
 from memory_core.models import Hit, MemoryRecord
@@ -103,10 +104,10 @@ def _best(
     """The three best lines that say more than the question and the conversation, a stranger's among several authors
     once."""
     folded = "\n".join(said).casefold()
-    telling = [each for each in lines if tells_more(each.record, question, folded)]
+    telling: Iterable[Line] = (each for each in lines if tells_more(each.record, question, folded))
     if is_shared(lines, is_trusted):
-        telling, _ = in_fair_order(telling, is_trusted)
-    return {each.key: each for each in telling[:PLACED_FIRST]}
+        telling, _ = in_fair_order(list(telling), is_trusted)
+    return {each.key: each for each in islice(telling, PLACED_FIRST)}
 
 
 def _led_by(best: Mapping[Key, Line], lines: Sequence[Line]) -> list[Line]:

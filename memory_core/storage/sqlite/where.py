@@ -202,7 +202,11 @@ def apart(where: Where) -> tuple[Where, Sequence[Where]]:
 
 
 def _looked_up(condition: Condition) -> Where | None:
-    """The same condition, if an index answers it."""
+    """The same condition, if an index answers it, or finds the few records to test."""
+    if isinstance(condition, AllOf) and condition.conditions:
+        first, *others = condition.conditions
+        found = None if any(map(touches_data, others)) else _looked_up(first)
+        return None if found is None else replace(found, matching=(*(found.matching or ()), *others))
     if not isinstance(condition, FieldCondition) or condition.value is None:
         return None
     value = cast("Any", condition.value)
