@@ -32,7 +32,7 @@ from memory_adk.recall import show
 from memory_adk.service import MemoryService, check_service
 from memory_adk.shown import Shown, in_conversation, in_prompt, shown_in
 from memory_adk.watching import Watching
-from memory_core import PUSHED, EmbeddingError, MemoryCoreError, Recalled, RecallOptions, StorageError, Where
+from memory_core import PUSHED, EmbeddingError, MemoryCoreError, Recalled, RecallOptions, StorageError
 from memory_core.adapting import (
     Asked,
     Deadline,
@@ -275,12 +275,12 @@ class MemoryPlugin(BasePlugin):
         except LateError:  # logged
             return ""
 
-        async def recall(where: Where) -> Recalled:
-            return await block_of_turn(reached, asked, replace(self._options, where=where))
+        async def recall(question: Asked) -> Recalled:
+            return await block_of_turn(reached, question, self._options)
 
         try:
             found = await service.access.run(
-                lambda: others.current(reached, session.id, recall, self._options.where), seconds=self._seconds
+                lambda: others.current(reached, session.id, recall, asked), seconds=self._seconds
             )
         except (StorageError, EmbeddingError):  # it is logged once that the store does not answer
             return ""
