@@ -116,7 +116,7 @@ class Following:
             events = [event for event in events if event.invocation_id != turn]
         name = (id(service), (session.app_name, session.user_id, session.id))
         place = self._place(name)
-        start = _start(service, events, place)
+        start = place.start_in(events)
         new: Sequence[Event] = events[start:]
         if start and any(event.actions.rewind_before_invocation_id for event in new):
             start, new = 0, events
@@ -124,7 +124,7 @@ class Following:
             return
         if names_what_is_absent(new):
             new = await _whole(session, context.session_service)
-        if start == 0 or service.whole_turns or new[0].invocation_id != events[start - 1].invocation_id:
+        if start == 0 or new[0].invocation_id != events[start - 1].invocation_id:
             place.counts.clear()
         for blocked in _blocked(new, context):
             service.block(blocked)
@@ -163,17 +163,6 @@ class Following:
             self._services.add(write.service)
             write.service.finish_first(self._writes)
             await self._writes.put(write)
-
-
-def _start(service: MemoryService, events: Sequence[Event], place: _Place) -> int:
-    """Where the events begin that are to be compared: after the place or, where a record is of a whole turn, at the
-    beginning of the turn that goes on there."""
-    start = place.start_in(events)
-    if service.whole_turns and start < len(events):
-        turn = events[start].invocation_id
-        while start and events[start - 1].invocation_id == turn:
-            start -= 1
-    return start
 
 
 async def _whole(session: Session, sessions: BaseSessionService) -> Sequence[Event]:

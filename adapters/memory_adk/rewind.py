@@ -11,8 +11,8 @@ from google.adk.events.event import Event
 from memory_adk.convert import keyed
 
 
-def resolve_rewinds(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
-    """Return the events that no rewind has undone, and the effective rewinds, both in order.
+def live_events(events: Sequence[Event]) -> list[Event]:
+    """The events that no rewind has undone, in order, without rewinds.
 
     A rewind is an event that names an invocation. It undoes everything from the first event of that invocation to the
     rewind itself, including other rewinds in that range. If the list starts after that first event, as in a truncated
@@ -22,13 +22,13 @@ def resolve_rewinds(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
     for at, event in enumerate(events):
         first.setdefault(event.invocation_id, at)
     live: list[Event] = []
-    marks: list[Event] = []
     at = len(events) - 1
     while at >= 0:
         undone = events[at].actions.rewind_before_invocation_id
-        (marks if undone else live).append(events[at])
+        if not undone:
+            live.append(events[at])
         at = (min(at, first.get(undone, 0)) if undone else at) - 1
-    return live[::-1], marks[::-1]
+    return live[::-1]
 
 
 def names_what_is_absent(events: Sequence[Event]) -> bool:
@@ -63,7 +63,7 @@ def change_of(
         blocked: The ids of invocations that a guardrail answered.
         before: See `keyed`.
     """
-    kept = {id(event) for event in resolve_rewinds(events)[0] if event.invocation_id not in blocked}
+    kept = {id(event) for event in live_events(events) if event.invocation_id not in blocked}
     found = keyed(events, session, before)
     live = {key: event for key, event in found.items() if id(event) in kept}
     return Change(live, {key: event for key, event in found.items() if key not in live})

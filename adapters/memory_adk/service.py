@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar, Final, Self
+from typing import Any, Final, Self
 
 from google.adk.events.event import Event
 from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
@@ -91,9 +91,6 @@ class MemoryService(BaseMemoryService):
             be written, and events can be added again.
         owns_memory: Whether `close` also closes a given `Memory`; a file that the service opened is always closed.
     """
-
-    whole_turns: ClassVar[bool] = False
-    """Whether a record is of several events of one turn, and grows with it."""
 
     def __init__(  # noqa: PLR0913  (one optional keyword per setting)
         self,
@@ -222,18 +219,22 @@ class MemoryService(BaseMemoryService):
     async def _follow(
         self, handle: BoundMemory, session_id: str | None, change: Change, metadata: Mapping[str, object]
     ) -> None:
-        if not session_id or not session_id.strip():
-            await self.store(handle, await self.drafts(handle, change.live, session_id, metadata))
-            return
-        live = [key_in_scope(handle.scope, key) for key in self.keys(change.live, session_id)]
-        undone = [key_in_scope(handle.scope, key) for key in self.keys(change.undone, session_id)]
-        known = {one.key: one.left for one in await stored(handle, session_id, [*live, *undone])}
-        new = change.live
-        if not self.whole_turns:
+        session, new = (session_id or "").strip() and session_id, change.live
+        if session:
+            known = await self._left_as_in(handle, session, change)
             new = {key: event for key, event in new.items() if key_in_scope(handle.scope, key) not in known}
-        await self.store(handle, await self.drafts(handle, new, session_id, metadata))
-        await leave(handle, session_id, [key for key in undone if known.get(key) is False])
-        await resume(handle, session_id, [key for key in live if known.get(key) is True])
+        await self.store(handle, event_drafts(new, session_id, metadata, handle.memory.clock()))
+
+    async def _left_as_in(self, handle: BoundMemory, session: str, change: Change) -> AbstractSet[str]:
+        """Leave what is undone and resume what is live, as far as it is stored; return the keys of what is stored."""
+        live = [key_in_scope(handle.scope, key) for key in change.live]
+        undone = [key_in_scope(handle.scope, key) for key in change.undone]
+        known = {one.key: one.left for one in await stored(handle, session, [*live, *undone])}
+        if shown := [key for key in undone if known.get(key) is False]:
+            await leave(handle, session, shown)
+        if left := [key for key in live if known.get(key) is True]:
+            await resume(handle, session, left)
+        return known.keys()
 
     def has_read(self, session: Session) -> bool:
         """Whether a session, given without its events, is as it was when its rewinds were last read."""
@@ -246,36 +247,22 @@ class MemoryService(BaseMemoryService):
         """
         handle = self.handle(session.app_name, session.user_id).own
         change = change_of(session.events, session.id, self.blocked)
-        live = [key_in_scope(handle.scope, key) for key in self.keys(change.live, session.id)]
-        undone = [key_in_scope(handle.scope, key) for key in self.keys(change.undone, session.id)]
-        known = {one.key: one.left for one in await stored(handle, session.id, [*live, *undone])}
-        await leave(handle, session.id, [key for key in undone if known.get(key) is False])
-        await resume(handle, session.id, [key for key in live if known.get(key) is True])
-        if known.keys() >= set(undone):
+        known = await self._left_as_in(handle, session.id, change)
+        if known >= {key_in_scope(handle.scope, key) for key in change.undone}:
             self._read[session.app_name, session.user_id, session.id] = session.last_update_time
             while len(self._read) > MAX_READ:
                 self._read.popitem(last=False)
 
     async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
-        """Store drafts, each once, and return the records of those not forgotten; subclasses may override it."""
+        """Store drafts, each once, and return the records of those not forgotten."""
         keyed, now = reachable(handle.scope, drafts), handle.memory.clock()
-        records = await remember_drafts(handle, keyed, now=now, embed="later", edits=self.whole_turns)
+        records = await remember_drafts(handle, keyed, now=now, embed="later", edits=False)
         if records:
             self._unsettled[handle.scope] = handle
             while len(self._unsettled) > MAX_UNSETTLED:
                 del self._unsettled[next(iter(self._unsettled))]
         self.access.hear()
         return records
-
-    async def drafts(
-        self, handle: BoundMemory, events: Mapping[str, Event], session_id: str | None, metadata: Mapping[str, object]
-    ) -> list[Draft]:
-        """Return the drafts to store for some events, by key; subclasses may override it."""
-        return event_drafts(events, session_id, metadata, handle.memory.clock())
-
-    def keys(self, events: Mapping[str, Event], session_id: str) -> Sequence[str]:  # noqa: ARG002  (of the signature)
-        """Return the source keys of the records of some events, by key; subclasses may override it."""
-        return list(events)
 
     async def add_memory(
         self,
