@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -27,6 +27,7 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.session import Session
 
 from memory_adk.convert import keyed
+from memory_adk.latest import Latest
 from memory_adk.policy import CapturePolicy
 from memory_adk.rewind import Change, change_of, names_what_is_absent
 from memory_adk.service import MemoryService
@@ -34,8 +35,6 @@ from memory_core.adapting import Writes
 
 logger = logging.getLogger(__name__)
 
-MAX_SESSIONS: Final = 10_000
-"""Most sessions whose place is remembered; a session that is dropped is compared as a whole."""
 _BY_RUNNER: Final = "e-"
 """How the ids of invocations begin that ADK's runner makes."""
 
@@ -98,7 +97,7 @@ class Following:
         self._policy = policy
         self._services: weakref.WeakSet[MemoryService] = weakref.WeakSet()
         self._writes: Writes[Write] = Writes()
-        self._places: OrderedDict[tuple[int, SessionKey], _Place] = OrderedDict()
+        self._places = Latest[tuple[int, SessionKey], _Place]()
 
     async def follow(self, service: MemoryService, context: InvocationContext, *, undecided: bool = False) -> None:
         """Store what the session of a run says and was not followed before.
@@ -115,7 +114,7 @@ class Following:
         if undecided:
             events = [event for event in events if event.invocation_id != turn]
         name = (id(service), (session.app_name, session.user_id, session.id))
-        place = self._place(name)
+        place = self._places.note(name, self._places.get(name) or _Place())
         start = place.start_in(events)
         new: Sequence[Event] = events[start:]
         if start and any(event.actions.rewind_before_invocation_id for event in new):
@@ -144,13 +143,6 @@ class Following:
         """Retry failed writes once, and wait for all writes, but not longer than this; they go on after that."""
         if not await self._writes.close(seconds):
             logger.warning("turns are still being stored %g seconds after the end of their runner", seconds)
-
-    def _place(self, name: tuple[int, SessionKey]) -> _Place:
-        place = self._places.setdefault(name, _Place())
-        self._places.move_to_end(name)
-        while len(self._places) > MAX_SESSIONS:
-            self._places.popitem(last=False)
-        return place
 
     def _kept(self, change: Change) -> Change:
         """A change with the live events as the policy stores them."""

@@ -2,7 +2,7 @@
 
 What a rewind of any session has undone is not shown in another one. A session that has changed since it was last read
 here is read; the messages that it has not stored yet are left to its own next turn, whose policy applies to them.
-A session is one of its owner's: the memories of a space, whose owner may have one of the same name, are not asked about.
+A session is its owner's: memories of a space are shown as they are, also if its owner has a session of the same name.
 """
 
 from __future__ import annotations

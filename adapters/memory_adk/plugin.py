@@ -26,6 +26,7 @@ from google.adk.tools.tool_context import ToolContext
 
 from memory_adk.convert import content_text
 from memory_adk.following import Following, is_of_plugin
+from memory_adk.latest import Latest
 from memory_adk.others import Others
 from memory_adk.policy import CapturePolicy
 from memory_adk.recall import show
@@ -48,8 +49,6 @@ logger = logging.getLogger(__name__)
 
 RECALL: Final = replace(PUSHED, limit=5)
 """The recall options of a plugin that is given none."""
-MAX_TURNS: Final = 1_000
-"""Most turns tracked at a time. A cancelled turn never reports its end, so the oldest turns are dropped."""
 _SERVES_NOBODY: Final = (
     "nothing is stored or recalled, because the runner's memory service is %s and not the plugin's MemoryService: "
     "Runner(memory_service=...), or --memory_service_uri on the command line"
@@ -104,7 +103,7 @@ class MemoryPlugin(BasePlugin):
         self._has_been_asked = False
         self._recalls = recall is not False
         self._options = recall if isinstance(recall, RecallOptions) else RECALL
-        self._turns: dict[str, _Turn] = {}
+        self._turns = Latest[str, _Turn]()
         given = limits.RECALL_SECONDS if recall_seconds is None else recall_seconds
         self._seconds = check_seconds("recall_seconds", given)
         self._deadline = Deadline(self._seconds, "an agent")
@@ -239,10 +238,8 @@ class MemoryPlugin(BasePlugin):
         return Others(service, context.session_service, session.app_name, session.user_id, self._seconds / 2)
 
     def _turn(self, invocation_context: InvocationContext) -> _Turn:
-        turn = self._turns.setdefault(invocation_context.invocation_id, _Turn())
-        while len(self._turns) > MAX_TURNS:
-            del self._turns[next(iter(self._turns))]
-        return turn
+        name = invocation_context.invocation_id
+        return self._turns.note(name, self._turns.get(name) or _Turn())
 
     async def _begin(self, invocation_context: InvocationContext) -> None:
         """Store what the session says, with this turn."""

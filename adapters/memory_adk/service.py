@@ -10,12 +10,11 @@ runner = Runner(app=app, session_service=InMemorySessionService(), memory_servic
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from google.adk.events.event import Event
 from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
@@ -25,6 +24,7 @@ from google.adk.sessions.session import Session
 
 from memory_adk.convert import event_drafts, in_space, memory_entry
 from memory_adk.entries import checked_entries, entry_draft, put
+from memory_adk.latest import Latest
 from memory_adk.others import Others
 from memory_adk.recall import SEARCH, find
 from memory_adk.rewind import Change, change_of
@@ -56,13 +56,6 @@ from memory_core.adapting import (
     settled,
     stored,
 )
-
-MAX_UNSETTLED: Final = 10_000
-"""Most users that `settled` waits for; those who wrote least recently are dropped first."""
-MAX_BLOCKED: Final = 10_000
-"""Most turns that a guardrail answered and that are known to a process."""
-MAX_READ: Final = 10_000
-"""Most sessions of which is known when they were last read."""
 
 
 class MemoryService(BaseMemoryService):
@@ -117,11 +110,11 @@ class MemoryService(BaseMemoryService):
         self._recall = recall or SEARCH
         self._memory_of = memory_of
         self._sessions = sessions
-        self._read: OrderedDict[tuple[str, str, str], float] = OrderedDict()
+        self._read = Latest[tuple[str, str, str], float]()
         """When each session was last changed that was read here."""
-        self._unsettled: dict[Scope, BoundMemory] = {}
+        self._unsettled = Latest[Scope, BoundMemory]()
         """Owners whose records may be waiting for vectors."""
-        self._blocked: OrderedDict[str, None] = OrderedDict()
+        self._blocked = Latest[str, None]()
         self.access = Access(self._answers, timeout)
         """Searches through this leave a store alone that does not answer."""
         self.deadline = Deadline(timeout, "an agent")
@@ -171,9 +164,7 @@ class MemoryService(BaseMemoryService):
 
     def block(self, invocation_id: str) -> None:
         """Never store what is said in an invocation."""
-        self._blocked[invocation_id] = None
-        while len(self._blocked) > MAX_BLOCKED:
-            self._blocked.popitem(last=False)
+        self._blocked.note(invocation_id, None)
 
     async def add_session_to_memory(self, session: Session) -> None:
         """Follow a session: what is live in it is remembered, and what a rewind has undone is left.
@@ -249,18 +240,14 @@ class MemoryService(BaseMemoryService):
         change = change_of(session.events, session.id, self.blocked)
         known = await self._left_as_in(handle, session.id, change)
         if known >= {key_in_scope(handle.scope, key) for key in change.undone}:
-            self._read[session.app_name, session.user_id, session.id] = session.last_update_time
-            while len(self._read) > MAX_READ:
-                self._read.popitem(last=False)
+            self._read.note((session.app_name, session.user_id, session.id), session.last_update_time)
 
     async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
         """Store drafts, each once, and return the records of those not forgotten."""
         keyed, now = reachable(handle.scope, drafts), handle.memory.clock()
         records = await remember_drafts(handle, keyed, now=now, embed="later", edits=False)
         if records:
-            self._unsettled[handle.scope] = handle
-            while len(self._unsettled) > MAX_UNSETTLED:
-                del self._unsettled[next(iter(self._unsettled))]
+            self._unsettled.note(handle.scope, handle)
         self.access.hear()
         return records
 
@@ -355,17 +342,10 @@ class MemoryService(BaseMemoryService):
     async def _delete(self, handle: BoundMemory, where: Where) -> int:
         return (await self.deadline.write("deleting memories", lambda: handle.delete_where(where))).records
 
-    async def settled(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109  (the error says how many are left)
-        """Return when everything that this service has stored is found by meaning. It is found by its words at once.
-
-        Args:
-            timeout: Seconds to wait at most for each user; by default there is no limit.
-
-        Raises:
-            EmbeddingError: Vectors are still pending after that time; they are computed later.
-        """
+    async def settled(self) -> None:
+        """Return when everything that this service has stored is found by meaning. It is found by its words at once."""
         for scope, handle in list(self._unsettled.items()):
-            await settled(handle, timeout=timeout)
+            await settled(handle)
             self._unsettled.pop(scope, None)
 
     def finish_first(self, writes: Writes[Any]) -> None:

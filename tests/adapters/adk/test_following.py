@@ -44,9 +44,7 @@ async def stored(memory: Memory) -> list[str]:
 async def live(sessions: BaseSessionService, session_id: str = "s1") -> list[str]:
     session = await sessions.get_session(app_name=APP, user_id=ANN, session_id=session_id)
     assert session is not None
-    parts = [
-        part for event in live_events(session.events) if event.content for part in event.content.parts or []
-    ]
+    parts = [part for event in live_events(session.events) if event.content for part in event.content.parts or []]
     return [part.text for part in parts if part.text]
 
 

@@ -515,7 +515,7 @@ async def test_a_store_that_falls_far_behind_slows_the_turns_down_and_loses_none
 async def test_turns_that_never_ended_are_let_go_and_a_late_event_of_one_is_still_stored(
     service: MemoryService, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory_adk.plugin.MAX_TURNS", 1)
+    monkeypatch.setattr("memory_adk.latest.MOST", 1)
     model = ScriptedLlm(script=[f"answer {n}" for n in range(9)])
     plugin = MemoryPlugin(recall=False)
     async with runner_of(service, model, plugins=[plugin]) as runner:
