@@ -259,11 +259,9 @@ class MemoryPlugin(BasePlugin):
     async def _follow(
         self, service: MemoryService, invocation_context: InvocationContext, *, undecided: bool = False
     ) -> None:
-        try:
+        session = one_line(invocation_context.session.id)
+        with self._deadline.spared(f"a turn of session {session} is not stored", Exception):  # ADK would end the run
             await self._following.follow(service, invocation_context, undecided=undecided)
-        except Exception as error:  # noqa: BLE001  (ADK would end the run)
-            session_id = one_line(invocation_context.session.id)
-            logger.error("a turn of session %s is not stored: %s", session_id, reason_for_log(error))  # noqa: TRY400
 
     async def _recall(self, service: MemoryService, session: Session, asked: Asked, others: Others) -> str:
         """Return the profile and the block of memories for this turn; empty if there is nothing, or not in time."""
