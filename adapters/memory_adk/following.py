@@ -17,7 +17,7 @@ import logging
 import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from google.adk.agents.invocation_context import InvocationContext
@@ -63,11 +63,11 @@ class Write:
 
     def after(self, earlier: Write) -> Write:
         """Both writes in one: of an event that both have, the later one counts."""
-        return Write(self.service, self.session, self.change.after(earlier.change), self.metadata)
+        return replace(self, change={**earlier.change, **self.change})
 
     async def run(self) -> None:
         """Store it."""
-        await self.service.follow_change(*self.session, self.change, self.metadata)
+        await self.service.follow(*self.session, self.change, self.metadata)
 
 
 @dataclass(slots=True)
@@ -147,11 +147,11 @@ class Following:
     def _kept(self, change: Change) -> Change:
         """A change with the live events as the policy stores them."""
         policy = self._policy or CapturePolicy()
-        applied = {key: policy.apply(event) for key, event in change.live.items()}
-        return Change({key: event for key, event in applied.items() if event is not None}, change.undone)
+        kept = {key: event and policy.apply(event) for key, event in change.items()}
+        return {key: event for key, event in kept.items() if event is not None or change[key] is None}
 
     async def _put(self, write: Write) -> None:
-        if write.change.live or write.change.undone:
+        if write.change:
             self._services.add(write.service)
             write.service.finish_first(self._writes)
             await self._writes.put(write)

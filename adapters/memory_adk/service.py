@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 from google.adk.events.event import Event
@@ -198,33 +199,29 @@ class MemoryService(BaseMemoryService):
             MemoryCoreError: The owner or the metadata is invalid, or the store failed; nothing was added.
         """
         change = change_of(events, session_id, self.blocked)
-        handle, metadata = self.handle(app_name, user_id).own, custom_metadata or {}
-        await self.deadline.write("adding events", lambda: self._follow(handle, session_id, change, metadata))
+        follow = partial(self.follow, app_name, user_id, session_id, change, custom_metadata or {})
+        await self.deadline.write("adding events", follow)
 
-    async def follow_change(
-        self, app_name: str, user_id: str, session_id: str, change: Change, metadata: Mapping[str, object]
+    async def follow(
+        self, app_name: str, user_id: str, session_id: str | None, change: Change, metadata: Mapping[str, object]
     ) -> None:
         """Store what the record of a session says, without a deadline."""
-        await self._follow(self.handle(app_name, user_id).own, session_id, change, metadata)
-
-    async def _follow(
-        self, handle: BoundMemory, session_id: str | None, change: Change, metadata: Mapping[str, object]
-    ) -> None:
-        session, new = (session_id or "").strip() and session_id, change.live
-        if session:
-            known = await self._left_as_in(handle, session, change)
-            new = {key: event for key, event in new.items() if key_in_scope(handle.scope, key) not in known}
+        handle = self.handle(app_name, user_id).own
+        known = await self._left_as_in(handle, session_id or "", change)
+        new = {key: event for key, event in change.items() if event and key_in_scope(handle.scope, key) not in known}
         await self.store(handle, event_drafts(new, session_id, metadata, handle.memory.clock()))
 
     async def _left_as_in(self, handle: BoundMemory, session: str, change: Change) -> AbstractSet[str]:
         """Leave what is undone and resume what is live, as far as it is stored; return the keys of what is stored."""
-        live = [key_in_scope(handle.scope, key) for key in change.live]
-        undone = [key_in_scope(handle.scope, key) for key in change.undone]
-        known = {one.key: one.left for one in await stored(handle, session, [*live, *undone])}
-        if shown := [key for key in undone if known.get(key) is False]:
-            await leave(handle, session, shown)
-        if left := [key for key in live if known.get(key) is True]:
-            await resume(handle, session, left)
+        if not session.strip():
+            return frozenset()
+        is_live = {key_in_scope(handle.scope, key): event is not None for key, event in change.items()}
+        known = {one.key: one.left for one in await stored(handle, session, list(is_live))}
+        wrong = [key for key, left in known.items() if left == is_live[key]]
+        if undone := [key for key in wrong if not is_live[key]]:
+            await leave(handle, session, undone)
+        if live := [key for key in wrong if is_live[key]]:
+            await resume(handle, session, live)
         return known.keys()
 
     def has_read(self, session: Session) -> bool:
@@ -239,7 +236,7 @@ class MemoryService(BaseMemoryService):
         handle = self.handle(session.app_name, session.user_id).own
         change = change_of(session.events, session.id, self.blocked)
         known = await self._left_as_in(handle, session.id, change)
-        if known >= {key_in_scope(handle.scope, key) for key in change.undone}:
+        if known >= {key_in_scope(handle.scope, key) for key, event in change.items() if event is None}:
             self._read.note((session.app_name, session.user_id, session.id), session.last_update_time)
 
     async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:

@@ -434,11 +434,11 @@ class Moody(MemoryService):
     down = False
     patience = 0.0
 
-    async def follow_change(self, *arguments: Any) -> None:
+    async def follow(self, *arguments: Any) -> None:
         if self.down:
             await asyncio.sleep(self.patience)
             raise StoreUnavailableError("out of reach")
-        await super().follow_change(*arguments)
+        await super().follow(*arguments)
 
 
 def test_sync_runs_from_eight_threads_at_first_use_store_every_turn(tmp_path: Path) -> None:
