@@ -47,6 +47,7 @@ from memory_core.adapting import (
     Access,
     Deadline,
     Writes,
+    check_key,
     key_in_scope,
     leave,
     limits,
@@ -69,8 +70,6 @@ class MemoryService(BaseMemoryService):
         memory: A file (opened on first use), a `Memory`, or a bound handle that other frameworks use as well.
             A handle's app replaces ADK's app name; if it is bound to a user, only that user is served. The spaces of a
             handle are read beside the memories of every user.
-        app_name: Replaces ADK's app name on every call. `adk run` and `adk web` use different names for the same agent
-            (`App.name` and the folder's name); with this option they share a memory.
         recall: Recall options of a search: limit, characters, conditions (kinds, tags, session, …), mode, least score,
             floor and so on. Options for the text of a block have no effect. By default up to 10 memories and 8,000
             characters; longer texts are cut.
@@ -83,14 +82,13 @@ class MemoryService(BaseMemoryService):
         timeout: How many seconds a call may take, also one of the tools; a search does not count the opening of the
             memory and the loading of its model. Then it raises `StoreUnavailableError`; what it was to write still may
             be written, and events can be added again.
-        owns_memory: Whether `close` also closes a given `Memory`; a file that the service opened is always closed.
+        owns_memory: Whether `close` also closes a given memory; a file that the service opened is always closed.
     """
 
-    def __init__(  # noqa: PLR0913  (one optional keyword per setting)
+    def __init__(
         self,
         memory: str | os.PathLike[str] | Memory | BoundMemory = "memory.db",
         *,
-        app_name: str | None = None,
         recall: RecallOptions | None = None,
         memory_of: Callable[[str, str], BoundMemory] | None = None,
         only_app: str | None = None,
@@ -98,15 +96,13 @@ class MemoryService(BaseMemoryService):
         timeout: float = limits.EXPLICIT_SECONDS,
         owns_memory: bool = False,
     ) -> None:
-        if isinstance(memory, BoundMemory) and app_name not in (None, memory.scope.app):
-            raise ScopeError(f"the handle is bound to app {memory.scope.app!r}; drop app_name={app_name!r}")
         if isinstance(memory, str | os.PathLike):
             memory, owns_memory = Memory(memory), True
-        if (app := app_name or only_app) is not None and isinstance(memory, Memory):
-            memory.bind(app=app)  # rejects an invalid name now, not at every call
+        if only_app is not None:
+            check_key("app", only_app)  # rejects an invalid name now, not at every call
         self._memory: Memory | BoundMemory = memory
-        self._owned = memory if owns_memory and isinstance(memory, Memory) else None
-        self._app_name = app_name
+        self._handle = memory if isinstance(memory, BoundMemory) else memory.bind()
+        self._owns = owns_memory
         self._only_app = only_app
         self._recall = recall or SEARCH
         self._memory_of = memory_of
@@ -135,7 +131,7 @@ class MemoryService(BaseMemoryService):
             raise ScopeError(f"this service is for the app {self._only_app!r}, not for {app_name!r}")
         if isinstance(self._memory, BoundMemory):
             return owned_by(self._memory, user_id)
-        return owned_by(self._memory.bind(app=app_name if self._app_name is None else self._app_name), user_id)
+        return owned_by(self._memory.bind(app=app_name), user_id)
 
     def memory_of(self, app_name: str, user_id: str) -> BoundMemory:
         """Return what one user reads now: the handle of their memory, with its spaces.
@@ -347,23 +343,18 @@ class MemoryService(BaseMemoryService):
 
     def finish_first(self, writes: Writes[Any]) -> None:
         """Let the memory be closed only when what waits to be written through this service is stored."""
-        handle = self._memory if isinstance(self._memory, BoundMemory) else self._memory.bind()
-        handle.memory.finish_first(writes)
+        self._handle.memory.finish_first(writes)
 
     async def close(self) -> None:
         """Close the memory if the service owns it (see `owns_memory`)."""
-        if self._owned is not None:
+        if self._owns:
             self.access.close()
-            await self._owned.close()
+            await self._handle.memory.close()
 
     async def _answers(self) -> None:
         """Search for what nobody has stored, which opens the memory, loads its model and reads the store."""
-        await self._somebody().search("Is anybody there?", where=Where(data={"memory_adk": "test"}), limit=1)
-
-    def _somebody(self) -> BoundMemory:
-        """A handle with an owner."""
-        handle = self._memory if isinstance(self._memory, BoundMemory) else self._memory.bind()
-        return handle.bind(user="nobody") if handle.scope.user is None else handle
+        somebody = self._handle if self._handle.scope.user is not None else self._handle.bind(user="nobody")
+        await somebody.search("Is anybody there?", where=Where(data={"memory_adk": "test"}), limit=1)
 
 
 def check_service(service: object) -> None:
