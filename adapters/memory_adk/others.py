@@ -11,15 +11,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
+from google.adk.sessions.session import Session
 
 from memory_core import MemoryRecord, Recalled
 from memory_core.adapting import AgentMemory, Asked, limits, one_line, reason_for_log
-
-if TYPE_CHECKING:
-    from memory_adk.service import MemoryService
 
 logger = logging.getLogger(__name__)
 
@@ -27,11 +25,23 @@ MAX_OTHERS: Final = 5
 """Most sessions that are asked for one search, those of the best hits."""
 
 
+class Reading(Protocol):
+    """Takes back what sessions have taken back."""
+
+    def has_read(self, session: Session) -> bool:
+        """Whether a session, given without its events, is as it was when it was last read."""
+        ...
+
+    async def read(self, session: Session) -> None:
+        """Leave what a rewind has undone in a whole session, and resume what is live in it again."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Others:
     """The sessions of a user beside the one that is running."""
 
-    service: MemoryService
+    reading: Reading
     sessions: BaseSessionService
     app: str
     user: str
@@ -88,9 +98,9 @@ class Others:
         app, user = self.app, self.user
         brief = GetSessionConfig(num_recent_events=0)
         session = await self.sessions.get_session(app_name=app, user_id=user, session_id=name, config=brief)
-        if session is None or self.service.has_read(session):
+        if session is None or self.reading.has_read(session):
             return False
         session = await self.sessions.get_session(app_name=app, user_id=user, session_id=name)
         if session is not None:
-            await self.service.read(session)
+            await self.reading.read(session)
         return session is not None
