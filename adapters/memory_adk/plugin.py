@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, Self
 
 from google.adk.agents.base_agent import BaseAgent
@@ -37,7 +39,6 @@ from memory_core import PUSHED, EmbeddingError, MemoryCoreError, Recalled, Recal
 from memory_core.adapting import (
     Asked,
     Deadline,
-    LateError,
     block_of_turn,
     check_seconds,
     limits,
@@ -170,13 +171,7 @@ class MemoryPlugin(BasePlugin):
         if turn.recall is None:
             asked = _asked(invocation_context, shown_in(llm_request, invocation_context))
             turn.recall = asyncio.ensure_future(self._recall(service, invocation_context.session, asked, others))
-        if not turn.recall.done():
-            await asyncio.wait([turn.recall])  # `wait` does not raise: an error in this library must not end the run
-        if error := turn.recall.exception():
-            session_id = one_line(invocation_context.session.id)
-            logger.error("nothing is recalled for session %s: %s", session_id, reason_for_log(error))
-        else:
-            show(llm_request, turn.recall.result())
+        show(llm_request, await asyncio.shield(turn.recall))
 
     async def before_tool_callback(
         self,
@@ -265,21 +260,16 @@ class MemoryPlugin(BasePlugin):
 
     async def _recall(self, service: MemoryService, session: Session, asked: Asked, others: Others) -> str:
         """Return the profile and the block of memories for this turn; empty if there is nothing, or not in time."""
-        try:
-            reached = await service.reached(session.app_name, session.user_id, self._deadline)
-        except LateError:  # logged
-            return ""
+        lack = f"nothing is recalled for session {one_line(session.id)}"
+        with self._deadline.spared(lack, Exception), suppress(StorageError, EmbeddingError):  # which are logged once
+            memory = await service.reached(session.app_name, session.user_id, self._deadline)
 
-        async def recall(question: Asked) -> Recalled:
-            return await block_of_turn(reached, question, self._options)
+            async def recall(question: Asked) -> Recalled:
+                return await block_of_turn(memory, question, self._options)
 
-        try:
-            found = await service.access.run(
-                lambda: others.current(reached, session.id, recall, asked), seconds=self._seconds
-            )
-        except (StorageError, EmbeddingError):  # it is logged once that the store does not answer
-            return ""
-        return found.text
+            ask = partial(others.current, memory, session.id, recall, asked)
+            return (await service.access.run(ask, seconds=self._seconds)).text
+        return ""
 
 
 def _asked(context: InvocationContext, shown: Shown) -> Asked:
