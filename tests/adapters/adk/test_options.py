@@ -200,7 +200,8 @@ async def test_settled_returns_when_everything_stored_has_a_vector(
         await service.add_session_to_memory(session_with(said_event("I drink jasmine tea")))
         assert await texts(service, "jasmine") == ["I drink jasmine tea"]
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(service.settled(), 0.01)
+            async with asyncio.timeout(0.01):
+                await service.settled()
         embedder.willing = True
         await service.settled()
         assert (await memory.bind(app=APP, user=ANN).stats()).vectors_pending == 0
