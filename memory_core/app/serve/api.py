@@ -23,7 +23,6 @@ from memory_core.app.serve.bodies import (
 )
 from memory_core.app.serve.callers import THE_OPERATOR, Caller
 from memory_core.app.serve.conditions import JSON, LISTS, NAMES, given_in
-from memory_core.app.serve.exporting import exported
 from memory_core.app.serve.problems import Problem
 from memory_core.app.serve.served import Grant, TokenFirst, bearer, path_name, served_by
 from memory_core.conversation.recalling import block_in_session
@@ -32,6 +31,7 @@ from memory_core.handle import BoundMemory, correcting
 from memory_core.models import Deleted, Draft, ErasureReceipt, MemoryRecord, Order, Page, Patch, Stats, Version
 from memory_core.profile import with_profile
 from memory_core.recall.values import PULLED, PUSHED, Considered
+from memory_core.transfer.jsonl import exported
 from memory_core.values.checks import check_key, shown
 from memory_core.where.where import Where
 
@@ -288,7 +288,7 @@ async def export(
     owner: Owner, request: Request, *, vectors: Annotated[bool, Query(description="Include vectors.")] = False
 ) -> StreamingResponse:
     """All records of the owner as JSON Lines, which `memory-core import` reads; the last line counts them."""
-    lines = exported(served_by(request).memory, owner.scope, vectors=vectors)
+    lines = exported(served_by(request).memory, owner=owner.scope, vectors=vectors)
     return StreamingResponse(lines, media_type="application/x-ndjson")
 
 
