@@ -46,7 +46,9 @@ async def test_an_add_waits_for_one_batch_whatever_another_user_has_sent_before(
         await ann.list()  # all of them wait by now
         embedder.may.set()
         await asyncio.gather(last, *adding)
-        assert embedder.embedded.index("The kettle is off") < 2 * MOST_TOGETHER  # the batch that it found at work, and its own
+        assert (
+            embedder.embedded.index("The kettle is off") < 2 * MOST_TOGETHER
+        )  # the batch that it found at work, and its own
         assert [record.text for record in await tom.list(limit=2, order="oldest")] == [
             "Note 0 about the harbour",
             "Note 1 about the harbour",
