@@ -230,3 +230,13 @@ async def test_an_error_that_cannot_even_be_logged_does_not_end_the_loop(monkeyp
 def test_half_of_the_descriptors_are_for_connections() -> None:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert server.connection_limit() <= max(soft // 2, 1)
+
+
+@pytest.mark.process
+def test_a_process_ends_in_time_even_if_no_thread_of_it_gets_a_turn() -> None:
+    code = (
+        "import re; from memory_core.web import process; process.END_SECONDS = 0.5; process.end_in_time(); "
+        "re.fullmatch('(a+)+b', 'a' * 60)"  # holds the interpreter for years
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
