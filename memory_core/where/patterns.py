@@ -51,11 +51,12 @@ def like(pattern: str) -> Callable[[str], bool]:
     def matches(text: str) -> bool:
         if not first.is_at(text, 0):
             return False
-        at: int | None = first.length
+        at = first.length
         for part in between:
-            at = part.end(text, at)
-            if at is None:
+            end = part.end(text, at)
+            if end is None:
                 return False
+            at = end
         return len(text) - last.length >= at and last.is_at(text, len(text) - last.length)
 
     return matches
