@@ -12,6 +12,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from memory_core.web.listening import BACKLOG
+
 try:
     from typing_extensions import override
     from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -28,7 +30,8 @@ READ_SECONDS: Final = 60.0
 
 
 class Connection(H11Protocol):
-    """uvicorn's connection with deadlines, which makes room for new ones where `limit_concurrency` are open."""
+    """uvicorn's connection with deadlines. It makes room for new ones before `limit_concurrency` are open, as many
+    before as are accepted at once, because uvicorn answers 503 to everybody then."""
 
     _awaited: object = None
     """What the deadline is for: the head of the next request, the rest of this one, or the client's reading."""
@@ -41,7 +44,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
         self._watch()
-        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
+        if self.limit_concurrency is not None and len(self.connections) > self.limit_concurrency - BACKLOG:
             self._make_room()
 
     @override

@@ -37,14 +37,10 @@ class _OneLine(logging.Formatter):
     """A message as one line, without a traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
+        record.message = record.getMessage().strip()
         error = record.exc_info[1] if record.exc_info else None
         reason = "" if error is None else f": {reason_for_log(error)}"
-        return one_line(f"{self.formatMessage(self._said(record))}{reason}", MAX_LINE_CHARS)
-
-    @staticmethod
-    def _said(record: logging.LogRecord) -> logging.LogRecord:
-        record.message = record.getMessage().strip()
-        return record
+        return one_line(f"{self.formatMessage(record)}{reason}", MAX_LINE_CHARS)
 
 
 def survive_errors(loop: asyncio.AbstractEventLoop) -> None:

@@ -24,8 +24,8 @@ KEEP_ALIVE_SECONDS: Final = 120
 """How long an idle connection stays open. Agents often pause for longer than uvicorn's default of 5 seconds between two
 calls, and a call that is sent while the server closes the connection fails."""
 MAX_CONNECTIONS: Final = 2_048
-SHARES: Final = 8
-"""One caller may have an eighth of all connections in use at once."""
+SHARES: Final = 4
+"""One caller may have a quarter of all connections in use at once."""
 
 
 class WebServer(uvicorn.Server):
@@ -48,7 +48,7 @@ class WebServer(uvicorn.Server):
             uvicorn.Config(
                 FairShare(app, max(limit // SHARES, 1)),
                 http=Connection,
-                limit_concurrency=limit,
+                limit_concurrency=limit + BACKLOG,
                 ws="none",
                 lifespan="off",
                 log_config=None,

@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 from memory_core import Memory
 from memory_core.web import connection, server
 from memory_core.web.fair_share import FairShare
-from memory_core.web.listening import listening_on
+from memory_core.web.listening import BACKLOG, listening_on
 from memory_core.web.process import survive_errors
 from memory_core.web.server import WebServer
 from tests.app.serve.conftest import Running, running
@@ -106,7 +106,7 @@ def served(limit: int | None = None) -> Iterator[tuple[WebServer, tuple[str, int
         has_begun = threading.Event()
         web = WebServer(answered, grace_seconds=1, on_start=has_begun.set)
         if limit is not None:
-            web.config.limit_concurrency = limit
+            web.config.limit_concurrency = limit + BACKLOG
         thread = threading.Thread(target=lambda: asyncio.run(web.serve([listening])))
         thread.start()
         has_begun.wait()
