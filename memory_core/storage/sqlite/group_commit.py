@@ -76,6 +76,7 @@ class Writer:
         self._queue: deque[_Waiting] = deque()
         self._size = 0
         """Number of callers in the queue."""
+        self._room = asyncio.Event()
         self._committing = False
         self._ended = 0.0
         self._expected = 0
@@ -104,6 +105,12 @@ class Writer:
         self._gather()
         if self._resting is None:
             self._resting = self._loop.call_later(IDLE_SECONDS, self._rest)
+
+    async def has_room(self) -> None:
+        """Wait until fewer callers wait than one commit answers, so that those who come later can take their turn."""
+        while self._size >= MAX_GROUP:
+            self._room.clear()
+            await self._room.wait()
 
     async def close(self) -> None:
         """Finish everything that was accepted."""
@@ -138,6 +145,7 @@ class Writer:
             group.append(self._queue.popleft())
             size += len(group[-1].done)
         self._size -= size
+        self._room.set()
         return group
 
     def _serve(self, db: sqlite3.Connection, group: Sequence[_Waiting]) -> None:
