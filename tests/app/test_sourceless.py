@@ -63,8 +63,10 @@ def test_the_command_line_says_how_many(run: Run, tmp_path: Path) -> None:
     restored = run("restore", "backup.db", "--file", "restored.db", "--json").value
     assert (Path(restored["file"]).name, restored["sourceless"]) == ("restored.db", 1)
     said = run("restore", "backup.db", "--file", "again.db").out
-    assert "1 made from memories that are not here" in said
+    assert "1 made from memories that are not here" in " ".join(said.split())
     moved = run("migrate", "moved.db", "--file", "backup.db", "--words-only", "--json").value
     assert moved["sourceless"] == 1
     assert json.dumps(moved)
-    assert "1 made from memories that are not here" in run("migrate", "moved.db", "--file", "backup.db").out
+    assert "1 made from memories that are not here" in " ".join(
+        run("migrate", "moved.db", "--file", "backup.db").out.split()
+    )
