@@ -39,7 +39,18 @@ from memory_core.storage.qdrant.codec import Stored
 from memory_core.storage.qdrant.connection import IDF_BY_OWNER
 from memory_core.storage.qdrant.owners import CACHED, Owner, reachable
 from memory_core.storage.qdrant.superseding import resolved
-from memory_core.storage.qdrant.where import Clause, all_of, among, any_of, conditions, either, ordered, owned, same
+from memory_core.storage.qdrant.where import (
+    LEFT,
+    Clause,
+    all_of,
+    among,
+    any_of,
+    conditions,
+    either,
+    ordered,
+    owned,
+    same,
+)
 from memory_core.storage.shared.query_vector import Vector
 from memory_core.storage.shared.stored_forms import micros
 from memory_core.where.where import Where
@@ -86,8 +97,10 @@ class Search:
 
     @property
     def owned(self) -> Clause:
-        """The condition for a record of the owners."""
-        return owned(*(owner.key for owner in self.owners))
+        """The condition for a record of the owners that takes part in the ranking: what was left does so only if it is
+        asked for."""
+        of_owners = owned(*(owner.key for owner in self.owners))
+        return of_owners if self.request.where.left is not False else all_of(of_owners, but_not=[LEFT])
 
     @property
     def is_narrow(self) -> bool:
@@ -137,7 +150,7 @@ async def participants(owners: Sequence[Owner]) -> set[str]:
         known = cached.get(owner.key)
         if known is not None and now < known[0]:
             return known[1]
-        found = await owner.points.values("author", all_of(owned(owner.key)), limit=MAX_PARTICIPANTS)
+        found = await owner.points.values("author", all_of(owned(owner.key), but_not=[LEFT]), limit=MAX_PARTICIPANTS)
         if len(cached) >= CACHED:
             cached.clear()
         cached[owner.key] = now + AUTHORS_SECONDS, found
@@ -308,7 +321,8 @@ def _counted(search: Search, found: _Candidates, spread: float) -> dict[str, flo
 
 def _entry(key: int, row: codec.Row, terms: str) -> Entry:
     """What the index of a file has of a record; a row has the same fields beside others."""
-    return Entry(key, pack(terms.split()), *(getattr(row, name) for name in Entry._fields[2:]))
+    known = (getattr(row, name) for name in Entry._fields[2:-1])
+    return Entry(key, pack(terms.split()), *known, left=False)  # the server leaves out what is not asked for
 
 
 async def _records(
