@@ -105,6 +105,11 @@ class _JoinedDense(Dense):
         """See `Dense.cosines`."""
         return np.concatenate([dense.cosines(vector, count, spread, nearest) for dense, count in self._parts])
 
+    def first_of(self, row: int) -> Floats | None:
+        """See `Dense.first_of`."""
+        number = int(self._part_starts.searchsorted(row, "right")) - 1
+        return self._parts[number][0].first_of(row - int(self._part_starts[number]))
+
     def cosines_of(self, vector: Floats, rows: _Ints) -> Floats:
         """See `Dense.cosines_of`."""
         cosines: Floats = np.empty(len(rows), np.float32)

@@ -3,8 +3,8 @@
 An owner index is derived from the store and follows it: rows are appended, a row whose record changed or was deleted is
 marked dead, and a changed record gets a new row.
 
-Invariant: only live rows take part in a ranking, as hits, neighbors or statistics. The row of a record that a person has
-left is dead, too, except in `with_left`. Term postings, vectors and the order of turns are updated with each
+Invariant: only live rows take part in a ranking, as hits, neighbors or statistics. The row of a record that a person
+has left is dead, too, except in `with_left`. Term postings, vectors and the order of turns are updated with each
 change, so that a search takes a few numpy operations over all rows.
 """
 
@@ -279,6 +279,10 @@ class OwnerIndex:
         whole._derived = {}  # noqa: SLF001
         whole._turns = whole._average_length = None  # noqa: SLF001
         return whole
+
+    def vector_of(self, row: int) -> Floats | None:
+        """The first vector of a row; `None` if it has none."""
+        return None if self.dense is None else self.dense.first_of(row)
 
     def voices(self) -> NDArray[np.int64]:
         """Who speaks in each row, as a number: an author, or a user or an assistant without a name."""
