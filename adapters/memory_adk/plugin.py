@@ -46,8 +46,6 @@ from memory_core.adapting import (
 
 logger = logging.getLogger(__name__)
 
-RECALL: Final = replace(PUSHED, limit=5)
-"""The recall options of a plugin that is given none."""
 MAX_TURNS: Final = 1_000
 """Most turns tracked at a time. A cancelled turn never reports its end, so the oldest turns are dropped."""
 _SERVES_NOBODY: Final = (
@@ -103,7 +101,7 @@ class MemoryPlugin(BasePlugin):
         self._service = service
         self._has_been_asked = False
         self._recalls = recall is not False
-        self._options = recall if isinstance(recall, RecallOptions) else RECALL
+        self._options = recall if isinstance(recall, RecallOptions) else PUSHED
         self._turns: dict[str, _Turn] = {}
         given = limits.RECALL_SECONDS if recall_seconds is None else recall_seconds
         self._seconds = check_seconds("recall_seconds", given)

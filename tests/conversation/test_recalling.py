@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from memory_core import BoundMemory, Draft, Memory, RecallOptions
-from memory_core.adapting import PINNED, TURN, Asked, before_prompt, block_of_turn, check_seconds
+from memory_core import PUSHED, BoundMemory, Draft, Memory, RecallOptions
+from memory_core.adapting import PINNED, Asked, before_prompt, block_of_turn, check_seconds
 from memory_core.errors import InvalidInputError
 
 
@@ -47,8 +47,8 @@ async def test_the_options_say_how_many_or_else_the_adapter(
 
 async def test_the_profile_comes_first_unless_nothing_is_pushed(ann: BoundMemory) -> None:
     await ann.add(Draft("Answer briefly", tags=[PINNED], role="user"))
-    assert "Answer briefly" in (await block_of_turn(ann, Asked("Hello"), TURN, most=1)).text
-    assert not (await block_of_turn(ann, Asked("Hello"), TURN, most=0)).text
+    assert "Answer briefly" in (await block_of_turn(ann, Asked("Hello"), PUSHED, most=1)).text
+    assert not (await block_of_turn(ann, Asked("Hello"), PUSHED, most=0)).text
 
 
 async def test_a_session_of_the_same_name_in_another_space_is_recalled(memory: Memory, ann: BoundMemory) -> None:
