@@ -61,8 +61,8 @@ class MemoryLLM(LLMProtocol):
     Args:
         llm: The model.
         memory: The agent's `CoreMemory`, which names the session.
-        config: `k`, most memories to recall (by default as many as fit; 0 recalls nothing), and `timeout`, how many seconds a call of the
-            memory may take (5).
+        config: `k`, most memories to recall (by default as many as fit; 0 recalls nothing), and `timeout`, how many
+            seconds a call of the memory may take (5).
 
     Raises:
         InvalidInputError: An option is unknown, or the memory is not a `CoreMemory`.
