@@ -198,7 +198,8 @@ def _lines_wanted(options: RecallOptions) -> int:
 def _trust(handle: Searching, options: RecallOptions) -> Callable[[MemoryRecord], bool]:
     """Whether a record is of the owner of the memory or of the owner's agents, or of one whom the options trust."""
     # Who writes to a space may give any name and any role, also those of the owner.
-    own = handle.scope if _has_scope(handle) and not (_has_spaces(handle) and handle.spaces) else None
+    is_alone = not (_has_spaces(handle) and handle.spaces)
+    own = handle.scope if is_alone and _has_scope(handle) else None
     trusted = {*options.trusted, None, None if own is None else own.user}
 
     def is_trusted(record: MemoryRecord) -> bool:

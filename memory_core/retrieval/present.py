@@ -58,7 +58,8 @@ def exchanged(owner_index: OwnerIndex, unrelated: Unrelated, top: Rows, scores: 
     if not like[0] or len(group) < 2:
         return top[:0], scores[:0]
     latest = np.argsort(-occurred[like], kind="stable")
-    return group[latest], own - own[latest] - np.float32(STEP) * np.arange(len(own), dtype=np.float32)
+    gained: Floats = own - own[latest] - np.float32(STEP) * np.arange(len(own), dtype=np.float32)
+    return group[latest], gained
 
 
 def _stated(owner_index: OwnerIndex, rows: Rows) -> NDArray[np.bool_]:

@@ -28,5 +28,5 @@ async def test_search_and_recall_agree_on_the_first_hit(corpus: str, options: Re
                 if first.reason != "shown" or first.later is not None:
                     continue
                 ids = [hit.record.id for hit in recalled.hits]
-                before = recalled.hits[: ids.index(first.hit.record.id)] if first.hit.record.id in ids else []
+                before = recalled.hits[: ids.index(first.hit.record.id)] if first.hit.record.id in ids else ()
                 assert all(hit.record.session == first.hit.record.session is not None for hit in before)  # its question

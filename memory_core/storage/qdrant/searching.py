@@ -344,8 +344,8 @@ def _counted(search: Search, found: _Candidates, spread: float) -> dict[str, flo
 
 def _entry(key: int, row: codec.Row, terms: str) -> Entry:
     """What the index of a file has of a record; a row has the same fields beside others."""
-    known = (getattr(row, name) for name in Entry._fields[2:-1])
-    return Entry(key, pack(terms.split()), *known, left=False)  # the server leaves out what is not asked for
+    fields = Entry._fields[2:-1]  # not `left`: the server leaves out what is not asked for
+    return Entry(key, pack(terms.split()), *(getattr(row, name) for name in fields))
 
 
 async def _records(
