@@ -58,7 +58,9 @@ def exchanged(owner_index: OwnerIndex, unrelated: Unrelated, top: Rows, scores: 
     if not like[0] or len(group) < 2:
         return top[:0], scores[:0]
     latest = np.argsort(-occurred[like], kind="stable")
-    gained: Floats = own - own[latest] - np.float32(STEP) * np.arange(len(own), dtype=np.float32)
+    steps: Floats = np.arange(len(own), dtype=np.float32)
+    steps *= np.float32(STEP)
+    gained: Floats = own - own[latest] - steps
     return group[latest], gained
 
 
