@@ -103,7 +103,9 @@ class ShelfRows:
 
     def overwrite(self, changed: Sequence[tuple[rules.Row, MemoryRecord]]) -> None:
         for (key, before), after in changed:
-            if before.text != after.text:
+            if rules.loses_source(before, after):
+                self._shelf.earlier.pop(key, None)
+            elif before.text != after.text:
                 texts = self._shelf.earlier.setdefault(key, [])
                 texts.append((before.rev, before.text, after.updated_at))
                 del texts[:-KEPT_TEXTS]

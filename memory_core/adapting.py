@@ -30,9 +30,15 @@ and threads (`core_loop`, `on_core`, `call_in_thread`).
 **Values, checked**: `check_count`, `check_key`, `check_path`, `check_seconds`, `check_unit`, `check_where`,
 `complaints`, `new_id`; for a log: `one_line`, `reason_for_log`, `without_key`; of a server: `is_loopback`,
 `digest_of`, `names_by_token`, `tokens_in_file`.
+
+**A server over HTTP**: `WebServer` (loaded when it is accessed; it needs uvicorn), on what `listening_on` opens at an
+`address_of`; its process: `log_plainly`, `survive_errors`, `end_in_time`.
 """
 
 from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from memory_core.concurrency.loop import core_loop, on_core
 from memory_core.concurrency.threads import call_in_thread
@@ -103,8 +109,20 @@ from memory_core.values.query_text import cut_query
 from memory_core.values.shortening import is_shortened, shortened_data
 from memory_core.values.storable import storable
 from memory_core.values.tokens import digest_of, names_by_token, tokens_in_file
+from memory_core.web.listening import address_of, listening_on
+from memory_core.web.process import end_in_time, log_plainly, survive_errors
 from memory_core.where.checks import check_where
 from memory_core.where.where import ANY_STATE
+
+if TYPE_CHECKING:
+    from memory_core.web.server import WebServer
+
+
+def __getattr__(name: str) -> Any:  # typed by the import above
+    if name != "WebServer":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module("memory_core.web.server").WebServer
+
 
 __all__ = [
     "ANY_STATE",
@@ -141,7 +159,9 @@ __all__ = [
     "ToolContext",
     "ToolResult",
     "Visible",
+    "WebServer",
     "Writes",
+    "address_of",
     "before_prompt",
     "block_for",
     "block_of_turn",
@@ -159,6 +179,7 @@ __all__ = [
     "count_reads",
     "cut_query",
     "digest_of",
+    "end_in_time",
     "equal_form",
     "every_record",
     "follow_branch",
@@ -171,6 +192,8 @@ __all__ = [
     "known_messages",
     "leave",
     "limits",
+    "listening_on",
+    "log_plainly",
     "made_of",
     "message_key",
     "name_in_uri",
@@ -196,6 +219,7 @@ __all__ = [
     "shortened_data",
     "storable",
     "stored",
+    "survive_errors",
     "tags_of_pin",
     "tokens_in_file",
     "turn_drafts",

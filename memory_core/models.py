@@ -27,7 +27,7 @@ Role = Literal["user", "assistant", "tool", "system"]
 Tier = Literal["raw", "medium", "high", "summary"]
 Mode = Literal["substring", "lexical", "vector", "hybrid"]
 Order = Literal["newest", "oldest", "importance", "accessed"]
-Relation = Literal["supersedes", "summarizes", "derived_from", "confirmed_by", "read", "follows"]
+Relation = Literal["supersedes", "summarizes", "derived_from", "confirmed_by", "read", "made", "follows"]
 TimeField = Literal["created_at", "updated_at", "accessed_at", "occurred_at", "expires_at", "valid_from", "valid_to"]
 NumberField = Literal["importance", "confidence", "access_count", "rev", "version"]
 NameField = Literal["id", "source_key", "role", "kind", "tier", "author", "emotion", "agent", "session", "collection"]
@@ -40,6 +40,7 @@ RELATIONS: Final[tuple[Relation, ...]] = (
     "derived_from",
     "confirmed_by",
     "read",
+    "made",
     "follows",
 )
 DERIVING: Final[tuple[Relation, ...]] = ("summarizes", "derived_from")
@@ -79,8 +80,9 @@ class Link(Value):
     """The relation of a record to another record of its owner: `Link("summarizes", id)`.
 
     A record that is added with a `supersedes` link replaces the other record, which is archived in the same transaction
-    and stays valid until the new one becomes valid. A `confirmed_by` link names a record that says the same. Deleting a
-    record also deletes the links to it.
+    and stays valid until the new one becomes valid. A `confirmed_by` link names a record that says the same; a note
+    has `read` and `made` links to what somebody read and what was made of it. Deleting a record also deletes the links
+    to it.
 
     A record with a `derived_from` or `summarizes` link was made of the words of the other record, and has its life: it
     is not stored if that is gone, was left or has changed; it is deleted with it; and it is left, as a message that a

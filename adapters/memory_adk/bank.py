@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from typing import Any, Final
 
 from google.adk.agents.callback_context import CallbackContext
@@ -12,6 +11,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 
+from memory_adk.latest import Latest
 from memory_adk.recall import show
 from memory_core import AsyncMemoryBank, BoundMemory, Memory
 from memory_core.adapting import Deadline, limits, owned_by
@@ -49,7 +49,7 @@ class BankPlugin(BasePlugin):
         self._memory = memory
         self._deadline = Deadline(timeout, "a bank")
         self._limits = (max_entries, compression_threshold)
-        self._banks: OrderedDict[tuple[str, str, str], AsyncMemoryBank] = OrderedDict()
+        self._banks = Latest[tuple[str, str, str], AsyncMemoryBank]()
 
     def bank(self, context: CallbackContext) -> AsyncMemoryBank:
         """Return the bank of the session of a tool or a callback.
@@ -64,10 +64,7 @@ class BankPlugin(BasePlugin):
             assert handle is not None  # noqa: S101  (one of the two is set, which type checkers cannot see)
             owned = owned_by(handle, session.user_id)
             self._banks[key] = AsyncMemoryBank(*self._limits, memory=owned, task=session.id)
-        self._banks.move_to_end(key)
-        if len(self._banks) > MAX_BANKS:
-            self._banks.popitem(last=False)
-        return self._banks[key]
+        return self._banks.note(key, self._banks[key], MAX_BANKS)
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: object

@@ -107,7 +107,9 @@ def event_drafts(
         metadata: ADK's `custom_metadata`.
         now: The time from which a `ttl` counts.
     """
-    expires, shared = expiry_of_events(metadata, now), description(metadata)
+    # ADK's Vertex service means the same by both.
+    revision, shared = metadata.get("revision_ttl"), description(metadata)
+    expires = expiry(metadata if revision is None else {**metadata, "ttl": revision}, now)
     place = session if session and session.strip() else None
     drafts: list[Draft] = []
     for key, event in events.items():
@@ -299,12 +301,6 @@ def _small(data: Mapping[str, Any]) -> dict[str, Any]:
     return small
 
 
-def expiry_of_events(metadata: Mapping[str, object], now: datetime) -> datetime | None:
-    """`expiry`, where `revision_ttl` takes precedence over `ttl`: ADK's Vertex service means the same by both."""
-    revision = metadata.get("revision_ttl")
-    return expiry(metadata if revision is None else {**metadata, "ttl": revision}, now)
-
-
 def expiry(metadata: Mapping[str, object], now: datetime) -> datetime | None:
     """The expiry of a memory: `expire_time` (RFC 3339), or now plus `ttl`, which is in seconds, like `"3600s"`, or a
     timedelta; `None` if the memory does not expire.
@@ -318,8 +314,8 @@ def expiry(metadata: Mapping[str, object], now: datetime) -> datetime | None:
     if ttl is None:
         return None
     try:
-        return now + (ttl if isinstance(ttl, timedelta) else timedelta(seconds=_seconds(ttl)))
-    except (TypeError, ValueError, OverflowError) as error:
+        return now + (ttl if isinstance(ttl, timedelta) else timedelta(seconds=float(str(ttl).removesuffix("s"))))
+    except (ValueError, OverflowError) as error:
         raise InvalidInputError(f'ttl must be in seconds, such as 3600 or "3600s", not {ttl!r}') from error
 
 
@@ -329,12 +325,6 @@ def moment(timestamp: float) -> datetime | None:
         return datetime.fromtimestamp(timestamp, UTC)
     except (ValueError, OverflowError, OSError):
         return None
-
-
-def _seconds(ttl: object) -> float:
-    if isinstance(ttl, bool):
-        raise TypeError(ttl)
-    return float(ttl.removesuffix("s") if isinstance(ttl, str) else ttl)  # type: ignore[arg-type]
 
 
 def parse_time(name: str, value: object) -> datetime:

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from google.adk.agents.invocation_context import InvocationContext
@@ -27,6 +27,7 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.session import Session
 
 from memory_adk.convert import keyed
+from memory_adk.latest import Latest
 from memory_adk.policy import CapturePolicy
 from memory_adk.rewind import Change, change_of, names_what_is_absent
 from memory_adk.service import MemoryService
@@ -34,8 +35,6 @@ from memory_core.adapting import Writes
 
 logger = logging.getLogger(__name__)
 
-MAX_SESSIONS: Final = 10_000
-"""Most sessions whose place is remembered; a session that is dropped is compared as a whole."""
 _BY_RUNNER: Final = "e-"
 """How the ids of invocations begin that ADK's runner makes."""
 
@@ -64,11 +63,11 @@ class Write:
 
     def after(self, earlier: Write) -> Write:
         """Both writes in one: of an event that both have, the later one counts."""
-        return Write(self.service, self.session, self.change.after(earlier.change), self.metadata)
+        return replace(self, change={**earlier.change, **self.change})
 
     async def run(self) -> None:
         """Store it."""
-        await self.service.follow_change(*self.session, self.change, self.metadata)
+        await self.service.follow(*self.session, self.change, self.metadata)
 
 
 @dataclass(slots=True)
@@ -98,7 +97,7 @@ class Following:
         self._policy = policy
         self._services: weakref.WeakSet[MemoryService] = weakref.WeakSet()
         self._writes: Writes[Write] = Writes()
-        self._places: OrderedDict[tuple[int, SessionKey], _Place] = OrderedDict()
+        self._places = Latest[tuple[int, SessionKey], _Place]()
 
     async def follow(self, service: MemoryService, context: InvocationContext, *, undecided: bool = False) -> None:
         """Store what the session of a run says and was not followed before.
@@ -115,8 +114,8 @@ class Following:
         if undecided:
             events = [event for event in events if event.invocation_id != turn]
         name = (id(service), (session.app_name, session.user_id, session.id))
-        place = self._place(name)
-        start = _start(service, events, place)
+        place = self._places.note(name, self._places.get(name) or _Place())
+        start = place.start_in(events)
         new: Sequence[Event] = events[start:]
         if start and any(event.actions.rewind_before_invocation_id for event in new):
             start, new = 0, events
@@ -124,7 +123,7 @@ class Following:
             return
         if names_what_is_absent(new):
             new = await _whole(session, context.session_service)
-        if start == 0 or service.whole_turns or new[0].invocation_id != events[start - 1].invocation_id:
+        if start == 0 or new[0].invocation_id != events[start - 1].invocation_id:
             place.counts.clear()
         for blocked in _blocked(new, context):
             service.block(blocked)
@@ -145,35 +144,17 @@ class Following:
         if not await self._writes.close(seconds):
             logger.warning("turns are still being stored %g seconds after the end of their runner", seconds)
 
-    def _place(self, name: tuple[int, SessionKey]) -> _Place:
-        place = self._places.setdefault(name, _Place())
-        self._places.move_to_end(name)
-        while len(self._places) > MAX_SESSIONS:
-            self._places.popitem(last=False)
-        return place
-
     def _kept(self, change: Change) -> Change:
         """A change with the live events as the policy stores them."""
         policy = self._policy or CapturePolicy()
-        applied = {key: policy.apply(event) for key, event in change.live.items()}
-        return Change({key: event for key, event in applied.items() if event is not None}, change.undone)
+        kept = {key: event and policy.apply(event) for key, event in change.items()}
+        return {key: event for key, event in kept.items() if event is not None or change[key] is None}
 
     async def _put(self, write: Write) -> None:
-        if write.change.live or write.change.undone:
+        if write.change:
             self._services.add(write.service)
             write.service.finish_first(self._writes)
             await self._writes.put(write)
-
-
-def _start(service: MemoryService, events: Sequence[Event], place: _Place) -> int:
-    """Where the events begin that are to be compared: after the place or, where a record is of a whole turn, at the
-    beginning of the turn that goes on there."""
-    start = place.start_in(events)
-    if service.whole_turns and start < len(events):
-        turn = events[start].invocation_id
-        while start and events[start - 1].invocation_id == turn:
-            start -= 1
-    return start
 
 
 async def _whole(session: Session, sessions: BaseSessionService) -> Sequence[Event]:

@@ -12,7 +12,7 @@ from google.genai import types
 from pydantic import ValidationError
 
 from memory_adk.convert import event_drafts, keyed
-from memory_adk.rewind import resolve_rewinds
+from memory_adk.rewind import live_events
 from memory_core import InvalidInputError, utc_now
 from memory_core.formats import Found, Refused, file_at, foreign_database
 
@@ -62,9 +62,8 @@ def _session(
         except (ValidationError, ValueError, TypeError) as error:
             reason = " ".join(str(error).split())[:200]
             yield Refused(f"event {row['name']!r}", f"it cannot be read as an event of ADK: {reason}")
-    live, _ = resolve_rewinds(events)
     name = None if session == NO_SESSION else session
-    for draft in event_drafts(keyed(live, name), name, {}, utc_now()):
+    for draft in event_drafts(keyed(live_events(events), name), name, {}, utc_now()):
         yield Found(f"session {session}, event {draft.data.get('event_id')}", draft, user=user, app=app)
 
 

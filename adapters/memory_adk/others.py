@@ -2,6 +2,7 @@
 
 What a rewind of any session has undone is not shown in another one. A session that has changed since it was last read
 here is read; the messages that it has not stored yet are left to its own next turn, whose policy applies to them.
+A session is its owner's: memories of a space are shown as they are, also if its owner has a session of the same name.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Final, Protocol
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from google.adk.sessions.session import Session
 
-from memory_core import FieldCondition, NoneOf, Recalled, Where
-from memory_core.adapting import AgentMemory, limits, one_line, reason_for_log
+from memory_core import MemoryRecord, Recalled
+from memory_core.adapting import AgentMemory, Asked, limits, one_line, reason_for_log
 
 logger = logging.getLogger(__name__)
 
@@ -48,30 +49,34 @@ class Others:
     """How long a search waits for them."""
 
     async def current(
-        self, memory: AgentMemory, running: str, recall: Callable[[Where], Awaitable[Recalled]], where: Where
+        self, memory: AgentMemory, running: str, recall: Callable[[Asked], Awaitable[Recalled]], question: Asked
     ) -> Recalled:
         """Recall again until no session of what was recalled, up to five, has changed since it was read.
 
         Args:
             memory: What is recalled from.
             running: The session that is not asked.
-            recall: Recalls what satisfies a condition.
-            where: The condition.
+            recall: Recalls for a question.
+            question: It is asked again without the memories of sessions that did not answer in time.
         """
         asked, end = {running, None}, asyncio.get_running_loop().time() + self.seconds
+        unread = set[str | None]()
+
+        def is_left_out(record: MemoryRecord) -> bool:
+            is_unread = record.session in unread and memory.label_of(record) is None  # a space is another owner's
+            return is_unread or question.shows(record)
+
+        narrowed = replace(question, shows=is_left_out)
         while True:
-            found = await recall(where)
-            # spaces are another owner's
+            found = await recall(narrowed if unread else question)
             own = (hit.record.session for hit in found.hits if memory.label_of(hit.record) is None)
             names = [name for name in dict.fromkeys(own) if name not in asked][: MAX_OTHERS + 2 - len(asked)]
             if not names:
                 return found
             asked.update(names)
             has_changed, late = await self._ask([name for name in names if name], end)
-            if late:
-                unread = NoneOf((FieldCondition("session", "in", sorted(late)),))
-                where = replace(where, matching=(*(where.matching or ()), unread))
-            elif not has_changed:
+            unread.update(late)
+            if not (late or has_changed):
                 return found
 
     async def _ask(self, names: Collection[str], end: float) -> tuple[bool, Collection[str]]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, Self
 
 from google.adk.agents.base_agent import BaseAgent
@@ -26,17 +28,17 @@ from google.adk.tools.tool_context import ToolContext
 
 from memory_adk.convert import content_text
 from memory_adk.following import Following, is_of_plugin
+from memory_adk.latest import Latest
 from memory_adk.others import Others
 from memory_adk.policy import CapturePolicy
 from memory_adk.recall import show
 from memory_adk.service import MemoryService, check_service
 from memory_adk.shown import Shown, in_conversation, in_prompt, shown_in
 from memory_adk.watching import Watching
-from memory_core import PUSHED, EmbeddingError, MemoryCoreError, Recalled, RecallOptions, StorageError, Where
+from memory_core import PUSHED, EmbeddingError, MemoryCoreError, Recalled, RecallOptions, StorageError
 from memory_core.adapting import (
     Asked,
     Deadline,
-    LateError,
     block_of_turn,
     check_seconds,
     limits,
@@ -46,8 +48,6 @@ from memory_core.adapting import (
 
 logger = logging.getLogger(__name__)
 
-MAX_TURNS: Final = 1_000
-"""Most turns tracked at a time. A cancelled turn never reports its end, so the oldest turns are dropped."""
 _SERVES_NOBODY: Final = (
     "nothing is stored or recalled, because the runner's memory service is %s and not the plugin's MemoryService: "
     "Runner(memory_service=...), or --memory_service_uri on the command line"
@@ -102,7 +102,7 @@ class MemoryPlugin(BasePlugin):
         self._has_been_asked = False
         self._recalls = recall is not False
         self._options = recall if isinstance(recall, RecallOptions) else PUSHED
-        self._turns: dict[str, _Turn] = {}
+        self._turns = Latest[str, _Turn]()
         given = limits.RECALL_SECONDS if recall_seconds is None else recall_seconds
         self._seconds = check_seconds("recall_seconds", given)
         self._deadline = Deadline(self._seconds, "an agent")
@@ -169,13 +169,7 @@ class MemoryPlugin(BasePlugin):
         if turn.recall is None:
             asked = _asked(invocation_context, shown_in(llm_request, invocation_context))
             turn.recall = asyncio.ensure_future(self._recall(service, invocation_context.session, asked, others))
-        if not turn.recall.done():
-            await asyncio.wait([turn.recall])  # `wait` does not raise: an error in this library must not end the run
-        if error := turn.recall.exception():
-            session_id = one_line(invocation_context.session.id)
-            logger.error("nothing is recalled for session %s: %s", session_id, reason_for_log(error))
-        else:
-            show(llm_request, turn.recall.result())
+        show(llm_request, await asyncio.shield(turn.recall))
 
     async def before_tool_callback(
         self,
@@ -237,10 +231,8 @@ class MemoryPlugin(BasePlugin):
         return Others(service, context.session_service, session.app_name, session.user_id, self._seconds / 2)
 
     def _turn(self, invocation_context: InvocationContext) -> _Turn:
-        turn = self._turns.setdefault(invocation_context.invocation_id, _Turn())
-        while len(self._turns) > MAX_TURNS:
-            del self._turns[next(iter(self._turns))]
-        return turn
+        name = invocation_context.invocation_id
+        return self._turns.note(name, self._turns.get(name) or _Turn())
 
     async def _begin(self, invocation_context: InvocationContext) -> None:
         """Store what the session says, with this turn."""
@@ -260,29 +252,22 @@ class MemoryPlugin(BasePlugin):
     async def _follow(
         self, service: MemoryService, invocation_context: InvocationContext, *, undecided: bool = False
     ) -> None:
-        try:
+        session = one_line(invocation_context.session.id)
+        with self._deadline.spared(f"a turn of session {session} is not stored", Exception):  # ADK would end the run
             await self._following.follow(service, invocation_context, undecided=undecided)
-        except Exception as error:  # noqa: BLE001  (ADK would end the run)
-            session_id = one_line(invocation_context.session.id)
-            logger.error("a turn of session %s is not stored: %s", session_id, reason_for_log(error))  # noqa: TRY400
 
     async def _recall(self, service: MemoryService, session: Session, asked: Asked, others: Others) -> str:
         """Return the profile and the block of memories for this turn; empty if there is nothing, or not in time."""
-        try:
-            reached = await service.reached(session.app_name, session.user_id, self._deadline)
-        except LateError:  # logged
-            return ""
+        lack = f"nothing is recalled for session {one_line(session.id)}"
+        with self._deadline.spared(lack, Exception), suppress(StorageError, EmbeddingError):  # which are logged once
+            memory = await service.reached(session.app_name, session.user_id, self._deadline)
 
-        async def recall(where: Where) -> Recalled:
-            return await block_of_turn(reached, asked, replace(self._options, where=where))
+            async def recall(question: Asked) -> Recalled:
+                return await block_of_turn(memory, question, self._options)
 
-        try:
-            found = await service.access.run(
-                lambda: others.current(reached, session.id, recall, self._options.where), seconds=self._seconds
-            )
-        except (StorageError, EmbeddingError):  # it is logged once that the store does not answer
-            return ""
-        return found.text
+            ask = partial(others.current, memory, session.id, recall, asked)
+            return (await service.access.run(ask, seconds=self._seconds)).text
+        return ""
 
 
 def _asked(context: InvocationContext, shown: Shown) -> Asked:

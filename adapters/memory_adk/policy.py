@@ -57,16 +57,14 @@ class CapturePolicy:
         try:
             if not self.keep(event):
                 return None
-            return event if self.redact is None else _redacted_or_none(event, self.redact)
+            if self.redact is None:
+                return event
+            redacted = _redacted(event, self.redact)
+            # Nothing is stored if nothing is left of its words, whatever was attached to them.
+            return redacted if spoken(redacted) or not spoken(event) else None
         except Exception as error:  # noqa: BLE001  (the application's functions may raise anything)
             logger.error("a message is not stored because of its capture policy: %s", reason_for_log(error))  # noqa: TRY400
             return None
-
-
-def _redacted_or_none(event: Event, redact: Callable[[str], str]) -> Event | None:
-    """A copy of an event with other texts; `None` if nothing is left of its words, whatever was attached to them."""
-    redacted = _redacted(event, redact)
-    return redacted if spoken(redacted) or not spoken(event) else None
 
 
 def _redacted(event: Event, redact: Callable[[str], str]) -> Event:

@@ -11,7 +11,7 @@ from google.genai import types
 
 from memory_adk.convert import shortened
 from memory_adk.shown import SHOWS_NOTHING, Shown
-from memory_core import Hit, Recalled, RecallOptions, Where
+from memory_core import Hit, Recalled, RecallOptions
 from memory_core.adapting import (
     NOTHING,
     AgentMemory,
@@ -54,23 +54,21 @@ async def find(
     # They are no message of the person's.
     asked = Asked(words, shows=shown.shows, shown=shown.condition(), shows_query=False, counts_reads=False)
     most = _MOST_HITS if options.limit is None else options.limit
-    whole = replace(options, max_chars=_NO_BLOCK, max_tokens=None, count_tokens=None, neighbors=False)
+    whole = replace(options, limit=most, max_chars=_NO_BLOCK, max_tokens=None, count_tokens=None, neighbors=False)
 
-    async def search(where: Where) -> Recalled:
-        narrowed = replace(whole, limit=most, where=where)
-        conditions, limit = asked.not_shown(narrowed.conditions()), min(_MORE * most, _MOST_HITS)
+    async def search(question: Asked) -> Recalled:
+        # A session that is left out may have more hits than are wanted.
+        limit = min(_MORE * most, _MOST_HITS) if question is asked else _MOST_HITS
+        conditions = asked.not_shown(whole.conditions())
         found = await handle.search(words, limit=limit, where=conditions, mode=options.mode, floor=options.floor)
-        hits = list(_distinct(found, asked, options.min_score))
+        hits = list(_distinct(found, question, options.min_score))
         if len(hits) <= most:
             return replace(NOTHING, hits=tuple(hits))
-        chosen = await block_for(handle, asked, narrowed)
+        chosen = await block_for(handle, question, whole)
         return replace(chosen, hits=tuple(_in_order_of(hits, chosen.hits)))
 
-    found = (
-        await search(options.where)
-        if shown.others is None
-        else await shown.others.current(handle, shown.session, search, options.where)
-    )
+    others = shown.others
+    found = await (search(asked) if others is None else others.current(handle, shown.session, search, asked))
     results = list(_within(options, found.hits))
     count_reads(handle, [hit.record for hit, _ in results])
     return results

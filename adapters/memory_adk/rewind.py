@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 
 from google.adk.events.event import Event
 
 from memory_adk.convert import keyed
 
+Change = Mapping[str, Event | None]
+"""What the record of a session, or a part of it, says: events that say something, by key and in order; `None` for one
+that is undone."""
 
-def resolve_rewinds(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
-    """Return the events that no rewind has undone, and the effective rewinds, both in order.
+
+def live_events(events: Sequence[Event]) -> list[Event]:
+    """The events that no rewind has undone, in order, without rewinds.
 
     A rewind is an event that names an invocation. It undoes everything from the first event of that invocation to the
     rewind itself, including other rewinds in that range. If the list starts after that first event, as in a truncated
@@ -22,13 +25,13 @@ def resolve_rewinds(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
     for at, event in enumerate(events):
         first.setdefault(event.invocation_id, at)
     live: list[Event] = []
-    marks: list[Event] = []
     at = len(events) - 1
     while at >= 0:
         undone = events[at].actions.rewind_before_invocation_id
-        (marks if undone else live).append(events[at])
+        if not undone:
+            live.append(events[at])
         at = (min(at, first.get(undone, 0)) if undone else at) - 1
-    return live[::-1], marks[::-1]
+    return live[::-1]
 
 
 def names_what_is_absent(events: Sequence[Event]) -> bool:
@@ -37,25 +40,10 @@ def names_what_is_absent(events: Sequence[Event]) -> bool:
     return bool(named) and not named.issubset({event.invocation_id for event in events})
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What the record of a session, or a part of it, says: events that say something, by key and in order."""
-
-    live: Mapping[str, Event]
-    undone: Mapping[str, Event]
-    """What a rewind has undone, and turns that a guardrail answered."""
-
-    def after(self, earlier: Change) -> Change:
-        """Both in one: of an event that both have, this one counts."""
-        live = {key: event for key, event in earlier.live.items() if key not in self.undone}
-        undone = {key: event for key, event in earlier.undone.items() if key not in self.live}
-        return Change({**live, **self.live}, {**undone, **self.undone})
-
-
 def change_of(
     events: Sequence[Event], session: str | None, blocked: Container[str], before: Counter[str] | None = None
 ) -> Change:
-    """What some events of a session say, in their order.
+    """What some events of a session say, in their order; what a rewind has undone or a guardrail answered is undone.
 
     Args:
         events: All of the session, or a part of it with all rewinds that undo anything of it.
@@ -63,7 +51,6 @@ def change_of(
         blocked: The ids of invocations that a guardrail answered.
         before: See `keyed`.
     """
-    kept = {id(event) for event in resolve_rewinds(events)[0] if event.invocation_id not in blocked}
+    kept = {id(event) for event in live_events(events) if event.invocation_id not in blocked}
     found = keyed(events, session, before)
-    live = {key: event for key, event in found.items() if id(event) in kept}
-    return Change(live, {key: event for key, event in found.items() if key not in live})
+    return {key: event if id(event) in kept else None for key, event in found.items()}

@@ -10,12 +10,12 @@ runner = Runner(app=app, session_service=InMemorySessionService(), memory_servic
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar, Final, Self
+from functools import partial
+from typing import Any, Self
 
 from google.adk.events.event import Event
 from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
@@ -25,6 +25,7 @@ from google.adk.sessions.session import Session
 
 from memory_adk.convert import event_drafts, in_space, memory_entry
 from memory_adk.entries import checked_entries, entry_draft, put
+from memory_adk.latest import Latest
 from memory_adk.others import Others
 from memory_adk.recall import SEARCH, find
 from memory_adk.rewind import Change, change_of
@@ -46,6 +47,7 @@ from memory_core.adapting import (
     Access,
     Deadline,
     Writes,
+    check_key,
     key_in_scope,
     leave,
     limits,
@@ -56,13 +58,6 @@ from memory_core.adapting import (
     settled,
     stored,
 )
-
-MAX_UNSETTLED: Final = 10_000
-"""Most users that `settled` waits for; those who wrote least recently are dropped first."""
-MAX_BLOCKED: Final = 10_000
-"""Most turns that a guardrail answered and that are known to a process."""
-MAX_READ: Final = 10_000
-"""Most sessions of which is known when they were last read."""
 
 
 class MemoryService(BaseMemoryService):
@@ -75,8 +70,6 @@ class MemoryService(BaseMemoryService):
         memory: A file (opened on first use), a `Memory`, or a bound handle that other frameworks use as well.
             A handle's app replaces ADK's app name; if it is bound to a user, only that user is served. The spaces of a
             handle are read beside the memories of every user.
-        app_name: Replaces ADK's app name on every call. `adk run` and `adk web` use different names for the same agent
-            (`App.name` and the folder's name); with this option they share a memory.
         recall: Recall options of a search: limit, characters, conditions (kinds, tags, session, …), mode, least score,
             floor and so on. Options for the text of a block have no effect. By default up to 10 memories and 8,000
             characters; longer texts are cut.
@@ -89,17 +82,13 @@ class MemoryService(BaseMemoryService):
         timeout: How many seconds a call may take, also one of the tools; a search does not count the opening of the
             memory and the loading of its model. Then it raises `StoreUnavailableError`; what it was to write still may
             be written, and events can be added again.
-        owns_memory: Whether `close` also closes a given `Memory`; a file that the service opened is always closed.
+        owns_memory: Whether `close` also closes a given memory; a file that the service opened is always closed.
     """
 
-    whole_turns: ClassVar[bool] = False
-    """Whether a record is of several events of one turn, and grows with it."""
-
-    def __init__(  # noqa: PLR0913  (one optional keyword per setting)
+    def __init__(
         self,
         memory: str | os.PathLike[str] | Memory | BoundMemory = "memory.db",
         *,
-        app_name: str | None = None,
         recall: RecallOptions | None = None,
         memory_of: Callable[[str, str], BoundMemory] | None = None,
         only_app: str | None = None,
@@ -107,24 +96,22 @@ class MemoryService(BaseMemoryService):
         timeout: float = limits.EXPLICIT_SECONDS,
         owns_memory: bool = False,
     ) -> None:
-        if isinstance(memory, BoundMemory) and app_name not in (None, memory.scope.app):
-            raise ScopeError(f"the handle is bound to app {memory.scope.app!r}; drop app_name={app_name!r}")
         if isinstance(memory, str | os.PathLike):
             memory, owns_memory = Memory(memory), True
-        if (app := app_name or only_app) is not None and isinstance(memory, Memory):
-            memory.bind(app=app)  # rejects an invalid name now, not at every call
+        if only_app is not None:
+            check_key("app", only_app)  # rejects an invalid name now, not at every call
         self._memory: Memory | BoundMemory = memory
-        self._owned = memory if owns_memory and isinstance(memory, Memory) else None
-        self._app_name = app_name
+        self._handle = memory if isinstance(memory, BoundMemory) else memory.bind()
+        self._owns = owns_memory
         self._only_app = only_app
         self._recall = recall or SEARCH
         self._memory_of = memory_of
         self._sessions = sessions
-        self._read: OrderedDict[tuple[str, str, str], float] = OrderedDict()
+        self._read = Latest[tuple[str, str, str], float]()
         """When each session was last changed that was read here."""
-        self._unsettled: dict[Scope, BoundMemory] = {}
+        self._unsettled = Latest[Scope, BoundMemory]()
         """Owners whose records may be waiting for vectors."""
-        self._blocked: OrderedDict[str, None] = OrderedDict()
+        self._blocked = Latest[str, None]()
         self.access = Access(self._answers, timeout)
         """Searches through this leave a store alone that does not answer."""
         self.deadline = Deadline(timeout, "an agent")
@@ -144,7 +131,7 @@ class MemoryService(BaseMemoryService):
             raise ScopeError(f"this service is for the app {self._only_app!r}, not for {app_name!r}")
         if isinstance(self._memory, BoundMemory):
             return owned_by(self._memory, user_id)
-        return owned_by(self._memory.bind(app=app_name if self._app_name is None else self._app_name), user_id)
+        return owned_by(self._memory.bind(app=app_name), user_id)
 
     def memory_of(self, app_name: str, user_id: str) -> BoundMemory:
         """Return what one user reads now: the handle of their memory, with its spaces.
@@ -174,9 +161,7 @@ class MemoryService(BaseMemoryService):
 
     def block(self, invocation_id: str) -> None:
         """Never store what is said in an invocation."""
-        self._blocked[invocation_id] = None
-        while len(self._blocked) > MAX_BLOCKED:
-            self._blocked.popitem(last=False)
+        self._blocked.note(invocation_id, None)
 
     async def add_session_to_memory(self, session: Session) -> None:
         """Follow a session: what is live in it is remembered, and what a rewind has undone is left.
@@ -210,30 +195,30 @@ class MemoryService(BaseMemoryService):
             MemoryCoreError: The owner or the metadata is invalid, or the store failed; nothing was added.
         """
         change = change_of(events, session_id, self.blocked)
-        handle, metadata = self.handle(app_name, user_id).own, custom_metadata or {}
-        await self.deadline.write("adding events", lambda: self._follow(handle, session_id, change, metadata))
+        follow = partial(self.follow, app_name, user_id, session_id, change, custom_metadata or {})
+        await self.deadline.write("adding events", follow)
 
-    async def follow_change(
-        self, app_name: str, user_id: str, session_id: str, change: Change, metadata: Mapping[str, object]
+    async def follow(
+        self, app_name: str, user_id: str, session_id: str | None, change: Change, metadata: Mapping[str, object]
     ) -> None:
         """Store what the record of a session says, without a deadline."""
-        await self._follow(self.handle(app_name, user_id).own, session_id, change, metadata)
+        handle = self.handle(app_name, user_id).own
+        known = await self._left_as_in(handle, session_id or "", change)
+        new = {key: event for key, event in change.items() if event and key_in_scope(handle.scope, key) not in known}
+        await self.store(handle, event_drafts(new, session_id, metadata, handle.memory.clock()))
 
-    async def _follow(
-        self, handle: BoundMemory, session_id: str | None, change: Change, metadata: Mapping[str, object]
-    ) -> None:
-        if not session_id or not session_id.strip():
-            await self.store(handle, await self.drafts(handle, change.live, session_id, metadata))
-            return
-        live = [key_in_scope(handle.scope, key) for key in self.keys(change.live, session_id)]
-        undone = [key_in_scope(handle.scope, key) for key in self.keys(change.undone, session_id)]
-        known = {one.key: one.left for one in await stored(handle, session_id, [*live, *undone])}
-        new = change.live
-        if not self.whole_turns:
-            new = {key: event for key, event in new.items() if key_in_scope(handle.scope, key) not in known}
-        await self.store(handle, await self.drafts(handle, new, session_id, metadata))
-        await leave(handle, session_id, [key for key in undone if known.get(key) is False])
-        await resume(handle, session_id, [key for key in live if known.get(key) is True])
+    async def _left_as_in(self, handle: BoundMemory, session: str, change: Change) -> AbstractSet[str]:
+        """Leave what is undone and resume what is live, as far as it is stored; return the keys of what is stored."""
+        if not session.strip():
+            return frozenset()
+        is_live = {key_in_scope(handle.scope, key): event is not None for key, event in change.items()}
+        known = {one.key: one.left for one in await stored(handle, session, list(is_live))}
+        wrong = [key for key, left in known.items() if left == is_live[key]]
+        if undone := [key for key in wrong if not is_live[key]]:
+            await leave(handle, session, undone)
+        if live := [key for key in wrong if is_live[key]]:
+            await resume(handle, session, live)
+        return known.keys()
 
     def has_read(self, session: Session) -> bool:
         """Whether a session, given without its events, is as it was when its rewinds were last read."""
@@ -246,36 +231,18 @@ class MemoryService(BaseMemoryService):
         """
         handle = self.handle(session.app_name, session.user_id).own
         change = change_of(session.events, session.id, self.blocked)
-        live = [key_in_scope(handle.scope, key) for key in self.keys(change.live, session.id)]
-        undone = [key_in_scope(handle.scope, key) for key in self.keys(change.undone, session.id)]
-        known = {one.key: one.left for one in await stored(handle, session.id, [*live, *undone])}
-        await leave(handle, session.id, [key for key in undone if known.get(key) is False])
-        await resume(handle, session.id, [key for key in live if known.get(key) is True])
-        if known.keys() >= set(undone):
-            self._read[session.app_name, session.user_id, session.id] = session.last_update_time
-            while len(self._read) > MAX_READ:
-                self._read.popitem(last=False)
+        known = await self._left_as_in(handle, session.id, change)
+        if known >= {key_in_scope(handle.scope, key) for key, event in change.items() if event is None}:
+            self._read.note((session.app_name, session.user_id, session.id), session.last_update_time)
 
     async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
-        """Store drafts, each once, and return the records of those not forgotten; subclasses may override it."""
+        """Store drafts, each once, and return the records of those not forgotten."""
         keyed, now = reachable(handle.scope, drafts), handle.memory.clock()
-        records = await remember_drafts(handle, keyed, now=now, embed="later", edits=self.whole_turns)
+        records = await remember_drafts(handle, keyed, now=now, embed="later", edits=False)
         if records:
-            self._unsettled[handle.scope] = handle
-            while len(self._unsettled) > MAX_UNSETTLED:
-                del self._unsettled[next(iter(self._unsettled))]
+            self._unsettled.note(handle.scope, handle)
         self.access.hear()
         return records
-
-    async def drafts(
-        self, handle: BoundMemory, events: Mapping[str, Event], session_id: str | None, metadata: Mapping[str, object]
-    ) -> list[Draft]:
-        """Return the drafts to store for some events, by key; subclasses may override it."""
-        return event_drafts(events, session_id, metadata, handle.memory.clock())
-
-    def keys(self, events: Mapping[str, Event], session_id: str) -> Sequence[str]:  # noqa: ARG002  (of the signature)
-        """Return the source keys of the records of some events, by key; subclasses may override it."""
-        return list(events)
 
     async def add_memory(
         self,
@@ -368,38 +335,26 @@ class MemoryService(BaseMemoryService):
     async def _delete(self, handle: BoundMemory, where: Where) -> int:
         return (await self.deadline.write("deleting memories", lambda: handle.delete_where(where))).records
 
-    async def settled(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109  (the error says how many are left)
-        """Return when everything that this service has stored is found by meaning. It is found by its words at once.
-
-        Args:
-            timeout: Seconds to wait at most for each user; by default there is no limit.
-
-        Raises:
-            EmbeddingError: Vectors are still pending after that time; they are computed later.
-        """
+    async def settled(self) -> None:
+        """Return when everything that this service has stored is found by meaning. It is found by its words at once."""
         for scope, handle in list(self._unsettled.items()):
-            await settled(handle, timeout=timeout)
+            await settled(handle)
             self._unsettled.pop(scope, None)
 
     def finish_first(self, writes: Writes[Any]) -> None:
         """Let the memory be closed only when what waits to be written through this service is stored."""
-        handle = self._memory if isinstance(self._memory, BoundMemory) else self._memory.bind()
-        handle.memory.finish_first(writes)
+        self._handle.memory.finish_first(writes)
 
     async def close(self) -> None:
         """Close the memory if the service owns it (see `owns_memory`)."""
-        if self._owned is not None:
+        if self._owns:
             self.access.close()
-            await self._owned.close()
+            await self._handle.memory.close()
 
     async def _answers(self) -> None:
         """Search for what nobody has stored, which opens the memory, loads its model and reads the store."""
-        await self._somebody().search("Is anybody there?", where=Where(data={"memory_adk": "test"}), limit=1)
-
-    def _somebody(self) -> BoundMemory:
-        """A handle with an owner."""
-        handle = self._memory if isinstance(self._memory, BoundMemory) else self._memory.bind()
-        return handle.bind(user="nobody") if handle.scope.user is None else handle
+        somebody = self._handle if self._handle.scope.user is not None else self._handle.bind(user="nobody")
+        await somebody.search("Is anybody there?", where=Where(data={"memory_adk": "test"}), limit=1)
 
 
 def check_service(service: object) -> None:

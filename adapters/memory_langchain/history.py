@@ -151,7 +151,7 @@ def _turns(scope: CallScope) -> Where:
 async def write(scope: CallScope, messages: Sequence[BaseMessage]) -> None:
     """Append messages in one transaction; a message with a known id replaces the stored one. Removals come first."""
     added, removed = _without_removed(messages)
-    keys = [key_of(scope, getattr(message, "id", None) or new_id()) for message in added]
+    keys = [key_of(scope, identity or new_id()) for identity in _ids(added)]
     await _replace(scope, removed, added, keys)
 
 
@@ -167,7 +167,7 @@ async def write_turn(
         is_resent: Whether a client sends its whole conversation, so that its messages may be known.
     """
     asked, removed = _without_removed(asked)
-    keys = [*_keys(scope, asked), *[await unused_key(scope, message.id or new_id()) for message in answers]]
+    keys = [*_keys(scope, _ids(asked)), *await unused_keys(scope, _ids(answers))]
     await _replace(scope, removed, [*asked, *answers], keys, ids_may_differ=is_resent)
 
 
@@ -185,15 +185,30 @@ async def _replace(
     await remember_drafts(scope.memory, drafts, now=now, embed=embed, ids_may_differ=ids_may_differ)
 
 
-def _keys(scope: CallScope, messages: Sequence[BaseMessage]) -> list[str]:
-    """The source keys of messages; those with the same id are told apart by their order."""
+def _keys(scope: CallScope, identities: Sequence[str | None], taken: Collection[str] = ()) -> list[str]:
+    """The source keys of messages; those with the same id are told apart by their order, and none is a taken one."""
     seen = Counter[str]()
     keys: list[str] = []
-    for message in messages:
-        identity = message.id or new_id()
+    for identity in (given or new_id() for given in identities):
         seen[identity] += 1
-        keys.append(_nth_key(scope, identity, seen[identity]))
+        while (key := _nth_key(scope, identity, seen[identity])) in taken:
+            seen[identity] += 1
+        keys.append(key)
     return keys
+
+
+async def unused_keys(scope: CallScope, identities: Sequence[str | None]) -> list[str]:
+    """The source keys of messages that are said now, also if messages with their ids were said before."""
+    named = [identity or new_id() for identity in identities]
+    asked, taken = set[str](), set[str]()
+    while fresh := [key for key in _keys(scope, named, taken) if key not in asked]:
+        taken |= {one.key for one in await known(scope.memory.bind(session=scope.session), fresh)}
+        asked |= set(fresh)
+    return _keys(scope, named, taken)
+
+
+def _ids(messages: Sequence[BaseMessage]) -> list[str | None]:
+    return [getattr(message, "id", None) for message in messages]  # what is no message is refused by name later
 
 
 def key_of(scope: CallScope, *identity: str) -> str:
@@ -209,14 +224,6 @@ def draft_of(message: BaseMessage, scope: CallScope) -> Draft:
 def _nth_key(scope: CallScope, identity: str, nth: int) -> str:
     """The key of the first, the second… message with the same id."""
     return key_of(scope, identity) if nth == 1 else key_of(scope, identity, str(nth))
-
-
-async def unused_key(scope: CallScope, identity: str) -> str:
-    """The key of a message that is said now, also if one with its id was said before."""
-    nth = 1
-    while await known(scope.memory.bind(session=scope.session), [_nth_key(scope, identity, nth)]):
-        nth += 1
-    return _nth_key(scope, identity, nth)
 
 
 def _without_removed(messages: Sequence[BaseMessage]) -> tuple[Sequence[BaseMessage], set[str]]:

@@ -32,6 +32,8 @@ _BRANCH: Final = "branch:to:"
 """Channels that hold what a checkpoint has still to do (langgraph 1.2, `graph/state.py`, `pregel/_algo.py`)."""
 _INTERRUPT: Final = "__interrupt__"
 """Key of `versions_seen` for the versions of all channels when the run was last resumed (`pregel/_loop.py`)."""
+_STOPPED: Final = frozenset({"__error__", "__interrupt__"})
+"""Channels of what a node has written that failed or waits for a person (langgraph 1.2, `_internal/_constants.py`)."""
 _DELTAS: Final = "counters_since_delta_snapshot"
 """Key of a checkpoint's metadata with the names of its delta channels."""
 _STEP: Final = "langgraph_step"
@@ -68,6 +70,11 @@ class Run:
     first step this is; each of them may have been resumed."""
     user: object
     """The user whom the caller named in the configuration."""
+
+    @property
+    def task(self) -> str:
+        """The root graph's task that runs the agent; empty for the root graph itself."""
+        return self.namespace.split("|")[0].partition(":")[2]
 
     @property
     def has_history(self) -> bool:
@@ -144,6 +151,10 @@ class Stored:
         seen = self.entry.checkpoint["versions_seen"].get(_INTERRUPT, {})
         versions = self.entry.checkpoint["channel_versions"]
         return seen if seen.get(_INPUT) == versions.get(_INPUT) else {}
+
+    def has_stopped(self, task: str) -> bool:
+        """Whether a task has failed here before, or has waited for a person."""
+        return any(one == task and channel in _STOPPED for one, channel, _ in self.entry.pending_writes or ())
 
     @property
     def versions(self) -> Mapping[str, object]:

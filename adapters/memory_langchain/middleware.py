@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakKeyDictionary, ref
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -23,12 +23,13 @@ from memory_core.adapting import (
     limits,
     on_core,
 )
-from memory_langchain.history import FRAMEWORK, draft_of, key_of, unused_key
+from memory_langchain.history import FRAMEWORK, draft_of, key_of, unused_keys
 from memory_langchain.messages import searchable_text, to_draft, to_messages
 from memory_langchain.record_reader import MOST_SECONDS
+from memory_langchain.run_ends import RunEnds
 from memory_langchain.run_start import astart_of, start_of
 from memory_langchain.scope import CallScope, Given, ScopeResolver
-from memory_langchain.thread_changes import Start, changes, is_spoken
+from memory_langchain.thread_changes import Changes, Start, changes, is_spoken
 from memory_langchain.tools import DEFAULT_TOOLS, memory_tools
 from memory_langchain.turns import with_memories
 from memory_langchain.unstored import Brought, Unstored, brought
@@ -105,6 +106,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self._conversations = Conversations(FRAMEWORK, "an agent", seconds=timeout, options=recall, most=recall.limit)
         self._captures = capture
         self._unstored = Unstored()
+        self._ends = RunEnds()
         self._turns: WeakKeyDictionary[object, dict[str, _Turn]] = WeakKeyDictionary()
         """By the invocation, and the namespace of the agent in it."""
         self._node = name
@@ -124,14 +126,16 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Ask LangGraph's record what the person of this run has said and changed."""
         config = ensure_config()
         if self._asks(config) and (scope := run_sync(self._named, config, runtime)) is not None:
-            self._begin(scope, config, runtime, self._start(config), state)
+            goes_on = self._ends.since(config, _name(scope), state["messages"])
+            self._begin(scope, config, runtime, state, goes_on or self._changes(config, state))
 
     @override
     async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         """As `before_agent`."""
         config = ensure_config()
         if self._asks(config) and (scope := await self._named(config, runtime)) is not None:
-            self._begin(scope, config, runtime, await self._astart(config), state)
+            goes_on = self._ends.since(config, _name(scope), state["messages"])
+            self._begin(scope, config, runtime, state, goes_on or await self._achanges(config, state))
 
     @override
     def wrap_model_call(
@@ -142,7 +146,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if (scope := run_sync(self._named, config, request.runtime)) is None:
             return handler(request)
         if self._asks(config) and self._is_new(config, request.runtime):
-            self._begin(scope, config, request.runtime, self._start(config), request.state)
+            self._begin(scope, config, request.runtime, request.state, self._changes(config, request.state))
         block = run_sync(self._enter, scope, config, request)
         response = handler(self._filled(request, scope, block))
         if self._asks(config):
@@ -158,7 +162,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if (scope := await self._named(config, request.runtime)) is None:
             return await handler(request)
         if self._asks(config) and self._is_new(config, request.runtime):
-            self._begin(scope, config, request.runtime, await self._astart(config), request.state)
+            self._begin(scope, config, request.runtime, request.state, await self._achanges(config, request.state))
         block = await on_core(self._enter, scope, config, request)
         response = await handler(self._filled(request, scope, block))
         if self._asks(config):
@@ -190,30 +194,25 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Whether this run is a person's, and is stored; a tool starts a sub-agent with its own configuration."""
         return self._captures and _TOOL_NODE not in _nodes_around(config)
 
-    def _start(self, config: RunnableConfig) -> Start | None:
-        """Where a run began; a checkpointer that fails costs it its record."""
+    def _changes(self, config: RunnableConfig, state: AgentState[Any]) -> Changes:
+        """What the record says; a checkpointer that fails costs a run its record."""
+        start: Start | None = None
         with self._conversations.deadline.spared(_NO_RECORD, Exception):
-            return start_of(config, seconds=self._seconds)
-        return None
+            start = start_of(config, seconds=self._seconds)
+        return changes(start, state["messages"])
 
-    async def _astart(self, config: RunnableConfig) -> Start | None:
-        """As `_start`."""
+    async def _achanges(self, config: RunnableConfig, state: AgentState[Any]) -> Changes:
+        """As `_changes`."""
+        start: Start | None = None
         with self._conversations.deadline.spared(_NO_RECORD, Exception):
-            return await astart_of(config, seconds=self._seconds)
-        return None
+            start = await astart_of(config, seconds=self._seconds)
+        return changes(start, state["messages"])
 
     def _begin(
-        self,
-        scope: CallScope,
-        config: RunnableConfig,
-        runtime: Runtime[Any],
-        start: Start | None,
-        state: AgentState[Any],
+        self, scope: CallScope, config: RunnableConfig, runtime: Runtime[Any], state: AgentState[Any], found: Changes
     ) -> None:
-        has_record, thread = start is not None, state["messages"]
-        self._turns.setdefault(_invocation(runtime), {})[_namespace(config)] = _Turn(has_record)
-        given = brought(changes(start, thread), thread, ref(_invocation(runtime)), has_record=has_record)
-        self._unstored.bring(_name(scope), given)
+        self._turns.setdefault(_invocation(runtime), {})[_namespace(config)] = _Turn(found.has_record)
+        self._unstored.bring(_name(scope), brought(found, state["messages"], ref(_invocation(runtime))))
 
     def _is_new(self, config: RunnableConfig, runtime: Runtime[Any]) -> bool:
         """Whether this invocation goes on behind `before_agent`: after an interrupt, or from a checkpoint."""
@@ -227,7 +226,9 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         thread = request.state["messages"]
         if self._asks(config):
             await self._follow(scope, request.runtime, thread)
-        shown = to_messages(request.messages, role=HumanMessage)  # other middleware may add dicts and tuples
+        given = cast("Sequence[object]", request.messages)  # other middleware may add dicts and tuples
+        are_messages = all(isinstance(one, BaseMessage) for one in given)
+        shown = request.messages if are_messages else to_messages(given, role=HumanMessage)
         return await self._conversation(scope).recall(
             _question(shown, thread), self._visible(scope, self._turn(config, request.runtime), shown)
         )
@@ -238,13 +239,16 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         turn, thread = self._turn(config, runtime), state["messages"]
         self._turns.get(_invocation(runtime), {}).pop(_namespace(config), None)
         await self._follow(scope, runtime, thread)
+        self._ends.note(config, _name(scope), thread)
         with self._conversations.deadline.spared(_lack(scope), Exception, but=OF_THE_APPLICATION):
             said = self._unstored.take_answers(_name(scope), thread)
             keys = [key_of(scope, message.id or "") for message in said]
             with self._conversations.deadline.spared(_TAKEN, Exception, but=OF_THE_APPLICATION):
-                keys = await self._conversations.deadline.read("looking for answers", lambda: _unused_keys(scope, said))
+                keys = await self._conversations.deadline.read(
+                    "looking for answers", lambda: unused_keys(scope, [message.id for message in said])
+                )
             drafts = [to_draft(message, scope, source_key=key) for message, key in zip(said, keys, strict=True)]
-            await self._remember(scope, drafts, _before(said, thread), has_record=turn.has_record)
+            await self._remember(scope, drafts, said, thread, has_record=turn.has_record)
 
     async def _follow(self, scope: CallScope, runtime: Runtime[Any], thread: Sequence[BaseMessage]) -> None:
         """Store what the person has said and changed in this run and in unfinished ones, once."""
@@ -256,23 +260,28 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Store what a run has brought."""
         found, conversation = given.changes, self._conversation(scope)
         await conversation.leave(key_of(scope, identity) for identity in found.left)
-        shown = {*found.resumed, *(message.id for message in found.asked if message.id is not None)}
-        await conversation.resume(key_of(scope, identity) for identity in shown)
+        await conversation.resume(key_of(scope, identity) for identity in found.resumed)
         for identity, message in found.edited.items():
             await conversation.edit(key_of(scope, identity), searchable_text(message))
         drafts = [draft_of(message, scope) for message in found.asked]
-        await self._remember(scope, drafts, _before(found.asked, thread), has_record=given.has_record)
+        await self._remember(scope, drafts, found.asked, thread, has_record=found.has_record)
 
     async def _remember(
-        self, scope: CallScope, drafts: Sequence[Draft], before: Sequence[BaseMessage], *, has_record: bool
+        self,
+        scope: CallScope,
+        drafts: Sequence[Draft],
+        said: Sequence[BaseMessage],
+        thread: Sequence[BaseMessage],
+        *,
+        has_record: bool,
     ) -> None:
         """Store messages of a turn. Without a record, the thread is what a client sends, perhaps again and under other
         ids; then only the order of the messages tells which are known. A first question has no order yet."""
-        context = [draft_of(message, scope) for message in before] if not has_record else []
+        context = [] if has_record else [draft_of(message, scope) for message in _before(said, thread)]
         if not has_record and sum(draft.role == "user" for draft in (*context, *drafts)) > 1:
             context, drafts = ([replace(draft, source_key=None) for draft in part] for part in (context, drafts))
         conversation = self._conversation(scope)
-        await conversation.remember(drafts, context=context, ids_may_differ=bool(context))
+        await conversation.remember(drafts, context=context, ids_may_differ=bool(context), are_shown=True)
         await conversation.settled()
 
     def _visible(self, scope: CallScope, turn: _Turn, shown: Sequence[BaseMessage]) -> Visible:
@@ -309,17 +318,13 @@ def _question(shown: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> st
     return str((same or questions)[-1].text) if questions else ""
 
 
-async def _unused_keys(scope: CallScope, said: Sequence[BaseMessage]) -> list[str]:
-    return [await unused_key(scope, message.id or "") for message in said]
-
-
 def _before(said: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> list[BaseMessage]:
     """What was said in a thread before some of its messages."""
     first = {message.id for message in said[:1]}
     return [message for message in takewhile(lambda message: message.id not in first, thread) if is_spoken(message)]
 
 
-def _name(scope: CallScope) -> object:
+def _name(scope: CallScope) -> Hashable:
     """What tells a conversation of one owner apart from all others."""
     return scope.memory.scope, scope.session
 

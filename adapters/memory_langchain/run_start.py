@@ -108,7 +108,7 @@ def _behind_nodes(run: Run) -> Asking[Start]:
     reached: Stored | None = yield At(run.checkpoint)
     if reached is None:
         newest: list[Stored] = yield Before(run.checkpoint)
-        if run.is_stored_at_once and (newest or not (yield from _is_of_another_saver(run))):
+        if run.is_stored_at_once:
             reached = yield At(run.checkpoint, waits=MOST_SECONDS)
         if reached is None:
             return (yield from _without_input(run, newest[0])) if newest else Start("unknown")
@@ -121,7 +121,7 @@ def _behind_nodes(run: Run) -> Asking[Start]:
         return Start("unknown")
     if given.source != "input" or not _is_by_its_person(run, given):  # it was repeated from there
         return (yield from _from_point(run, given))
-    if (yield from _is_resumed_inside(run)):
+    if reached.has_stopped(run.task) or (yield from _is_resumed_inside(run)):
         return Start("resumption", (yield from _channels(reached)))
     base: Stored | None = (yield At(given.parent)) if given.parent else None
     start = Start("input", (yield from _channels(base)) if base else {})
@@ -150,13 +150,6 @@ def _without_input(run: Run, newest: Stored) -> Asking[Start]:
         return (yield from _updated(run, start, newest))
     base: Stored | None = yield At(run.named)
     return replace(start, shown=(yield from _channels(base)), departed=start.shown) if base else start
-
-
-def _is_of_another_saver(run: Run) -> Asking[bool]:
-    """Whether the agent has a checkpointer of its own, in which the graph that calls it stores nothing."""
-    if not run.namespace or run.own_checkpoint is None:
-        return False
-    return bool((yield Before(run.own_checkpoint, namespace=run.namespace)))
 
 
 def _resumed(run: Run) -> Asking[Start]:

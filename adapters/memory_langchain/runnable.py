@@ -52,7 +52,9 @@ class MemoryRunnable(Runnable[Any, Any]):
 
     Question and answer are saved in one transaction when the chain has finished, just before `invoke` returns or the
     stream ends. Errors of the memory are raised. If the chain fails or is cancelled, or if its stream is abandoned,
-    only the question is stored. A call whose form of output has no answer in it, such as a graph that streams with
+    only the question is stored, and with `keep_partial` the words of the answer so far; the error is the chain's.
+
+    A call whose form of output has no answer in it, such as a graph that streams with
     `stream_mode="updates"`, is refused before the chain runs.
     """
 
@@ -192,6 +194,7 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
     output_key: str | None = None,
     recall: RecallOptions = PUSHED,
     history_limit: int | None = None,
+    keep_partial: bool = False,
     answer: Callable[[Any], object] | None = None,
     timeout: float = limits.EXPLICIT_SECONDS,
 ) -> MemoryRunnable:
@@ -212,6 +215,7 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
         output_key: Key of the answer; required if the chain returns a dict of several keys without `"output"`.
         recall: Number, budget, conditions and so on of the memories; a limit of 0 recalls nothing.
         history_limit: Show only this many of the newest messages, at most 9,999; by default all.
+        keep_partial: Store the streamed words of an answer that was never completed.
         answer: Makes the text or messages to store of an output of your own, such as `json.dumps` of a dict.
         timeout: Seconds to read what a turn needs, or to store it, before it is an error; it may still be stored.
 
@@ -219,5 +223,5 @@ def with_memory(  # noqa: PLR0913  (the keywords of `RunnableWithMessageHistory`
         ScopeError: During a call, if user or conversation is missing or contradicts the handle.
     """
     keys = (input_key, history_key, memories_key, output_key)
-    plan = Plan(*keys, history_limit, answer, recall, Deadline(timeout, "a chain"))
+    plan = Plan(*keys, history_limit, keep_partial, answer, recall, Deadline(timeout, "a chain"))
     return MemoryRunnable(coerce_to_runnable(chain), ScopeResolver(memory), plan)

@@ -62,12 +62,14 @@ class Changes:
     """Ids that the thread shows; those of them that were left are so no longer."""
     edited: Mapping[str, BaseMessage] = field(default_factory=dict[str, BaseMessage])
     """The messages whose text a person has changed, by id, as they are now."""
+    has_record: bool = True
+    """Whether LangGraph's record tells it."""
 
 
 def changes(start: Start | None, state: Sequence[BaseMessage]) -> Changes:
     """Compare the start of a run with the messages that its agent sees first; without a start, nothing has changed."""
     if start is None:
-        return Changes(last_questions(state))
+        return Changes(last_questions(state), has_record=False)
     known = by_id(start.shown).keys() | by_id(start.private).keys()
     if start.cause == "resumption":
         return _compared(start, start.added, start.shown)

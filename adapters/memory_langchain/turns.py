@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self, cast
@@ -19,7 +20,7 @@ from langchain_core.messages import (
 from langchain_core.prompt_values import PromptValue
 from pydantic import BaseModel
 
-from memory_core import ClosedError, MemoryCoreError, MemoryRecord, RecallOptions, run_sync
+from memory_core import ClosedError, MemoryRecord, RecallOptions, run_sync
 from memory_core.adapting import Asked, Deadline, block_of_turn, on_core, one_of, reason_for_log
 from memory_langchain.history import first_sent_again, read, read_window, write_turn
 from memory_langchain.messages import spoken_text, to_message, to_messages
@@ -42,6 +43,7 @@ class Plan:
     memories_key: str | None
     output_key: str | None
     history_limit: int | None
+    keep_partial: bool
     answer: Callable[[Any], object] | None
     recall: RecallOptions
     deadline: Deadline
@@ -103,7 +105,7 @@ class Turn:
     """A question that a chain is processing, as a `with` block.
 
     It begins with what the memory knows; if the memory fails to tell, nothing is saved. If it is cancelled or fails
-    after that, but before the answer is saved, the question is saved alone.
+    after that, but before the answer is saved, the question is saved alone, or with what was streamed of the answer.
     """
 
     def __init__(self, plan: Plan, scope: CallScope, given: object) -> None:
@@ -123,7 +125,7 @@ class Turn:
         try:
             run_sync(self._load)
         except KeyboardInterrupt as failure:
-            run_sync(self._keep, failure)
+            run_sync(self._keep, failure, self._part())
             raise
         return self
 
@@ -131,13 +133,13 @@ class Turn:
         self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
     ) -> None:
         if failure is not None:  # Ctrl-C and the end of a generator included
-            run_sync(self._keep, failure)
+            run_sync(self._keep, failure, self._part())
 
     async def __aenter__(self) -> Self:
         try:
             await on_core(self._load)
         except asyncio.CancelledError as failure:
-            await to_the_end(on_core(self._keep, failure))
+            await to_the_end(on_core(self._keep, failure, self._part()))
             raise
         return self
 
@@ -145,7 +147,7 @@ class Turn:
         self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
     ) -> None:
         if failure is not None:  # cancellation included
-            await to_the_end(on_core(self._keep, failure))
+            await to_the_end(on_core(self._keep, failure, self._part()))
 
     async def _load(self) -> None:
         await self._plan.deadline.read("reading a conversation", self._read)
@@ -205,23 +207,36 @@ class Turn:
         self._is_saved = True
         asked = [message for message in self._question if not isinstance(message, SystemMessage)]
         said = [message for message in answer if not isinstance(message, RemoveMessage)]
-        is_resent = _is_conversation(self._question)
-        await self._plan.deadline.write(
-            "remembering a turn", lambda: write_turn(self._scope, asked, said, is_resent=is_resent)
-        )
+        await self._write(asked, said, is_resent=_is_conversation(self._question))
 
-    async def _keep(self, failure: BaseException) -> None:
-        """Save the question after a failure or an abandoned stream, without a partial answer.
+    def _part(self) -> list[BaseMessage]:
+        """What a chain has said of an answer that it did not end: words only, if they are to be kept."""
+        if not self._plan.keep_partial:
+            return []
+        with suppress(Exception):  # part of an output may have no answer yet, or none that the caller's function reads
+            said = self.answer(joined(self.chunks))
+            return [AIMessage(one.text, id=one.id) for one in said if isinstance(one, AIMessage) and one.text]
+        return []
 
-        The caller sees the original failure; if saving the question fails too, a note is added to it.
+    async def _keep(self, failure: BaseException, part: Sequence[BaseMessage]) -> None:
+        """Save the question after a failure or an abandoned stream, and then the part of the answer.
+
+        The caller sees the original failure; if saving them fails too, a note is added to it.
         """
         if self._is_saved:
             return
         try:
             await self.save(())
-        except MemoryCoreError as lost:
-            failure.add_note(f"its question was not saved: {lost}")
-            logger.log(_level_of(lost), "the question of a turn that failed was not saved: %s", reason_for_log(lost))
+            if part:
+                await self._write((), part, is_resent=False)
+        except Exception as lost:  # noqa: BLE001  (nothing may hide the original failure)
+            failure.add_note(f"its turn was not saved: {lost}")
+            logger.log(_level_of(lost), "a turn that failed was not saved: %s", reason_for_log(lost))
+
+    async def _write(self, asked: Sequence[BaseMessage], said: Sequence[BaseMessage], *, is_resent: bool) -> None:
+        await self._plan.deadline.write(
+            "remembering a turn", lambda: write_turn(self._scope, asked, said, is_resent=is_resent)
+        )
 
 
 async def to_the_end(saving: Coroutine[object, object, None]) -> None:

@@ -37,8 +37,6 @@ class Brought:
     """Compares equal for the same one."""
     seen: Mapping[str, BaseMessage]
     """The agent's messages with these words when it began, by the ids of the messages that the run brought."""
-    has_record: bool
-    """Whether it was read from LangGraph's record."""
 
     def as_said(
         self, thread: Mapping[str | None, BaseMessage], invocation: object, edited: AbstractSet[str]
@@ -81,13 +79,14 @@ class Brought:
         return message.model_copy(update={"content": now.content}) if is_of_run else None
 
 
-def brought(changes: Changes, state: Sequence[BaseMessage], invocation: object, *, has_record: bool) -> Brought:
+def brought(changes: Changes, state: Sequence[BaseMessage], invocation: object) -> Brought:
     """What a run has brought, and the state of its agent when it began."""
-    ids = {message.id: message for message in state}
-    texts = {message.text: message for message in state if isinstance(message, HumanMessage)}
     given = {message.id: message for message in (*changes.asked, *changes.edited.values()) if message.id is not None}
+    ids = {message.id: message for message in state if message.id in given}
+    missing = {one.text for key, one in given.items() if key not in ids}
+    texts = {one.text: one for one in state if isinstance(one, HumanMessage) and one.text in missing} if missing else {}
     seen = {key: found for key, one in given.items() if (found := ids.get(key) or texts.get(one.text)) is not None}
-    return Brought(changes, invocation, seen, has_record)
+    return Brought(changes, invocation, seen)
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from memory_core import BoundMemory, InvalidInputError, Memory, MemoryCoreError
-from memory_core.adapting import is_loopback, limits, one_line
+from memory_core.adapting import is_loopback, limits, log_plainly, one_line
 from memory_mcp.event import begins_session, object_in, prompt_of
 from memory_mcp.hook import Turn, is_remembered_by, remember_turn, run_hook, turn_of
 from memory_mcp.local_server import LocalServer
@@ -80,6 +80,7 @@ async def serve(given: argparse.Namespace) -> None:
     tokens = None if given.tokens is None else StaticTokens.from_file(given.tokens)
     if tokens is not None and given.http is None:
         raise InvalidInputError("--tokens works only with --http; over stdio, name the user with --user")
+    log_plainly("memory-mcp")
     if given.http is not None and tokens is None and not is_loopback(given.http[0]):
         raise InvalidInputError(f"--http {given.http[0]} is open to other machines; name its users with --tokens")
     async with Memory(given.file, cache_bytes=given.cache_mb * 1024 * 1024) as memory:

@@ -10,6 +10,7 @@ from memory_core.adapting import Deadline, limits
 from memory_mcp.half_characters import WholeCharacters
 from memory_mcp.owners import Served, owner_of_calls
 from memory_mcp.resources import MemoryResources, PromptingServer
+from memory_mcp.sessions import LimitedSessions
 from memory_mcp.skynet import COLLECTION
 from memory_mcp.tools import MemoryTools, advice_on, can_write, chosen_tools
 from memory_mcp.values import EVERY_COLLECTION, MAX_BATCH, MAX_CONTENT_CHARS
@@ -121,6 +122,7 @@ def http_app(server: MCPServer, *, hosts: Sequence[str] = ()) -> Starlette:
     security = TransportSecuritySettings(allowed_hosts=named, allowed_origins=origins)
     app = server.streamable_http_app(transport_security=security, max_request_body_size=_MAX_BODY_BYTES)
     app.add_middleware(WholeCharacters)
+    app.add_middleware(LimitedSessions)
     return app
 
 

@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
+from memory_core.adapting import end_in_time
+
 INTERRUPTED: Final = 130
 """Exit code after Ctrl-C, as shells number it. After the other signals it is 0: a supervisor asked the program to end,
 and it did; systemd and Docker report any other code as a failure."""
@@ -67,6 +69,7 @@ def _handled(task: asyncio.Task[None], received: list[int]) -> Generator[None]:
     def stop(number: int, _: FrameType | None) -> None:
         received.append(number)
         if len(received) == 1:
+            end_in_time()
             loop.call_soon_threadsafe(task.cancel)
 
     in_main_thread = threading.current_thread() is threading.main_thread()

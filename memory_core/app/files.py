@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import IO, Annotated, Final
 
@@ -19,6 +20,7 @@ from memory_core.app.command import Answer, Invocation, Yes, insist_on_existing
 from memory_core.app.formats import EXPORTERS, LOSSLESS, entry_of, targets
 from memory_core.app.settings import NONE, WAYS, embedder_of
 from memory_core.app.showing import counted
+from memory_core.concurrency.loop import on_core
 from memory_core.errors import InvalidInputError
 from memory_core.memory import Memory
 from memory_core.models import Scope
@@ -144,7 +146,9 @@ async def migrate_(
     said = f"{counted(done.records, 'memory')} the same in both, {done.copied} copied and {done.removed} removed now"
     if done.behind:
         said += f"; {done.behind} changed meanwhile: run it again when nothing writes"
-    counts = {"records": done.records, "copied": done.copied, "removed": done.removed, "behind": done.behind}
+    if done.sourceless:
+        said += f"; {done.sourceless} made from memories that are not here"
+    counts = {name: getattr(done, name) for name in ("records", "copied", "removed", "behind", "sourceless")}
     view = Group(showing.table(("app", "user", "memories", "checksum"), rows), Text(said))
     return Answer(counts, view, 1 if done.behind else 0)
 
@@ -171,13 +175,17 @@ async def restore(
     yes: Yes = False,
 ) -> Answer:
     """Make the memory file (--file) from a backup."""
+    from memory_core.storage.sqlite.backup import sourceless  # noqa: PLC0415  (for files only)
+
     insist_on_existing(str(source))
     _insist_on_room(invocation.path, overwrite=overwrite)
     if invocation.path.exists():
         invocation.confirm(f"Replace {invocation.settings.file} and lose what is in it?", yes=yes)
     with invocation.progress("restoring") as tell:
         made = await Memory.restore(source, invocation.path, overwrite=overwrite, progress=tell)
-    return Answer({"file": str(made)}, Text(showing.plain(str(made))))
+    count = await on_core(partial(sourceless, made))
+    said = f"{showing.plain(str(made))}{f'; {count} made from memories that are not here' if count else ''}"
+    return Answer({"file": str(made), "sourceless": count}, Text(said))
 
 
 async def reembed(

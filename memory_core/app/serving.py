@@ -66,7 +66,9 @@ async def serve(  # noqa: PLR0913  (one parameter per option)
     """
     from memory_core.app.serve.callers import THE_OPERATOR, Signer  # noqa: PLC0415
     from memory_core.app.serve.served import Served  # noqa: PLC0415
+    from memory_core.web.process import log_plainly  # noqa: PLC0415
 
+    log_plainly("memory-core")
     known, key = _callers(host, tokens)
     memory = await invocation.memory(create=write, read_only=not write, cache_bytes=cache_mb * MB)
     served = Served(

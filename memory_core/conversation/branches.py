@@ -16,7 +16,7 @@ from memory_core.conversation.messages.remember import reachable
 from memory_core.errors import RecordNotFoundError
 from memory_core.every_record import every_record
 from memory_core.handle import BoundMemory, known
-from memory_core.models import Known, Patch
+from memory_core.models import Known, MemoryRecord, Patch
 from memory_core.values.limits import MAX_LISTED
 from memory_core.where.where import ANY_STATE
 
@@ -42,6 +42,11 @@ async def resume(handle: BoundMemory, session: str, keys: Sequence[str]) -> None
     left = await every_record(handle, replace(ANY_STATE, session=session, left=True))
     resumed = frozenset(keys)
     await _set_left(handle, [record.id for record in left if record.source_key in resumed], left=False)
+
+
+async def show(handle: BoundMemory, records: Sequence[MemoryRecord]) -> None:
+    """Take back that some of these messages were left."""
+    await _set_left(handle, [record.id for record in records if record.left], left=False)
 
 
 async def follow_branch(handle: BoundMemory, session: str, visible: Sequence[Message], left: Sequence[Message]) -> None:

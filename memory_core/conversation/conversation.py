@@ -40,7 +40,7 @@ from memory_core.conversation.access import Access
 from memory_core.conversation.deadline import Deadline, NotStoredError
 from memory_core.conversation.messages.known_messages import message_key
 from memory_core.conversation.messages.remember import remember_drafts
-from memory_core.conversation.recalling import block_of_turn, ids_of_shown, one_of
+from memory_core.conversation.recalling import block_of_turn, condition_of_shown, ids_of_shown, one_of
 from memory_core.conversation.writes import Writes
 from memory_core.errors import (
     ClosedError,
@@ -226,7 +226,12 @@ class Conversation:
             return ""
 
     async def remember(
-        self, messages: Iterable[Draft], *, context: Sequence[Draft] = (), ids_may_differ: bool = False
+        self,
+        messages: Iterable[Draft],
+        *,
+        context: Sequence[Draft] = (),
+        ids_may_differ: bool = False,
+        are_shown: bool = False,
     ) -> None:
         """Keep what was said, in order.
 
@@ -237,6 +242,7 @@ class Conversation:
             context: The messages before them, of a client that resends its conversation. They are not stored, and tell
                 which of the others are known.
             ids_may_differ: Whether a known message may come under another id, if a client makes new ids each time.
+            are_shown: Whether the record shows them, so that those that were left are resumed.
 
         Raises:
             InvalidInputError: A message cannot be stored; nothing of the call is.
@@ -244,8 +250,7 @@ class Conversation:
         given = [*context, *messages]
         drafts = await off_loop(is_long_batch(given), self._storable, given)
         if len(drafts) > len(context):
-            store = partial(self._store, drafts, context=len(context), ids_may_differ=ids_may_differ)
-            await self._put(store)
+            await self._put(partial(self._store, drafts, len(context), ids_may_differ, are_shown))
 
     async def edit(self, key: str, text: str) -> None:
         """The record says that a person has given a message another text. What was derived of the old one is left."""
@@ -305,7 +310,7 @@ class Conversation:
             is_here = record.session == self._session and self._memory.label_of(record) is None
             return is_here and (record.source_key in keys or record.text in texts)
 
-        shown = one_of("source_key", visible.keys)
+        shown = None if texts else await condition_of_shown(self._memory, self._session, visible.keys)
         if texts:  # they have no key that a search could leave out
             many = len(visible.keys) + len(visible.texts)
             shown = one_of("id", await ids_of_shown(self._own, self._session, many, shows))
@@ -313,11 +318,19 @@ class Conversation:
         found = await block_of_turn(self._memory, asked, self._shared.options, most=self._shared.most)
         return found.text
 
-    async def _store(self, drafts: Sequence[Draft], *, context: int, ids_may_differ: bool) -> None:
+    async def _store(
+        self,
+        drafts: Sequence[Draft],
+        context: int,
+        ids_may_differ: bool,  # noqa: FBT001  (for `partial`)
+        are_shown: bool,  # noqa: FBT001
+    ) -> None:
         now, embed = self._own.memory.clock(), when_embedded(drafts)
-        await remember_drafts(
+        records = await remember_drafts(
             self._own, drafts, now=now, embed=embed, edits=False, ids_may_differ=ids_may_differ, context=context
         )
+        if are_shown:
+            await branches.show(self._own, records)
 
     async def _put(self, step: Step) -> None:
         async def done() -> None:

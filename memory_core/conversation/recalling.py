@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
-from memory_core.handle import BoundMemory
+from memory_core.handle import BoundMemory, known
 from memory_core.models import MemoryRecord
 from memory_core.profile import with_profile
 from memory_core.protocols import Searching
@@ -17,11 +17,13 @@ from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.values.frame import without_blocks
 from memory_core.values.limits import MAX_ALTERNATIVES
 from memory_core.values.query_text import cut_query
-from memory_core.where.conditions import FieldCondition
+from memory_core.where.conditions import AllOf, Condition, FieldCondition, NoneOf
 from memory_core.where.where import Where
 
 NOTHING: Final = Recalled("", (), ())
 """The result if nothing is to be recalled."""
+_FEW: Final = 100
+"""Messages that a prompt shows which are looked up one by one; of more, it is asked what is stored besides."""
 _BEFORE: Final = 3
 """Messages before a question that may say what it is about; the question itself may be among them."""
 
@@ -29,6 +31,26 @@ _BEFORE: Final = 3
 def one_of(field: Literal["id", "source_key"], values: Sequence[str]) -> FieldCondition | None:
     """The condition that a record is one of these; of more than a search takes, the last ones."""
     return FieldCondition(field, "in", tuple(values[-MAX_ALTERNATIVES:])) if values else None
+
+
+async def condition_of_shown(memory: BoundMemory, session: str, keys: Sequence[str]) -> Condition | None:
+    """The condition that a record is one of the messages with an id that a prompt shows of a conversation.
+
+    A long prompt mostly shows all that is stored of its conversation; then what it does not show is named instead.
+
+    Args:
+        memory: The conversation is in its own memory.
+        session: The conversation.
+        keys: Of the messages that the prompt shows, in order.
+    """
+    if len(keys) <= _FEW or memory.spaces:  # a space may have a session of the same name
+        return one_of("source_key", keys)
+    shown = frozenset(keys)
+    others = [one.key for one in await known(memory.own.bind(session=session)) if one.key not in shown]
+    if len(others) >= min(len(keys), MAX_ALTERNATIVES):
+        return one_of("source_key", keys)
+    not_shown = FieldCondition("source_key", "in", (*others, None))
+    return AllOf((FieldCondition("session", "eq", session), NoneOf((not_shown,))))
 
 
 async def ids_of_shown(

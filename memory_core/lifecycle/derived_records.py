@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypedDict
 
 from memory_core.lifecycle.values import Change, Reason, Step
 from memory_core.models import Draft, Json, Link, MemoryRecord, Patch, Relation, State
+from memory_core.retrieval.hits import EXTRACTION
 
 SUMMARY: Final = "summary"
 INSIGHT: Final = "insight"
@@ -39,6 +40,27 @@ def linked_to(relation: Relation, records: Sequence[MemoryRecord]) -> tuple[Link
     return tuple(Link(relation, each.id, each.rev, each.session, each.collection, each.agent) for each in records)
 
 
+def reading(turn: MemoryRecord) -> tuple[str, ...]:
+    """What identifies a record as it reads now: an edited one is read again."""
+    return (turn.id,) if turn.rev == 1 else (turn.id, str(turn.rev))
+
+
+def read_by(notes: Iterable[MemoryRecord], by: str) -> set[tuple[str, ...]]:
+    """What somebody has read, as `reading` identifies it.
+
+    Args:
+        notes: Among records of any kind.
+        by: As given to `noted`.
+    """
+    return {
+        (link.id,) if link.rev in (None, 1) else (link.id, str(link.rev))
+        for note in notes
+        if note.kind == EXTRACTION and note.data.get("by") == by
+        for link in note.links
+        if link.relation == "read"
+    }
+
+
 def changed(id: str, version: int, state: State) -> Change:  # noqa: A002  (the record's own word)
     """The change of an active record to another state."""
     return Change(id=id, version=version, patch=Patch(state=state), undo=Patch(state="active"))
@@ -54,6 +76,7 @@ def noted(  # noqa: PLR0913  (the parts of a step)
     *,
     changes: tuple[Change, ...] = (),
     data: Mapping[str, Json] | None = None,
+    made: Sequence[str] = (),
 ) -> Step:
     """A step that adds drafts in one transaction with a note of what was read, which is then archived.
 
@@ -68,8 +91,10 @@ def noted(  # noqa: PLR0913  (the parts of a step)
         read: What was read.
         changes: Further changes, made last.
         data: Further data of the note.
+        made: The ids of those drafts that were made of several of the records, which the store lets be read again if
+            what was made goes with one of them.
     """
-    links = linked_to("read", read)
+    links = (*linked_to("read", read), *(Link("made", id_) for id_ in made))
     return Step(
         reason=reason,
         kept="\n".join(draft.text for draft in drafts),

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
+from itertools import chain
 from typing import Final
 
 from memory_core.errors import InvalidInputError, UnreadableAnswerError, reason_for_log
@@ -20,6 +21,8 @@ from memory_core.lifecycle.derived_records import (
     identity,
     linked_to,
     noted,
+    read_by,
+    reading,
 )
 from memory_core.lifecycle.fading import is_pinned, last_used
 from memory_core.lifecycle.manager import Manager
@@ -31,7 +34,7 @@ from memory_core.models import Draft, MemoryRecord, Patch
 from memory_core.profile import PINNED
 from memory_core.protocols import Summarizer
 from memory_core.recall.quoting import named
-from memory_core.records.undone import NOTHING, UNDONE, Undone, summary_of, undone_by
+from memory_core.records.undone import NOTHING, UNDONE, Undone, undone_by
 from memory_core.retrieval.equal_statements import is_turn
 from memory_core.retrieval.hits import EXTRACTION
 from memory_core.values.checks import check_helper, check_summarizer, check_text
@@ -43,6 +46,8 @@ READ_AT_ONCE: Final = 100
 """Turns of a session that a summary covers at once."""
 LEAST_SUMMARIZED: Final = 10
 """Fewest turns that are summarised."""
+MOST_SUMMARIZED: Final = MAX_LINKS - 1
+"""Most summaries of sessions that one of a period covers: its note has a link to each, and one to it."""
 QUIET_DAYS: Final = 1
 """A session without a turn for so many days is over, and its rest is summarised."""
 LEAST_NEW: Final = 20
@@ -114,13 +119,9 @@ async def _summaries(
     records: Sequence[MemoryRecord], known: Sequence[MemoryRecord], summarizer: Summarizer, now: datetime
 ) -> AsyncIterator[Step]:
     """A step for each part of a session that no summary covers: full batches, and the rest of one that is over."""
-    undone = undone_by(known)
     covered = {link.id for each in known if each.kind == SUMMARY for link in each.links}
-    unsummarized = (
-        each
-        for each in records
-        if each.id not in covered and each.text.strip() and not undone.has(summary_of(None), each.id)
-    )
+    read = read_by(known, _summary_of(None))  # also for summaries that a person has deleted or taken back
+    unsummarized = (each for each in records if each.text.strip() and not (each.id in covered or reading(each) in read))
     for turns in _batches(unsummarized):
         is_over = (now - turns[-1].occurred_at) / DAY >= QUIET_DAYS and len(turns) >= LEAST_SUMMARIZED
         if len(turns) == READ_AT_ONCE or is_over:
@@ -142,20 +143,20 @@ async def of_periods(
     """
     summaries = [each for each in records if each.kind == SUMMARY]
     before = [*known, *summaries]
-    undone = undone_by(before)
     for period in periods:
         covers = [each for each in before if each.kind == SUMMARY and each.data.get("period") == period]
         covered = {link.id for each in covers for link in each.links}
+        read = read_by(before, _summary_of(period))
         groups: dict[date, list[MemoryRecord]] = defaultdict(list)
         for each in sorted(summaries, key=lambda record: (record.occurred_at, record.id)):
-            is_covered = each.id in covered or undone.has(summary_of(period), each.id)
+            is_covered = each.id in covered or reading(each) in read
             if not is_covered and "period" not in each.data:
                 groups[_first_day(each.occurred_at, period)].append(each)
         for first, sources in groups.items():
             is_over = first < _first_day(now - 2 * QUIET_DAYS * DAY, period)
             if is_over and len(sources) > 1:
-                for start in range(0, len(sources), MAX_LINKS):
-                    yield await _summary(sources[start : start + MAX_LINKS], summarizer, period)
+                for start in range(0, len(sources), MOST_SUMMARIZED):
+                    yield await _summary(sources[start : start + MOST_SUMMARIZED], summarizer, period)
 
 
 def _first_day(at: datetime, period: Period) -> date:
@@ -176,6 +177,7 @@ async def _summary(turns: Sequence[MemoryRecord], summarizer: Summarizer, period
     if not text:
         by, text = ExtractiveSummarizer.__name__, await ExtractiveSummarizer().summarize(texts)
     first, last = turns[0], turns[-1]
+    readings = [*([period] if period else []), *chain.from_iterable(map(reading, turns))]
     span = {"from": str(first.data.get("from", first.occurred_at.isoformat())), "until": last.occurred_at.isoformat()}
     draft = Draft(
         text[:MAX_TEXT_CHARS],
@@ -185,17 +187,18 @@ async def _summary(turns: Sequence[MemoryRecord], summarizer: Summarizer, period
         occurred_at=last.occurred_at,
         data={"by": by, **span, **({"period": period} if period else {})},
         links=linked_to("summarizes", turns),
-        **identity(SUMMARY, *([period] if period else []), *map(_read_as, turns)),
+        **identity(SUMMARY, *readings),
         agent=_shared(turn.agent for turn in turns),
         session=None if period else first.session,
         collection=_shared(turn.collection for turn in turns),
     )
-    return Step(reason="summary", kept=draft.text, gone=(), changes=(), added=(draft,))
+    note = derived_id(EXTRACTION, _summary_of(period), *readings)
+    return noted(EXTRACTION, note, _summary_of(period), "summary", [draft], turns, made=[str(draft.id)])
 
 
-def _read_as(turn: MemoryRecord) -> str:
-    """What identifies a turn as it reads now: once it reads otherwise, another summary is made of it."""
-    return turn.id if turn.rev == 1 else f"{turn.id} {turn.rev}"
+def _summary_of(period: Period | None) -> str:
+    """Under what the turns of a session, or the summaries of a period, are noted as read by any summarizer."""
+    return f"summary of a {period or 'session'}"
 
 
 def compacted(records: Iterable[MemoryRecord], days: float, now: datetime, undone: Undone = NOTHING) -> Iterator[Step]:

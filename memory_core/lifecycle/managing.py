@@ -11,7 +11,17 @@ from typing import Final
 
 from memory_core.handle import BoundMemory
 from memory_core.lifecycle.answers import Answer, Said
-from memory_core.lifecycle.derived_records import CONFIDENCE, INSIGHT, SUMMARY, derived_id, identity, linked_to, noted
+from memory_core.lifecycle.derived_records import (
+    CONFIDENCE,
+    INSIGHT,
+    SUMMARY,
+    derived_id,
+    identity,
+    linked_to,
+    noted,
+    read_by,
+    reading,
+)
 from memory_core.lifecycle.manager import Manager, ask
 from memory_core.lifecycle.prompt import MAX_TURN_CHARS, question
 from memory_core.lifecycle.values import CORRECTS, Change, Step, Usage
@@ -76,8 +86,7 @@ async def managed(
         known: The notes of the owner.
         spent: Gets the costs of each call.
     """
-    notes = (each for each in known if each.kind == EXTRACTION and each.data.get("by") == manager.name)
-    read = {reading for note in notes for reading in _readings(note)}
+    read = read_by(known, manager.name)
     stored = {record.id for record in records}
     replaced = _Replaced(undone_by(known))
     for record in records:
@@ -94,23 +103,11 @@ async def managed(
             spent.append(Usage(refused_lines=answer.refused))
         drafts, changes = _found(handle.scope.user, manager.name, part.turns, facts, answer)
         new = [draft for draft in drafts if draft.id not in stored]
-        note = derived_id(EXTRACTION, manager.name, *chain.from_iterable(map(_reading, part.turns)))
+        note = derived_id(EXTRACTION, manager.name, *chain.from_iterable(map(reading, part.turns)))
         step = noted(EXTRACTION, note, manager.name, "extracted", new, part.turns, changes=changes)
         for draft in new:
             replaced.note(str(draft.id), draft.data.get(CORRECTS))
         yield step
-
-
-def _reading(turn: MemoryRecord) -> tuple[str, ...]:
-    """What identifies a turn as it reads now: an edited one is read again."""
-    return (turn.id,) if turn.rev == 1 else (turn.id, str(turn.rev))
-
-
-def _readings(note: MemoryRecord) -> Iterator[tuple[str, ...]]:
-    """What has been read, as `_reading` identifies it."""
-    for link in note.links:
-        if link.relation == "read":
-            yield (link.id,) if link.rev in (None, 1) else (link.id, str(link.rev))
 
 
 def unread(records: Iterable[MemoryRecord], read: Collection[tuple[str, ...]]) -> Iterator[Part]:
@@ -120,7 +117,7 @@ def unread(records: Iterable[MemoryRecord], read: Collection[tuple[str, ...]]) -
 
     Args:
         records: Oldest first.
-        read: The turns that have been read, as `_reading` identifies them.
+        read: The turns that have been read, as `reading` identifies them.
     """
     sessions: dict[str | None, list[MemoryRecord]] = defaultdict(list)
     for record in records:
@@ -132,7 +129,7 @@ def unread(records: Iterable[MemoryRecord], read: Collection[tuple[str, ...]]) -
         part: list[MemoryRecord] = []
         size = 0
         for turn in turns:
-            if _reading(turn) in read:
+            if reading(turn) in read:
                 before.append(turn)
                 continue
             shown = min(len(turn.text), MAX_TURN_CHARS)
@@ -200,7 +197,7 @@ def _fact(by: str, turn: MemoryRecord, said: Said) -> Draft:
         expires_at=turn.expires_at,
         data={"by": by},
         links=linked_to("derived_from", [turn]),
-        **identity(EXTRACTION, by, *_reading(turn), said.text),
+        **identity(EXTRACTION, by, *reading(turn), said.text),
         agent=turn.agent,
         collection=turn.collection,
     )

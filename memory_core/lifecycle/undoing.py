@@ -11,7 +11,7 @@ from memory_core.handle import BoundMemory, whole_owner
 from memory_core.lifecycle.values import REFLECTION, Change, Maintenance, Step
 from memory_core.models import STATES, Draft, MemoryRecord, Patch, Scope
 from memory_core.records.draft_to_record import complete
-from memory_core.records.undone import UNDONE, noted_reason, notes_of, summary_of
+from memory_core.records.undone import UNDONE, noted_reason, notes_of
 from memory_core.retrieval.hits import EXTRACTION
 from memory_core.where.where import Where
 
@@ -71,14 +71,10 @@ def _says_what_was_read(draft: Draft) -> bool:
 
 
 def _said_of(step: Step) -> tuple[str, ...]:
-    """The reason of a step and the ids of its records. A step that extracted facts needs none, because the note of what
-    was read stays."""
+    """The reason of a step and the ids of its records. One that extracted facts or wrote a summary needs none: its note
+    of what was read stays."""
     if step.reason == "reflection":
         return ("insight", *sorted(str(draft.id) for draft in step.added if draft.text))
-    if step.reason == "summary" and step.added:
-        (draft,) = step.added
-        period = draft.data.get("period")
-        return (summary_of(None if period is None else str(period)), *sorted(link.id for link in draft.links))
     if step.added:
         return ()
     return (noted_reason(step.reason), *sorted({change.id for change in step.changes}))

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from memory_core.conversation.messages.message_to_draft import Message
 from memory_core.models import MemoryRecord
-from memory_core.where.conditions import Condition, NoneOf
+from memory_core.where.conditions import Condition, FieldCondition, NoneOf
 from memory_core.where.where import Where
 
 
@@ -31,14 +32,19 @@ class Asked:
     shows: Callable[[MemoryRecord], bool] = shows_nothing_yet
     """Whether the prompt shows a record already."""
     shown: Condition | None = None
-    """A condition that only such records satisfy, of the fields that a store looks up: see `those`, and `session`. If
-    they crowd out the others, the search leaves them out itself, so that a recall costs no more in a long conversation
-    than in a short one."""
+    """A condition that only such records satisfy, which a store looks up: see `condition_of_shown`. If they may crowd
+    out the others, the search leaves them out itself, so that a recall costs no more in a long conversation than in a
+    short one."""
     shows_query: bool = True
     """Whether the prompt shows the text, so that a user's message equal to it is left out. `False` for words to search
     for, which may equal a message; questions like the text are left out in either case."""
     counts_reads: bool = True
     """Count the best memories of the block as read, once a day, so that what is used does not fade."""
+
+    def shows_few(self, most: int) -> bool:
+        """Whether `shown` names so few records that they crowd out no others."""
+        named = self.shown if isinstance(self.shown, FieldCondition) and self.shown.op == "in" else None
+        return self.shown is None or (named is not None and len(cast("Sequence[str]", named.value)) <= most)
 
     def not_shown(self, where: Where) -> Where:
         """The same conditions without what `shown` says; those with a `matching` of their own stay as they are, since

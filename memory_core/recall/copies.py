@@ -127,7 +127,18 @@ def _has(folded: str, run: str) -> bool:
 
 def _runs(text: str) -> frozenset[str]:
     """The folded runs of characters that are not spaces, control characters or punctuation."""
-    return frozenset("".join(" " if _is_apart(c) else c for c in text.casefold()).split())
+    return frozenset(text.casefold().translate(_SPACED).split())
+
+
+class _Spaced(dict[int, int]):
+    """A table for `str.translate`, which turns what separates runs into spaces; it is filled as characters occur."""
+
+    def __missing__(self, code: int) -> int:
+        self[code] = given = ord(" ") if _is_apart(chr(code)) else code
+        return given
+
+
+_SPACED: Final = _Spaced()
 
 
 def _is_apart(c: str) -> bool:

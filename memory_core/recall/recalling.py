@@ -175,6 +175,9 @@ async def _chosen(
 
     wanted = _lines_wanted(options)
     limit = min(max(wanted if options.limit is None else _PER_LINE * wanted, _FEWEST_HITS), _MOST_HITS)
+    narrower = where if explain else asked.prompt.not_shown(where)
+    if not asked.prompt.shows_few(limit - wanted):
+        where = narrower
     while True:
         found = await find(
             handle, asked, limit=limit, where=where, mode=options.mode, floor=options.floor, explain=explain
@@ -184,8 +187,7 @@ async def _chosen(
         useless = choice.doubtful + sum(reason not in _ALSO_OF_WORSE for reason, _ in choice.outcomes.values())
         if len(found.hits) < limit or not useless or limit - useless >= wanted or limit == MAX_LIMIT:
             return found, choice
-        narrower = where if explain else asked.prompt.not_shown(where)
-        if narrower is where:
+        if where is narrower:
             limit = min(_MORE * limit, MAX_LIMIT)
         where = narrower
 

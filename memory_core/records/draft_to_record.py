@@ -22,6 +22,7 @@ from memory_core.models import (
 )
 from memory_core.records.fields import CHECKS, check_content
 from memory_core.records.kinds import CONVERSATION_TURN, MESSAGE_KIND, STEP, USER_QUERY
+from memory_core.records.restating import are_same_links
 from memory_core.values.checks import check_key, check_listed, check_size, check_text, check_texts, check_time, shown
 from memory_core.values.ids import new_id
 from memory_core.values.json_checks import least_bytes
@@ -183,7 +184,10 @@ def patched(record: MemoryRecord, patch: Patch, now: datetime) -> MemoryRecord:
         changes["tier"] = tier_of(str(changes["kind"]))
     if "data" in changes and is_same_json(changes["data"], record.data):
         del changes["data"]
-    changes = {name: value for name, value in changes.items() if name == "data" or getattr(record, name) != value}
+    if "links" in changes and are_same_links(changes["links"], record.links):
+        del changes["links"]
+    compared = {"data", "links"}
+    changes = {name: value for name, value in changes.items() if name in compared or getattr(record, name) != value}
     if not changes:
         return record
     if "text" in changes:

@@ -63,7 +63,7 @@ def _link(value: object) -> Link:
     check_key("the id of a link", value.id)
     if value.rev is not None and (not isinstance(value.rev, int) or isinstance(value.rev, bool) or value.rev < 1):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInputError(f"the rev of a link is a whole number from 1 on, or None, not {shown(value.rev)}")
-    for name in ("session", "collection"):
+    for name in ("session", "collection", "agent"):
         if getattr(value, name) is not None:
             check_key(f"the {name} of a link", getattr(value, name))
     return value

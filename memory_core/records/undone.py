@@ -75,11 +75,6 @@ def noted_reason(reason: str) -> str:
     return _SAME_AS.get(reason, reason)
 
 
-def summary_of(period: str | None) -> str:
-    """The reason under which a summary that was taken back is noted, with the records that it covered."""
-    return f"summary of a {period or 'session'}"
-
-
 def _noted(note: MemoryRecord) -> list[list[str]]:
     steps = note.data.get("steps")
     if note.kind != UNDONE or note.text or not isinstance(steps, list | tuple):  # somebody's own record

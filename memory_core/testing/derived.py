@@ -13,6 +13,7 @@ import pytest
 from memory_core import BoundMemory, ConflictError, Deleted, Draft, Link, MemoryRecord, Patch, Where, run_sync
 from memory_core.models import Relation
 from memory_core.testing.base import Contract, Ticks, add, everything, optional, texts
+from memory_core.values.limits import MAX_LINKS
 from memory_core.where.where import ANY_STATE
 
 
@@ -31,6 +32,13 @@ def _superseded_by(handle: BoundMemory, record: MemoryRecord) -> set[str]:
     stored = run_sync(handle.get, record.id)
     assert stored is not None
     return {link.id for link in stored.links if link.relation == "supersedes"}
+
+
+def _links(handle: BoundMemory, record: MemoryRecord) -> tuple[Link, ...]:
+    """The links that a record has now."""
+    stored = run_sync(handle.get, record.id)
+    assert stored is not None
+    return stored.links
 
 
 class DerivedContract(Contract):
@@ -202,6 +210,48 @@ class DerivedContract(Contract):
         assert kept is not None
         assert [(link.id, link.session) for link in kept.links] == [(source.id, "monday")]
 
+    @pytest.mark.parametrize("how", ["delete", "erase", "edit", "leave"])
+    @pytest.mark.parametrize("depth", [1, 3])
+    def test_a_source_reaches_what_was_made_of_it_through_what_has_expired(
+        self, ann: BoundMemory, clock: Ticks, how: str, depth: int
+    ) -> None:
+        expires = clock.now + timedelta(days=1)
+        source, made = add(ann, Draft("the code is 2231", session="monday"), "I drink tea")
+        for n in range(depth):
+            made = source if n == 0 else made
+            (made,) = add(ann, replace(_made(f"step {n}: 2231", "derived_from", made), expires_at=expires))
+        add(ann, _made("in short: 2231", "summarizes", made))
+        clock.advance(days=2)
+        run_sync(ann.add, "later")
+        assert texts(everything(ann)) == ["the code is 2231", "I drink tea", "in short: 2231", "later"]
+        if how == "delete":
+            assert run_sync(ann.delete, source.id).derived == 1
+        elif how == "erase":
+            assert run_sync(ann.bind(session="monday").erase).derived == 1
+        else:
+            run_sync(ann.update, source.id, Patch(left=True) if how == "leave" else Patch(text="the code is 8874"))
+        assert "in short: 2231" not in texts(everything(ann))
+        assert ("in short: 2231" in _stored(ann)) is (how in ("edit", "leave"))
+
+    def test_what_would_have_too_many_sources_goes_with_what_has_expired(self, ann: BoundMemory, clock: Ticks) -> None:
+        """Nothing could say any more what it was made of."""
+        expires = clock.now + timedelta(days=1)
+        turns = add(ann, *(f"turn {n}" for n in range(MAX_LINKS)))
+        (half,) = add(ann, replace(_made("half", "summarizes", *turns[:-1]), expires_at=expires))
+        (last,) = add(ann, replace(_made("last", "summarizes", *turns[-1:]), expires_at=expires))
+        add(ann, _made("all", "derived_from", half, last), _made("the last", "derived_from", last))
+        clock.advance(days=2)
+        run_sync(ann.add, "later")
+        assert {"all", "the last"} & _stored(ann) == {"the last"}
+
+    def test_turns_of_a_summary_that_has_expired_are_active_again(self, ann: BoundMemory, clock: Ticks) -> None:
+        (turn,) = add(ann, "one")
+        add(ann, replace(_made("in short", "summarizes", turn), expires_at=clock.now + timedelta(days=1)))
+        run_sync(ann.update, turn.id, Patch(state="compacted"))
+        clock.advance(days=2)
+        run_sync(ann.add, "later")
+        assert texts(everything(ann)) == ["one", "later"]
+
     @optional
     @pytest.mark.parametrize("patch", [Patch(text="the code is 8874"), Patch(left=True)])
     def test_what_is_left_because_of_a_source_goes_when_that_expires(
@@ -262,27 +312,158 @@ class DerivedContract(Contract):
         run_sync(ann.delete_exactly, {source.id: source.version}, keeps_derived=True)
         assert texts(everything(ann)) == ["Ann drinks tea"]
 
-    def test_what_was_read_with_a_deleted_turn_is_read_again(self, ann: BoundMemory) -> None:
+    def test_what_a_note_has_made_is_read_again_when_it_goes_with_a_source(self, ann: BoundMemory) -> None:
+        """Its other sources; and nothing else that was read of them."""
         one, two, three = add(ann, "one", "two", "three")
         read = [Link("read", each.id, each.rev) for each in (one, two, three)]
-        (note,) = add(ann, Draft(kind="extraction", data={"by": "a model"}, links=read))
-        add(ann, _made("of one and two", "derived_from", one, two), _made("of all", "summarizes", one, two, three))
+        (made,) = add(ann, _made("of one and two", "summarizes", one, two))
+        (other,) = add(ann, Draft(kind="extraction", data={"by": "a model"}, links=read))
+        (note,) = add(ann, Draft(kind="extraction", data={"by": "another"}, links=[*read, Link("made", made.id)]))
         run_sync(ann.delete, one.id)
-        kept = run_sync(ann.get, note.id)
-        assert kept is not None
-        assert kept.links == (Link("read", three.id),)
+        assert _links(ann, note) == (Link("read", three.id),)
+        assert _links(ann, other) == (Link("read", two.id), Link("read", three.id))
 
-    def test_turns_of_a_summary_that_goes_stay_read(self, ann: BoundMemory) -> None:
+    @pytest.mark.parametrize("patch", [Patch(text="three"), Patch(left=True)])
+    def test_what_a_note_has_made_is_read_again_when_it_is_left(self, ann: BoundMemory, patch: Patch) -> None:
         one, two = add(ann, "one", "two")
         read = [Link("read", each.id, each.rev) for each in (one, two)]
-        (note,) = add(ann, Draft(kind="extraction", data={"by": "a model"}, links=read))
-        (fact,) = add(ann, _made("of two", "derived_from", two))
-        add(ann, _made("of both", "summarizes", one, two))
-        run_sync(ann.delete, fact.id)
+        (made,) = add(ann, _made("of both", "summarizes", one, two))
+        (note,) = add(ann, Draft(kind="extraction", data={"by": "a model"}, links=[*read, Link("made", made.id)]))
+        run_sync(ann.update, one.id, patch)
+        assert _links(ann, note) == (Link("read", one.id), Link("made", made.id))
+        if patch.left is True:
+            run_sync(ann.update, one.id, Patch(left=False))
+            assert set(_links(ann, note)) == {*read, Link("made", made.id)}
+
+    def test_what_a_person_deletes_stays_read(self, ann: BoundMemory) -> None:
+        one, two = add(ann, "one", "two")
+        read = [Link("read", each.id, each.rev) for each in (one, two)]
+        (made,) = add(ann, _made("of both", "summarizes", one, two))
+        (note,) = add(ann, Draft(kind="extraction", data={"by": "a model"}, links=[*read, Link("made", made.id)]))
+        run_sync(ann.delete, made.id)
         run_sync(ann.delete, one.id)
-        kept = run_sync(ann.get, note.id)
-        assert kept is not None
-        assert kept.links == (Link("read", two.id),)
+        assert _links(ann, note) == (Link("read", two.id),)
+
+    def test_what_an_erased_session_takes_with_it_is_read_again(self, ann: BoundMemory, clock: Ticks) -> None:
+        """Also when the record of that session has expired."""
+        expires = clock.now + timedelta(days=1)
+        one, two = add(ann, Draft("one", session="monday", expires_at=expires), Draft("two", session="friday"))
+        read = [Link("read", each.id, each.rev) for each in (one, two)]
+        (made,) = add(ann, _made("of both", "summarizes", one, two))
+        (note,) = add(ann, Draft(kind="extraction", data={"by": "a model"}, links=[*read, Link("made", made.id)]))
+        clock.advance(days=2)
+        run_sync(ann.add, "later")
+        run_sync(ann.bind(session="monday").erase)
+        assert _links(ann, note) == ()
+
+    def test_a_known_key_that_is_added_again_has_the_sources_of_its_new_words(self, ann: BoundMemory) -> None:
+        code, tea = add(ann, "the code is 2231", "I drink tea")
+        (fact,) = add(ann, replace(_made("Ann's code is 2231", "derived_from", code), source_key="fact"))
+        (again,) = add(ann, replace(_made("Ann drinks tea", "derived_from", tea), source_key="fact"))
+        assert (again.id, again.rev, [link.id for link in again.links]) == (fact.id, 2, [tea.id])
+        run_sync(ann.delete, code.id)
+        assert _stored(ann) == {"I drink tea", "Ann drinks tea"}
+        run_sync(ann.delete, tea.id)
+        assert _stored(ann) == set()
+
+    @pytest.mark.parametrize("how", ["add", "update", "own words"])
+    def test_earlier_texts_are_of_its_sources(self, ann: BoundMemory, how: str) -> None:
+        """Else the words of a deleted source would stay in the history of what was made of it before."""
+        code, tea = add(ann, "the code is 2231", "I drink tea")
+        (fact,) = add(ann, replace(_made("Ann's code is 2231", "derived_from", code), source_key="fact"))
+        run_sync(ann.update, fact.id, Patch(text="The code of Ann is 2231"))
+        assert len(run_sync(ann.history, fact.id)) == 2
+        of_tea = replace(_made("Ann drinks tea", "derived_from", tea), source_key="fact")
+        if how == "update":
+            run_sync(ann.update, fact.id, Patch(links=of_tea.links))
+            run_sync(ann.update, fact.id, Patch(text=of_tea.text))
+        else:
+            add(ann, of_tea if how == "add" else replace(of_tea, links=()))
+        assert "Ann's code is 2231" not in {each.text for each in run_sync(ann.history, fact.id)}
+        if how != "update":
+            assert [each.text for each in run_sync(ann.history, fact.id)] == ["Ann drinks tea"]
+
+    def test_words_of_ones_own_under_a_known_key_are_not_derived(self, ann: BoundMemory) -> None:
+        """And are shown, though the record was left because of a source."""
+        (code,) = add(ann, "the code is 2231")
+        made = replace(_made("Ann's code is 2231", "derived_from", code), source_key="fact")
+        add(ann, made)
+        (same,) = add(ann, replace(made, links=()))
+        assert [link.id for link in same.links] == [code.id]
+        run_sync(ann.update, code.id, Patch(left=True))
+        (own,) = add(ann, Draft("Ann likes codes", kind="fact", source_key="fact"))
+        assert (own.links, own.left) == ((), False)
+        run_sync(ann.delete, code.id)
+        assert texts(everything(ann)) == ["Ann likes codes"]
+
+    @pytest.mark.parametrize("text", ["Ann's code is 2231", "Ann has the code 2231"])
+    def test_a_known_key_whose_new_source_is_not_as_it_was_read_is_refused(self, ann: BoundMemory, text: str) -> None:
+        old, gone, left, changed = add(ann, "old", "gone", "left", "changed")
+        add(ann, replace(_made("Ann's code is 2231", "derived_from", old), source_key="fact"))
+        run_sync(ann.delete, gone.id)
+        run_sync(ann.update, left.id, Patch(left=True))
+        run_sync(ann.update, changed.id, Patch(text="changed since"))
+        for source in (gone, left, changed):
+            with pytest.raises(ConflictError, match=source.id):
+                add(ann, replace(_made(text, "derived_from", source), source_key="fact"))
+        assert texts(everything(ann)) == ["old", "changed since", "Ann's code is 2231"]
+
+    def test_a_known_key_is_shown_again_when_it_was_made_of_what_its_source_says_now(self, ann: BoundMemory) -> None:
+        (code,) = add(ann, "the code is 2231")
+        add(ann, replace(_made("Ann has a code", "derived_from", code), source_key="fact"))
+        edited = run_sync(ann.update, code.id, Patch(text="the code is 8874"))
+        assert texts(everything(ann)) == ["the code is 8874"]
+        (again,) = add(ann, replace(_made("Ann has a code", "derived_from", edited), source_key="fact"))
+        assert (again.left, [link.rev for link in again.links]) == (False, [edited.rev])
+        run_sync(ann.update, code.id, Patch(left=True))
+        assert everything(ann) == []
+
+    def test_turns_that_a_summary_does_not_cover_any_more_are_active_again(self, ann: BoundMemory) -> None:
+        one, two = add(ann, "one", "two")
+        (summary,) = add(ann, replace(_made("both", "summarizes", one, two), source_key="summary"))
+        for turn in (one, two):
+            run_sync(ann.update, turn.id, Patch(state="compacted"))
+        add(ann, replace(_made("only two", "summarizes", two), source_key="summary"))
+        assert texts(everything(ann)) == ["one", "only two"]
+        run_sync(ann.update, summary.id, Patch(left=True))
+        assert texts(everything(ann)) == ["one", "two"]
+
+    def test_links_that_name_another_reading_are_checked_and_kept(self, ann: BoundMemory) -> None:
+        (code,) = add(ann, "the code is 2231")
+        (fact,) = add(ann, _made("Ann has a code", "derived_from", code))
+        edited = run_sync(ann.update, code.id, Patch(text="the code is 8874"))
+        with pytest.raises(ConflictError, match=code.id):
+            run_sync(ann.update, fact.id, Patch(links=[Link("derived_from", code.id, edited.rev + 1)]))
+        shown = run_sync(ann.update, fact.id, Patch(links=[Link("derived_from", code.id, edited.rev)]))
+        assert (shown.left, [link.rev for link in shown.links]) == (False, [edited.rev])
+        run_sync(ann.update, code.id, Patch(text="there is no code"))
+        assert texts(everything(ann)) == ["there is no code"]
+
+    @pytest.mark.parametrize("patch", [Patch(left=True), Patch(text="otherwise")])
+    def test_it_cannot_be_resumed_without_its_source(self, ann: BoundMemory, patch: Patch) -> None:
+        (source,) = add(ann, "the code is 2231")
+        (fact,) = add(ann, _made("Ann's code is 2231", "derived_from", source))
+        (of_it,) = add(ann, _made("in short: 2231", "summarizes", fact))
+        run_sync(ann.update, source.id, patch)
+        for record, named in ((fact, source), (of_it, fact)):
+            with pytest.raises(ConflictError, match=named.id):
+                run_sync(ann.update, record.id, Patch(left=False))
+        assert not {"Ann's code is 2231", "in short: 2231"} & set(texts(everything(ann)))
+        run_sync(ann.update, of_it.id, Patch(importance=0.9))
+
+    @optional
+    def test_an_item_that_is_put_again_has_the_sources_of_its_new_words(self, ann: BoundMemory) -> None:
+        code, tea = add(ann, "the code is 2231", "I drink tea")
+        run_sync(ann.put_many, [replace(_made("code 2231", "derived_from", code), source_key="fact")])
+        run_sync(ann.update, code.id, Patch(text="the code is 8874"))
+        with pytest.raises(ConflictError, match=code.id):
+            run_sync(ann.put_many, [replace(_made("a code of 2231", "derived_from", code), source_key="fact")])
+        run_sync(ann.put_many, [replace(_made("code 2231", "derived_from", code), source_key="fact")])
+        assert texts(everything(ann)) == ["the code is 8874", "I drink tea"]
+        run_sync(ann.put_many, [replace(_made("Ann drinks tea", "derived_from", tea), source_key="fact")])
+        assert texts(everything(ann)) == ["the code is 8874", "I drink tea", "Ann drinks tea"]
+        run_sync(ann.delete, tea.id)
+        assert texts(everything(ann)) == ["the code is 8874"]
 
     @optional
     def test_a_replaced_item_leaves_what_was_made_of_it(self, ann: BoundMemory) -> None:

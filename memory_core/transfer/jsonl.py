@@ -11,9 +11,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from hashlib import blake2b
 from typing import Any, Final, Protocol, cast, runtime_checkable
 
@@ -34,6 +33,8 @@ FORMAT: Final = "memory-core"
 VERSION: Final = 1
 BATCH: Final = 512
 """Records read, encoded and written at a time."""
+PART_BYTES: Final = 65_536
+"""How long the lines that are encoded and written together are, but for the last one."""
 HASHES: Final = 1_000
 """Forgotten source keys in a line."""
 MAX_LINE_BYTES: Final = 1 << 28
@@ -99,23 +100,33 @@ async def export_jsonl(
     """
 
     async def work() -> Exported:
-        port = port_of(await store_of(memory))
-        owners = [owner] if owner is not None else await port.owners()
-        out = _Writer(write)
-        known = await port.tombstones()
-        made_with = await port.fingerprint() if vectors else None
-        head = {"format": FORMAT, "version": VERSION, "store": known.secret.hex()}
-        await asyncio.to_thread(out.line, {**head, "fingerprint": None if made_with is None else asdict(made_with)})
-        await _carry(port, owners, partial(out.records, vectors=vectors), progress)
-        if owner is None:
-            hashes = sorted(digest.hex() for digest in (await port.tombstones()).digests)
-            for start in range(0, len(hashes), HASHES):
-                await asyncio.to_thread(out.line, {"forgotten": hashes[start : start + HASHES]})
-        checksum = out.checksum()
-        await asyncio.to_thread(out.line, {"end": {"records": out.count, "checksum": checksum}})
-        return Exported(len(owners), out.count, checksum)
+        lines = _Lines(port_of(await store_of(memory)), vectors=vectors)
+        async for part in lines.parts(owner, progress):
+            await asyncio.to_thread(_write_each, write, part)
+        return Exported(lines.owners, lines.count, lines.checksum)
 
     return await on_core(work)
+
+
+async def exported(memory: Memory, *, owner: Scope | None = None, vectors: bool = True) -> AsyncGenerator[bytes]:
+    """What `export_jsonl` writes, in parts, each of complete lines; raises the same errors.
+
+    A part is read when it is asked for. In between nothing runs and nothing waits, however long that takes, and if
+    nobody asks for the next one, nothing is left behind.
+    """
+    lines = _Lines(port_of(await on_core(store_of, memory)), vectors=vectors)
+    parts = lines.parts(owner, None)
+
+    async def following() -> list[bytes] | None:
+        return await anext(parts, None)
+
+    while (part := await on_core(following)) is not None:
+        yield b"".join(part)
+
+
+def _write_each(write: Callable[[bytes], object], lines: Iterable[bytes]) -> None:
+    for line in lines:
+        write(line)
 
 
 async def export_records(
@@ -157,26 +168,58 @@ async def _batches(port: Copyable, scope: Scope) -> AsyncIterator[tuple[int, int
         yield min(start + BATCH, len(ids)), len(ids), await port.take(scope, ids[start : start + BATCH])
 
 
-class _Writer:
-    """Lines on their way out, counted and digested."""
+class _Lines:
+    """The lines of an export on their way out, counted and digested."""
 
-    def __init__(self, write: Callable[[bytes], object]) -> None:
-        self._write = write
+    def __init__(self, port: Copyable, *, vectors: bool) -> None:
+        self._port = port
+        self._vectors = vectors
         self._digest = blake2b(digest_size=16)
+        self.owners = 0
         self.count = 0
+        self.checksum = ""
+        """Of all lines but the last one, when that has been made."""
 
-    def line(self, value: Json) -> None:
-        line = f"{encode_json(value)}\n".encode()
-        self._digest.update(line)
-        self._write(line)
+    async def parts(self, owner: Scope | None, progress: ProgressCallback | None) -> AsyncGenerator[list[bytes]]:
+        """All lines, some at a time; encoding them is work for a thread."""
+        owners = [owner] if owner is not None else await self._port.owners()
+        self.owners = len(owners)
+        yield [self._line(await self._head())]
+        for number, scope in enumerate(owners, 1):
+            async for done, total, items in _batches(self._port, scope):
+                left = iter(items)
+                while part := await asyncio.to_thread(self._some, left):
+                    yield part
+                if progress is not None:
+                    progress(Progress(done, total, f"owner {number} of {len(owners)}"))
+        if owner is None:
+            hashes = sorted(digest.hex() for digest in (await self._port.tombstones()).digests)
+            for start in range(0, len(hashes), HASHES):
+                yield [self._line({"forgotten": hashes[start : start + HASHES]})]
+        self.checksum = self._digest.hexdigest()
+        yield [self._line({"end": {"records": self.count, "checksum": self.checksum}})]
 
-    def records(self, items: Iterable[Carried], *, vectors: bool) -> None:
+    async def _head(self) -> Json:
+        known = await self._port.tombstones()
+        made_with = await self._port.fingerprint() if self._vectors else None
+        head = {"format": FORMAT, "version": VERSION, "store": known.secret.hex()}
+        return {**head, "fingerprint": None if made_with is None else asdict(made_with)}
+
+    def _some(self, items: Iterator[Carried]) -> list[bytes]:
+        """The lines of the next records; empty after the last one."""
+        part, size = list[bytes](), 0
         for item in items:
             self.count += 1
-            self.line(to_json(item, vectors=vectors))
+            part.append(self._line(to_json(item, vectors=self._vectors)))
+            size += len(part[-1])
+            if size >= PART_BYTES:
+                break
+        return part
 
-    def checksum(self) -> str:
-        return self._digest.hexdigest()
+    def _line(self, value: Json) -> bytes:
+        line = f"{encode_json(value)}\n".encode()
+        self._digest.update(line)
+        return line
 
 
 async def import_jsonl(

@@ -20,7 +20,7 @@ from memory_core.memory import Memory
 from memory_core.models import Scope
 from memory_core.protocols import Embedder, Reranker, Store
 from memory_core.settings import DEFAULT_EMBEDDER, Default, made
-from memory_core.storage.shared.transfer import Copyable, Entry, checksum
+from memory_core.storage.shared.transfer import Copyable, Entry, checksum, sourceless
 from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.places import SERVER_SCHEMES
 from memory_core.values.progress import Progress, ProgressCallback
@@ -43,6 +43,9 @@ class Moved:
     """Checksum of all records at the target, with their earlier texts; equal at the source if nothing is behind."""
     behind: int = 0
     """How many records changed at the source during the last round."""
+    sourceless: int = 0
+    """Records at the target that were made of the words of others, of which one is not there, because it has expired,
+    say. They are kept as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,11 @@ class Report:
     def behind(self) -> int:
         """How many records the next call has to copy; 0 if both sides agreed."""
         return sum(owner.behind for owner in self.owners)
+
+    @property
+    def sourceless(self) -> int:
+        """See `Moved.sourceless`."""
+        return sum(owner.sourceless for owner in self.owners)
 
 
 async def migrate(source: Memory, target: Memory, *, progress: ProgressCallback | None = None) -> Report:
@@ -181,7 +189,7 @@ class _Move:
         present = {entry.id: entry.digest for entry in there}
         wrong = [one for one in found.differing if sent.get(one) == known[one] != present.get(one)]
         total, behind = checksum(there), len(found.differing) + len(found.gone) - len(wrong)
-        self.moved.append(Moved(scope, len(there), total, behind))
+        self.moved.append(Moved(scope, len(there), total, behind, sourceless(there)))
         if wrong or (not behind and total != checksum(here)):
             named = ", ".join(map(repr, wrong[:NAMED])) + (f" and {len(wrong) - NAMED} more" if wrong[NAMED:] else "")
             sums = f"checksum {checksum(here)} at the source and {total} at the target"

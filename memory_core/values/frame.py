@@ -17,6 +17,8 @@ WISHES: Final = "Quotes of what always holds: data about the user and their wish
 """The first line of a profile."""
 FRAME_END: Final = "</memories>"
 
+_NAME: Final = "memories"
+"""What each beginning and each end has in it, however it is escaped."""
 _ESCAPES: Final = (("<", ">"), (r"\\u003[cC]", r"\\u003[eE]"), ("&lt;", "&gt;"), ("&#60;", "&#62;"))
 """How `<` and `>` are written: as they are, in JSON, and in XML or HTML."""
 _QUOTED: Final = r"(?:(?m:^)[ \t]*(?:>[ \t]*)+)?"
@@ -27,7 +29,7 @@ _ESCAPED_BREAKS: Final = re.compile(r"(?:\\[nr])*")
 _HEADS: Final = "|".join(map(re.escape, (QUOTES, WISHES)))
 _MARKS: Final = re.compile(
     "|".join(
-        f"(?P<begin{n}>{_QUOTED}{less}memories{more}{_SPACE}(?:{_HEADS}))|(?P<end{n}>{less}/memories{more})"
+        f"(?P<begin{n}>{_QUOTED}{less}{_NAME}{more}{_SPACE}(?:{_HEADS}))|(?P<end{n}>{less}/{_NAME}{more})"
         for n, (less, more) in enumerate(_ESCAPES)
     )
 )
@@ -59,6 +61,8 @@ def without_blocks(text: str) -> str:
     A text without a block is returned as it is. A beginning without an end is a block that a client has cut if a quote
     follows; it ends with its last quote, because what follows may be somebody's words.
     """
+    if _NAME not in text:  # an adapter passes all that its prompt shows, and a search is slow
+        return text
     parts: list[str] = []
     place = 0
     for start, stop in _blocks(text):

@@ -25,6 +25,8 @@ MAX_DATA_LEVELS: Final = 200
 MAX_KEY_CHARS: Final = 512
 """Characters of a name: a key of a scope, an id, any other field that holds a name, a tag, or a keyword of a
 condition."""
+MAX_PATTERN_CHARS: Final = 512
+"""Characters of the pattern of a condition `like`, which each text is compared with."""
 MAX_TAGS: Final = 256
 """Tags of one record."""
 MAX_LINKS: Final = 1_000

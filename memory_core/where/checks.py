@@ -30,6 +30,7 @@ from memory_core.values.limits import (
     MAX_GROUP_LEVELS,
     MAX_KEY_CHARS,
     MAX_KEYWORDS,
+    MAX_PATTERN_CHARS,
     MAX_VALUE_BYTES,
 )
 from memory_core.where.conditions import (
@@ -190,6 +191,8 @@ def _as_it_is(value: object) -> object:
 def _comparable(op: Comparison, value: object) -> object:
     if op in _PATTERNS and not isinstance(value, str):
         raise InvalidInputError(f"{op} takes a text, not {shown(value)}")
+    if op == "like" and isinstance(value, str):
+        check_size("a pattern", len(value), MAX_PATTERN_CHARS, "characters", "compare with a part of it")
     if op in _ORDERS and not _has_order(value):
         raise InvalidInputError(f"{op} compares moments, numbers or texts; {shown(value)} has no order")
     return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -13,6 +12,7 @@ from typing import Any, Final, cast
 from memory_core.concurrency.threads import yield_now
 from memory_core.models import MemoryRecord
 from memory_core.where.conditions import GROUPS, TAGS, AllOf, Condition, DataCondition, FieldCondition, NoneOf
+from memory_core.where.patterns import like
 from memory_core.where.where import EQUAL_FIELDS, Where
 
 _ORDERINGS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
@@ -180,35 +180,12 @@ def _value_test(condition: DataCondition | FieldCondition) -> Callable[[object],
     if op == "starts_with":
         return lambda one: isinstance(one, str) and one.startswith(value)
     if op == "like":
-        matches = _like(value)
+        matches = like(value)
         return lambda one: isinstance(one, str) and matches(one)
     if op == "between":
         above, below = _ordering(ge, value[0]), _ordering(le, value[1])
         return lambda one: above(one) and below(one)
     return _ordering(_ORDERINGS[op], value)
-
-
-def _like(pattern: str) -> Callable[[str], bool]:
-    """Build the test of a text against a pattern.
-
-    Between two `%` all matches have the same length, so the first place of each part is as good as any other, and no
-    text takes longer than its length times that of the pattern.
-    """
-    *before, last = [re.compile(".".join(map(re.escape, part.split("_"))), re.DOTALL) for part in pattern.split("%")]
-    if not before:
-        return lambda text: last.fullmatch(text) is not None
-    length = len(pattern) - pattern.rindex("%") - 1
-
-    def matches(text: str) -> bool:
-        at = 0
-        for n, part in enumerate(before):
-            found = part.search(text, at) if n else part.match(text)
-            if found is None:
-                return False
-            at = found.end()
-        return len(text) - length >= at and last.fullmatch(text, len(text) - length) is not None
-
-    return matches
 
 
 def _ordering(compare: Callable[[Any, Any], bool], bound: object) -> Callable[[object], bool]:

@@ -1,7 +1,7 @@
-"""How long other calls wait while a record is deleted of which thousands were made.
+"""How long other calls wait while a record is deleted, edited or resumed of which thousands were made.
 
-`python -m tests.benchmarks.derived_deletion [how many] [rounds]` prints the longest wait of each call in milliseconds,
-beside the longest wait of the same calls while nothing is deleted.
+`python -m tests.benchmarks.derived_deletion [how many] [rounds] [delete|edit|leave|resume]` prints the longest wait of
+each call in milliseconds, beside the longest wait of the same calls while nothing is done.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from memory_core import BoundMemory, Draft, Link, Memory, MemoryRecord
+from memory_core import BoundMemory, Draft, Link, Memory, MemoryRecord, Patch, Where
+from memory_core.every_record import every_record
 
 Call = Callable[[], Awaitable[object]]
 
@@ -42,24 +43,35 @@ async def longest(call: Call, end: Awaitable[object]) -> tuple[float, int]:
     return worst, count
 
 
-async def measure(name: str, call: Callable[[BoundMemory, BoundMemory], Call], count: int) -> str:
-    """One line: the waits of a call without a deletion, and during one."""
+async def measure(name: str, call: Callable[[BoundMemory, BoundMemory], Call], count: int, act: str) -> str:
+    """One line: the waits of a call by itself, and during the act."""
     with tempfile.TemporaryDirectory() as folder:
         async with Memory(Path(folder) / "m.db", embedder=None) as memory:
             ann, tom = memory.bind(user="ann"), memory.bind(user="tom")
             await tom.add("tom walks along the river")
             said = await filled(ann, count)
+            if act == "resume":
+                await ann.update(said.id, Patch(left=True))
             one = call(ann, tom)
             await one()
             idle, _ = await longest(one, asyncio.sleep(0.5))
             began = time.perf_counter()
-            busy, calls = await longest(one, ann.delete(said.id))
+            busy, calls = await longest(one, ACTS[act](ann, said.id))
             took = time.perf_counter() - began
-            assert (await ann.list(limit=1, order="oldest")).records[0].text != said.text
+            facts = await every_record(ann, Where(kinds=["fact"]))
+            assert len(facts) == (count if act == "resume" else 0)
     return (
-        f"{name:28} alone {idle * 1e3:6.1f} ms   during the deletion {busy * 1e3:6.1f} ms "
-        f"({calls} calls, the deletion took {took * 1e3:.0f} ms)"
+        f"{name:28} alone {idle * 1e3:6.1f} ms   meanwhile {busy * 1e3:6.1f} ms ({calls} calls, {act} took "
+        f"{took * 1e3:.0f} ms)"
     )
+
+
+ACTS: dict[str, Callable[[BoundMemory, str], Awaitable[object]]] = {
+    "delete": lambda ann, said: ann.delete(said),
+    "edit": lambda ann, said: ann.update(said, Patch(text="the door code is 8874")),
+    "leave": lambda ann, said: ann.update(said, Patch(left=True)),
+    "resume": lambda ann, said: ann.update(said, Patch(left=False)),
+}
 
 
 CALLS: dict[str, Callable[[BoundMemory, BoundMemory], Call]] = {
@@ -71,12 +83,13 @@ CALLS: dict[str, Callable[[BoundMemory, BoundMemory], Call]] = {
 }
 
 
-async def main(count: int, rounds: int) -> None:
+async def main(count: int, rounds: int, act: str) -> None:
     """Print a line for each call and round."""
     for _ in range(rounds):
         for name, call in CALLS.items():
-            print(await measure(name, call, count), flush=True)
+            print(await measure(name, call, count, act), flush=True)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int((sys.argv[1:] or ["10000"])[0]), int((sys.argv[2:] or ["1"])[0])))
+    given = [*sys.argv[1:], *("10000", "1", "delete")[len(sys.argv) - 1 :]]
+    asyncio.run(main(int(given[0]), int(given[1]), given[2]))

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 import pytest_asyncio
 
 from memory_core import PUSHED, BoundMemory, Draft, Memory, RecallOptions
-from memory_core.adapting import PINNED, Asked, before_prompt, block_of_turn, check_seconds
+from memory_core.adapting import (
+    PINNED,
+    Asked,
+    Conversations,
+    Visible,
+    before_prompt,
+    block_of_turn,
+    check_seconds,
+)
 from memory_core.errors import InvalidInputError
+from memory_core.records.kinds import MESSAGE_KIND
 
 
 @pytest_asyncio.fixture
@@ -65,3 +75,25 @@ async def test_a_session_of_the_same_name_in_another_space_is_recalled(memory: M
 def test_a_wait_is_a_number_of_seconds(seconds: object) -> None:
     with pytest.raises(InvalidInputError, match=r"timeout must be a number of seconds above 0, such as 5, not"):
         check_seconds("timeout", seconds)
+
+
+@pytest.mark.parametrize("shown", [5, 150])
+async def test_of_a_conversation_all_is_recalled_that_its_prompt_does_not_show(
+    memory: Memory, ann: BoundMemory, shown: int
+) -> None:
+    """A message, a fact, and a message in a space with a session of the same name."""
+    conversation = Conversations("test", "a test", options=replace(PUSHED, limit=3)).of(ann, "monday")
+    said = [f"Ann drinks jasmine tea number {n}" for n in range(shown + 1)]
+    keys = [conversation.key(str(n)) for n in range(shown + 1)]
+    drafts = [Draft(text, role="user", kind=MESSAGE_KIND, source_key=key) for text, key in zip(said, keys, strict=True)]
+    await conversation.remember(drafts)
+    await conversation.settled()
+    await ann.add(Draft("Ann drinks jasmine tea from a red cup", session="monday"))
+    block = await conversation.recall("Which tea does Ann drink?", Visible(keys[1:]))
+    assert said[0] in block
+    assert "red cup" in block
+    assert said[1] not in block
+    team = memory.bind(app="demo", user="team")
+    await team.add(Draft("The team drinks jasmine tea", session="monday", source_key="theirs"))
+    shared = Conversations("test", "a test", options=PUSHED, most=5).of(ann.sharing({"team": team}), "monday")
+    assert "The team drinks" in await shared.recall("Who drinks jasmine tea?", Visible(keys[1:]))

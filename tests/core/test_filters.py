@@ -34,9 +34,11 @@ from memory_core import (
 from memory_core.models import ROLES
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import Ticks
+from memory_core.values.limits import MAX_PATTERN_CHARS
 from memory_core.where.checks import check_where
 from memory_core.where.conditions import NAME_FIELDS, NUMBER_FIELDS, TIME_FIELDS
 from memory_core.where.meaning import has_keyword, matcher, satisfies
+from memory_core.where.patterns import like
 from memory_core.where.where import ANY_STATE
 
 NOW = Ticks().now
@@ -315,3 +317,15 @@ def test_a_filter_that_makes_no_sense_is_refused_by_name() -> None:
     for where, reason in wheres:
         with pytest.raises(InvalidInputError, match=reason):
             check_where(where)
+
+
+@given(pattern=st.text("x%_y", max_size=8), text=st.text("xy\nz", max_size=10))
+def test_a_pattern_is_what_its_regular_expression_is(pattern: str, text: str) -> None:
+    written = "".join({"%": ".*", "_": "."}.get(char, char) for char in pattern)
+    assert like(pattern)(text) == (re.fullmatch(written, text, re.DOTALL) is not None)
+
+
+def test_a_pattern_has_a_limited_length() -> None:
+    check_where(Where(matching=[DataCondition(("text",), "like", "_" * MAX_PATTERN_CHARS)]))
+    with pytest.raises(InvalidInputError, match="a pattern has 513 characters; at most 512 are allowed"):
+        check_where(Where(matching=[DataCondition(("text",), "like", "_" * (MAX_PATTERN_CHARS + 1))]))

@@ -432,3 +432,76 @@ async def test_turns_are_summarised_again_when_one_of_them_was_edited(ann: Bound
     (summary,) = (await ann.list(where=Where(kinds=["summary"]))).records
     assert Link("summarizes", edited.id) in summary.links
     assert "house 2" not in summary.text
+
+
+async def sail(ann: BoundMemory, session: str, count: int = 12, first: int = 0) -> list[MemoryRecord]:
+    """Turns of a session that is over."""
+    at = NOW - timedelta(days=30)
+    drafts = [
+        Draft(f"Boat {n} sails to harbour {n}", kind="message", role="user", session=session, occurred_at=at)
+        for n in range(first, first + count)
+    ]
+    return [turn for turn in await ann.add_many(drafts) if turn is not None]
+
+
+async def test_a_summary_that_a_person_deleted_is_not_made_again(ann: BoundMemory) -> None:
+    """Whatever is said later, and whatever else goes; what was edited is read."""
+    one, two = await sail(ann, "a"), await sail(ann, "b")
+    asked: list[str] = []
+
+    def ask(prompt: str) -> str:
+        asked.append(prompt)
+        return "Ann sails"
+
+    policy, model = MaintainPolicy(periods=("week",)), LanguageModel(ask)
+    await maintain(ann, policy, summarizer=model)
+    summaries = {(each.session, each.data.get("period")): each for each in await of_kind(ann, "summary")}
+    assert summaries.keys() == {("a", None), ("b", None), (None, "week")}
+    await ann.delete(summaries[None, "week"].id)
+    await ann.delete(summaries["a", None].id)
+    await ann.delete(one[0].id)
+    assert await maintain(ann, policy, summarizer=model) == Maintenance()
+    assert len(asked) == 3
+    later = await sail(ann, "a", 10, first=12)
+    edited = await ann.update(one[1].id, Patch(text="Boat 99 sails"))
+    await maintain(ann, policy, summarizer=model)
+    (again,) = [each for each in await of_kind(ann, "summary") if each.session == "a"]
+    assert {link.id for link in again.links} == {edited.id, *(turn.id for turn in later)}
+    assert [link.id for each in await of_kind(ann, "summary") if each.session == "b" for link in each.links] == [
+        turn.id for turn in two
+    ]
+
+
+@pytest.mark.parametrize("how", ["delete", "edit", "leave"])
+async def test_what_a_summary_covered_is_summarised_again_when_it_goes_with_a_turn(ann: BoundMemory, how: str) -> None:
+    turns = await sail(ann, "a")
+    await maintain(ann, summarizer=ExtractiveSummarizer())
+    patch = Patch(left=True) if how == "leave" else Patch(text="the boat sinks")
+    await (ann.delete(turns[0].id) if how == "delete" else ann.update(turns[0].id, patch))
+    kept = turns if how == "edit" else turns[1:]
+    assert await of_kind(ann, "summary") == []
+    await maintain(ann, summarizer=ExtractiveSummarizer())
+    (again,) = await of_kind(ann, "summary")
+    assert {link.id for link in again.links} == {turn.id for turn in kept}
+
+
+async def test_a_period_is_summarised_again_when_one_of_its_sessions_is_erased(ann: BoundMemory) -> None:
+    for session in ("a", "b", "c"):
+        await sail(ann, session)
+    policy = MaintainPolicy(periods=("week",))
+    await maintain(ann, policy, summarizer=ExtractiveSummarizer())
+    await ann.bind(session="a").erase()
+    assert {each.session for each in await of_kind(ann, "summary")} == {"b", "c"}
+    await maintain(ann, policy, summarizer=ExtractiveSummarizer())
+    week = next(each for each in await of_kind(ann, "summary") if each.data.get("period") == "week")
+    assert {link.session for link in week.links} == {"b", "c"}
+
+
+async def test_a_deleted_summary_stays_deleted_though_it_was_left_and_resumed_before(ann: BoundMemory) -> None:
+    turns = await sail(ann, "a")
+    await maintain(ann, summarizer=ExtractiveSummarizer())
+    (summary,) = await of_kind(ann, "summary")
+    await ann.update(turns[0].id, Patch(left=True))
+    await ann.update(turns[0].id, Patch(left=False))
+    await ann.delete(summary.id)
+    assert await maintain(ann, summarizer=ExtractiveSummarizer()) == Maintenance()

@@ -152,6 +152,15 @@ LANGGRAPH: Final = (
         "langchain/test_not_followed.py::test_of_a_copied_thread_only_what_is_said_in_it_is_stored",
     ),
     row(
+        "a run of an agent inside a graph with `checkpointer=False` whose process was killed, if somebody else repeats "
+        "it, and no configuration names them",
+        "not followed: its question is taken for words of who repeats it; a `user_id` in the configuration would tell",
+        "langchain/test_repeated_in_graphs.py::"
+        "test_of_a_run_that_was_killed_nothing_tells_an_agent_without_checkpoints_whose_words_it_has",
+        "langchain/test_repeated_in_graphs.py::"
+        "test_a_user_in_the_configuration_tells_whose_words_a_run_has_that_was_killed",
+    ),
+    row(
         "a run that fails or waits in front of `MemoryMiddleware`, and is resumed or repeated",
         "not followed: its question is not said, since nobody tells who asked it",
         "langchain/test_not_followed.py"
@@ -189,9 +198,10 @@ CHAINS: Final = (
     ),
     row(
         "a chain that fails, or a stream that is abandoned",
-        "said: the question",
+        "said: the question, and with `keep_partial=True` the words of the answer so far",
         "langchain/test_runnable_failures.py::test_a_model_failure_keeps_the_question",
         "langchain/test_runnable_failures.py::test_an_abandoned_stream_keeps_the_question",
+        "langchain/test_runnable_failures.py::test_keep_partial_keeps_the_words_of_an_answer_that_was_not_finished",
     ),
     row(
         "a `RemoveMessage` in a history or a question, `clear`",

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -54,12 +55,39 @@ def test_adapters_folder_is_not_a_package() -> None:
     assert not (ROOT / "adapters" / "__init__.py").exists()
 
 
-def test_importing_the_core_loads_no_framework_and_no_numerical_package() -> None:
-    code = "import sys, memory_core; print(*{name.partition('.')[0] for name in sys.modules})"
+def test_importing_the_core_loads_nothing_that_takes_time() -> None:
+    """Not even a module of its own: whoever needs one name pays for one module."""
+    code = "import sys, memory_core; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert [name for name in loaded if name.partition(".")[0] == "memory_core"] == ["memory_core"]
+    standard = {
+        "asyncio",
+        "ctypes",
+        "dataclasses",
+        "datetime",
+        "inspect",
+        "json",
+        "logging",
+        "sqlite3",
+        "ssl",
+        "threading",
+    }
     frameworks = {"google", "langchain", "langchain_classic", "langchain_core", "langgraph", "mcp", "spade", "xaibo"}
     heavy = {"fastembed", "numkong", "numpy", "onnxruntime", "openai", "pydantic", "qdrant_client", "rich", "typer"}
-    assert not (frameworks | heavy | {"spade_llm"}) & set(loaded)
+    assert not (standard | frameworks | heavy | {"spade_llm"}) & {name.partition(".")[0] for name in loaded}
+
+
+def test_a_name_is_loaded_from_where_type_checkers_see_it() -> None:
+    """Those outside `__all__` need extras, which may be missing."""
+    seen = {
+        alias.name: node.module
+        for node in ast.walk(ast.parse(Path(memory_core.__file__).read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("memory_core.")
+        for alias in node.names
+    }
+    for name in memory_core.__all__:
+        assert getattr(memory_core, name) is getattr(import_module(seen[name]), name)
+    assert seen.keys() - {"Server"} <= set(dir(memory_core))
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -13,9 +13,21 @@ from datetime import datetime
 from functools import partial
 from typing import Literal
 
-from memory_core import MemoryRecord
+from memory_core import Link, MemoryRecord
 
+Place = tuple[str | None, str | None, str | None]
+"""An agent, a session and a collection."""
 _WORD = re.compile(r"zq\d{6}x")
+
+
+def place_of(one: MemoryRecord | Link) -> Place:
+    """Where a record is, or the one that a link names."""
+    return (one.agent, one.session, one.collection)
+
+
+def is_at(place: Place, bounds: Place) -> bool:
+    """Whether a place is within bounds, of which `None` bounds nothing."""
+    return all(bound in (None, name) for bound, name in zip(bounds, place, strict=True))
 
 
 def words_of(text: str) -> set[str]:
@@ -29,13 +41,13 @@ class Entry:
 
     id: str
     text: str
-    session: str | None
+    place: Place
     rev: int = 1
     words: set[str] = field(default_factory=set[str])
     """Those that came into the memory with a text of this record."""
     sources: Mapping[str, int] = field(default_factory=dict[str, int])
     """The `rev` that was read of each record that it was made of."""
-    sessions: frozenset[str | None] = frozenset()
+    places: frozenset[Place] = frozenset()
     """Those of its sources."""
     left: bool = False
     """By a person, not because of a source."""
@@ -44,6 +56,8 @@ class Entry:
     is_compacted: bool = False
     """Because a summary covers it."""
     is_summary: bool = False
+    by_upkeep: bool = False
+    source_key: str | None = None
     is_sure: bool = True
     """Whether this model knows its state: what a plain record replaced stays archived when that is deleted."""
 
@@ -56,6 +70,8 @@ class World:
     gone_words: set[str] = field(default_factory=set[str])
     replaced_words: set[str] = field(default_factory=set[str])
     """Those of texts that were edited: they may be in what is left and in histories, and nothing shows them."""
+    final: dict[bool, set[tuple[str, int]]] = field(default_factory=lambda: {True: set(), False: set()})
+    """The readings of which a person has deleted what upkeep made: for summaries, and for facts."""
     made: int = 0
 
     def word(self) -> str:
@@ -63,24 +79,39 @@ class World:
         self.made += 1
         return f"zq{self.made:06}x"
 
-    def stored(self, record: MemoryRecord, words: Iterable[str] = (), *, is_summary: bool = False) -> Entry:
+    def stored(self, record: MemoryRecord, words: Iterable[str] = (), *, by_upkeep: bool = False) -> Entry:
         """Note a new record."""
-        read = [link for link in record.links if link.relation in ("derived_from", "summarizes")]
         entry = Entry(
             record.id,
             record.text,
-            record.session,
+            place_of(record),
             words=set(words),
-            sources={link.id: link.rev or 0 for link in read},
-            sessions=frozenset(link.session for link in read),
             expires_at=record.expires_at,
-            is_summary=is_summary,
+            by_upkeep=by_upkeep,
+            source_key=record.source_key,
         )
+        self._link(entry, record)
         self.entries[record.id] = entry
         for link in record.links:
             if link.relation == "supersedes" and link.id in self.entries:
                 self.entries[link.id].replaced_by = record.id
         return entry
+
+    def restated(self, record: MemoryRecord) -> None:
+        """Note other words, or other sources, under a known source key."""
+        entry = self.entries[record.id]
+        self._link(entry, record)
+        if entry.text != record.text:
+            entry.rev += 1
+            self.replaced_words |= words_of(entry.text) & entry.words
+            entry.text = record.text
+        self.expand()
+
+    def _link(self, entry: Entry, record: MemoryRecord) -> None:
+        read = [link for link in record.links if link.relation in ("derived_from", "summarizes")]
+        entry.sources = {link.id: link.rev or 0 for link in read}
+        entry.places = frozenset(map(place_of, read))
+        entry.is_summary = any(link.relation == "summarizes" for link in read)
 
     def edited(self, id: str, text: str) -> None:  # noqa: A002  (the record's own word)
         """Note another text."""
@@ -104,6 +135,13 @@ class World:
         self.expand()
         return gone.difference(ids)
 
+    def deleted(self, ids: Collection[str]) -> None:
+        """Note that a person has deleted these."""
+        for entry in (self.entries[id_] for id_ in ids):
+            if entry.by_upkeep:
+                self.final[entry.is_summary] |= set(entry.sources.items())
+        self.removed(ids)
+
     def expand(self) -> None:
         """Note that what no summary covers any more, of those that are shown, is active again."""
         covered = {id_ for e in self.entries.values() if e.is_summary and not self.is_left(e) for id_ in e.sources}
@@ -117,15 +155,17 @@ class World:
             found |= more
         return found
 
-    def made_within(self, session: str) -> set[str]:
-        """The records of a session and what was made of the words of one, also of one that has expired."""
-        return {e.id for e in self.entries.values() if e.session == session or session in e.sessions}
+    def made_within(self, bounds: Place) -> set[str]:
+        """The records within bounds and what was made of the words of one, also of one that has expired."""
+        return {e.id for e in self.entries.values() if any(is_at(place, bounds) for place in (e.place, *e.places))}
 
     def expired(self, now: datetime) -> None:
         """Note what has expired by now, and has taken with it what is left because of it."""
         over = {e.id for e in self.entries.values() if e.expires_at is not None and e.expires_at <= now}
         hidden = {e.id for e in self.entries.values() if any(map(partial(self._is_otherwise, e), over))}
         self.removed(self.made_of(hidden - over) - over)
+        for entry in self.entries.values():
+            self._inherit(entry, over)
         for id_ in over:
             del self.entries[id_]
         self.expand()
@@ -157,6 +197,17 @@ class World:
     def shown(self) -> Iterator[Entry]:
         """What every read without conditions must find."""
         return (e for e in self.entries.values() if self.state(e) == "active" and not self.is_left(e))
+
+    def _inherit(self, entry: Entry, over: set[str]) -> None:
+        """Note that the sources of sources whose time is over are now its own."""
+        while new := [
+            source
+            for id_ in over.intersection(entry.sources)
+            if (source := self.entries[id_]).sources.keys() - entry.sources
+        ]:
+            for source in new:
+                entry.sources = {**source.sources, **entry.sources}
+                entry.places |= source.places
 
     def _give_back(self, entry: Entry, gone: set[str]) -> None:
         while entry.replaced_by in gone:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_core import AnyOf, BoundMemory, Draft, FieldCondition, Memory, NoneOf, Where
+from memory_core import AllOf, AnyOf, BoundMemory, DataCondition, Draft, FieldCondition, Memory, NoneOf, Where
 from memory_core.storage.sqlite.store import SqliteStore
 from memory_core.storing import satisfies
 from memory_core.where.conditions import Condition
@@ -21,6 +21,16 @@ CONDITIONS: Mapping[str, Condition] = {
     "no session": FieldCondition("session", "eq", None),
     "other ids": FieldCondition("id", "nin", ("monday 1",)),
     "a role": FieldCondition("role", "eq", "user"),
+    "a session but some of it": AllOf(
+        [
+            FieldCondition("session", "eq", "monday"),
+            NoneOf([FieldCondition("source_key", "in", ("key 1", "key 3", None))]),
+        ]
+    ),
+    "nothing of all": AllOf([]),
+    "all of some data": AllOf(
+        [FieldCondition("session", "eq", "monday"), DataCondition(("place",), "exists", value=False)]
+    ),
     "a group": AnyOf([FieldCondition("session", "eq", "monday")]),
 }
 

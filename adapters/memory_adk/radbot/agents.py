@@ -46,11 +46,21 @@ class MemoryAgent:
     Turns are stored automatically, and relevant earlier turns are added to the prompt. `async with` closes the agent.
     """
 
-    def __init__(self, runner: Runner, plugin: MemoryPlugin, service: QdrantMemoryService, *, owned: bool) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        plugin: MemoryPlugin,
+        service: QdrantMemoryService,
+        *,
+        owned: bool,
+        triggers: TriggerDetector | None = None,
+    ) -> None:
         self.runner = runner
         self.memory_service = service
         self.plugin = plugin
         self._owned = owned
+        self._triggers = triggers
+        self._briefly = Deadline(limits.RECALL_SECONDS, "an agent")
 
     def process_message(self, user_id: str, message: str, session_id: str = "main") -> str:
         """`aprocess_message` for synchronous code.
@@ -79,7 +89,16 @@ class MemoryAgent:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limits.RECALL_SECONDS):
                 await self.plugin.flush()
+        if self._triggers is not None:
+            await self._mark(user_id, session_id, self._triggers)
         return "\n".join(answer for answer in answers if answer)
+
+    async def _mark(self, user_id: str, session_id: str, triggers: TriggerDetector) -> None:
+        service = self.memory_service.service
+        memory = service.handle(self.runner.app_name, user_id)
+        with self._briefly.spared("what a user asks to be remembered is not marked"):
+            service.access.insist()
+            await self._briefly.write("marking messages", lambda: mark(memory, session_id, triggers))
 
     async def close(self) -> None:
         """Store queued turns, and close the memory if the factory created it."""
@@ -97,29 +116,8 @@ class MemoryAgent:
 
 
 class EnhancedMemoryAgent(MemoryAgent):
-    """A `MemoryAgent` that also remembers what users ask it to, with tags."""
-
-    def __init__(
-        self,
-        runner: Runner,
-        plugin: MemoryPlugin,
-        service: QdrantMemoryService,
-        *,
-        owned: bool,
-        triggers: TriggerDetector,
-    ) -> None:
-        super().__init__(runner, plugin, service, owned=owned)
-        self._triggers = triggers
-        self._briefly = Deadline(limits.RECALL_SECONDS, "an agent")
-
-    async def aprocess_message(self, user_id: str, message: str, session_id: str = "main") -> str:
-        """See `MemoryAgent`. What could not be marked in time is marked at the next message of the session."""
-        answer = await super().aprocess_message(user_id, message, session_id)
-        memory = self.memory_service.service.handle(self.runner.app_name, user_id)
-        with self._briefly.spared("what a user asks to be remembered is not marked"):
-            self.memory_service.service.access.insist()
-            await self._briefly.write("marking messages", lambda: mark(memory, session_id, self._triggers))
-        return answer
+    """A `MemoryAgent` that also remembers what users ask it to, with tags. What could not be marked in time is marked
+    at the next message of the session."""
 
 
 def create_memory_enabled_agent(

@@ -64,7 +64,7 @@ class QdrantMemoryService(BaseMemoryService):
             server = QdrantServer(url=url, host=host, port=port, api_key=api_key)
             self.embedding_model = get_embedding_model(vector_size)
             own = Memory(QdrantStore(server, embedder=self.embedding_model.client, collection=collection_name))
-            self.service = MemoryService(own, app_name=APP_NAME, owns_memory=True)
+            self.service = MemoryService(own.bind(app=APP_NAME), owns_memory=True)
             """The service for a `Runner` with a `MemoryPlugin`."""
         elif any(other is not None for other in (host, port, url, api_key, vector_size)):
             raise InvalidInputError("memory= has its own store and embedder; leave out the others")

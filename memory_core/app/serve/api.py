@@ -23,7 +23,6 @@ from memory_core.app.serve.bodies import (
 )
 from memory_core.app.serve.callers import THE_OPERATOR, Caller
 from memory_core.app.serve.conditions import JSON, LISTS, NAMES, given_in
-from memory_core.app.serve.exporting import exported
 from memory_core.app.serve.problems import Problem
 from memory_core.app.serve.served import Grant, TokenFirst, bearer, path_name, served_by
 from memory_core.conversation.recalling import block_in_session
@@ -32,7 +31,9 @@ from memory_core.handle import BoundMemory, correcting
 from memory_core.models import Deleted, Draft, ErasureReceipt, MemoryRecord, Order, Page, Patch, Stats, Version
 from memory_core.profile import with_profile
 from memory_core.recall.values import PULLED, PUSHED, Considered
+from memory_core.transfer.jsonl import exported
 from memory_core.values.checks import check_key, shown
+from memory_core.values.json_text import encode_json
 from memory_core.where.where import Where
 
 try:
@@ -179,8 +180,27 @@ async def list_records(
     limit: Annotated[Limit, Query()] = 50,
     cursor: Annotated[str | None, Query(description="`cursor` of the page before.")] = None,
 ) -> Page:
-    """Records without ranking, one page at a time."""
-    return await owner.list(where=_conditions(request, where), order=order, limit=limit, cursor=cursor)
+    """Records without ranking, one page at a time; long ones make a page of fewer than `limit`."""
+    return await _page(owner, _conditions(request, where), order, limit, cursor)
+
+
+PAGE_BYTES: Final = 4_000_000
+"""What the records of a page have together, but for the last ones."""
+_FIRST_STEP: Final = 8
+
+
+async def _page(owner: BoundMemory, where: Where, order: Order, limit: int, cursor: str | None) -> Page:
+    """A page that is limited in bytes, too. Nobody knows how long records are before they are read: so a few are read
+    first, and each time at most twice as many."""
+    found, size, step = list[MemoryRecord](), 0, _FIRST_STEP
+    while True:
+        page = await owner.list(where=where, order=order, limit=min(step, limit - len(found)), cursor=cursor)
+        found += page.records
+        size += sum(len(record.text) + len(encode_json(record.data)) for record in page.records)
+        cursor = page.cursor
+        if cursor is None or len(found) == limit or size >= PAGE_BYTES:
+            return Page(tuple(found), cursor)
+        step = max(min(2 * step, (PAGE_BYTES - size) * len(found) // max(size, 1)), 1)
 
 
 def _conditions(request: Request, text: str | None) -> Where:
@@ -289,7 +309,7 @@ async def export(
     owner: Owner, request: Request, *, vectors: Annotated[bool, Query(description="Include vectors.")] = False
 ) -> StreamingResponse:
     """All records of the owner as JSON Lines, which `memory-core import` reads; the last line counts them."""
-    lines = exported(served_by(request).memory, owner.scope, vectors=vectors)
+    lines = exported(served_by(request).memory, owner=owner.scope, vectors=vectors)
     return StreamingResponse(lines, media_type="application/x-ndjson")
 
 

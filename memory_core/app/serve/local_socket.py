@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from memory_core.errors import InvalidInputError
+from memory_core.web.listening import BACKLOG
 
 try:
     from typing_extensions import override
 except ImportError as error:
     raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
 
-BACKLOG: Final = 2_048
-"""Connections that may wait to be accepted."""
 HAS_LOCAL_SOCKETS: Final = hasattr(socket, "AF_UNIX")
 _CREDENTIALS: Final = struct.Struct("3i")
 """Process, user and group of the other side, as Linux gives them."""

@@ -14,7 +14,6 @@ from memory_core.app.serve.api import known
 from memory_core.app.serve.callers import THE_OPERATOR, Caller, caller_with
 from memory_core.app.serve.conditions import FIELDS, Pairs, query_of, where_in
 from memory_core.app.serve.done import done_of
-from memory_core.app.serve.exporting import exported
 from memory_core.app.serve.problems import sentence
 from memory_core.app.serve.record_page import shown
 from memory_core.app.serve.served import path_name, served_by
@@ -44,6 +43,7 @@ from memory_core.errors import InvalidInputError
 from memory_core.made_of import sources_of
 from memory_core.models import ErasureReceipt, Scope, Stats
 from memory_core.recall.values import PUSHED_CHARS
+from memory_core.transfer.jsonl import exported
 from memory_core.values.checks import check_count, check_query
 from memory_core.where.where import ANY_STATE
 
@@ -293,7 +293,7 @@ async def stats(found: Visited) -> Response:
 @routes.get("/o/{app}/{user}/export")
 async def export(found: Visited) -> Response:
     """All memories of the owner as a file."""
-    lines = exported(found.served.memory, found.owner.scope, vectors=False)
+    lines = exported(found.served.memory, owner=found.owner.scope, vectors=False)
     headers = {"content-disposition": 'attachment; filename="memories.jsonl"'}
     return StreamingResponse(lines, media_type="application/x-ndjson", headers=headers)
 

@@ -23,6 +23,7 @@ OUTWARD: Final[dict[Relation, str]] = {
     "derived_from": "comes from",
     "confirmed_by": "is also said by",
     "read": "has read",
+    "made": "has made",
     "follows": "follows",
 }
 INWARD: Final[dict[Relation, str]] = {
@@ -31,6 +32,7 @@ INWARD: Final[dict[Relation, str]] = {
     "derived_from": "source of",
     "confirmed_by": "says the same as",
     "read": "was read by",
+    "made": "was made by",
     "follows": "followed by",
 }
 

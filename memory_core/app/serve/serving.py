@@ -10,20 +10,18 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from memory_core.app.serve.local_socket import BACKLOG, local_socket
+from memory_core.app.serve.local_socket import local_socket
 from memory_core.errors import InvalidInputError
+from memory_core.web.listening import address_of, listening_on
+from memory_core.web.process import end_in_time, survive_errors
+from memory_core.web.server import WebServer
 
 try:
-    import uvicorn
     from starlette.types import ASGIApp
-    from typing_extensions import override
 except ImportError as error:
-    raise ImportError("`memory-core serve` needs uvicorn: pip install 'memory-core[serve]'") from error
+    raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
 
-GRACE_SECONDS: Final = 5
-"""How long requests in progress may take after a signal."""
-KEEP_ALIVE_SECONDS: Final = 120
-"""How long an idle connection stays open; agents pause for longer than uvicorn's default of 5 seconds."""
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 async def serve_until_signal(
@@ -31,23 +29,17 @@ async def serve_until_signal(
 ) -> int | None:
     """Serve until SIGINT, SIGTERM or SIGHUP; returns its number, or `None` if the server ended by itself.
 
-    Requests in progress are answered first, for some seconds at most.
+    Requests in progress are answered first, for some seconds at most, and soon after the process has to end.
 
     Args:
         on_start: Called once when requests are answered, and signals end the server in an orderly way.
     """
-    config = uvicorn.Config(
-        app,
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
-    server, received, loop = _Server(config, on_start), list[int](), asyncio.get_running_loop()
+    server, received, loop = WebServer(app, on_start=on_start), list[int](), asyncio.get_running_loop()
+    survive_errors(loop)
 
     def stop(number: int) -> None:
+        if not received:
+            end_in_time()
         received.append(number)
         server.should_exit = True
 
@@ -60,27 +52,6 @@ async def serve_until_signal(
         for number in numbers:
             loop.remove_signal_handler(number)
     return received[0] if received else None
-
-
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-class _Server(uvicorn.Server):
-    """A server that leaves signals to this module: uvicorn would end the process before the memory is closed."""
-
-    def __init__(self, config: uvicorn.Config, on_start: Callable[[], object]) -> None:
-        super().__init__(config)
-        self._on_start = on_start
-
-    @override
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self._on_start()
-
-    @contextmanager
-    @override
-    def capture_signals(self) -> Generator[None]:
-        yield
 
 
 class Listening(NamedTuple):
@@ -107,7 +78,7 @@ def listening(host: str, port: int, *, path: Path | None, beside: Path | None) -
         InvalidInputError: It is not possible to listen on what was asked for.
     """
     with ExitStack() as stack:
-        tcp = stack.enter_context(_tcp(host, port))
+        tcp = stack.enter_context(listening_on(host, port))
         sockets, unheard = [tcp], None
         if path is not None:
             sockets.append(stack.enter_context(local_socket(path)))
@@ -116,21 +87,4 @@ def listening(host: str, port: int, *, path: Path | None, beside: Path | None) -
                 sockets.append(stack.enter_context(local_socket(beside)))
             except InvalidInputError as refused:
                 unheard = str(refused)
-        shown = f"[{host}]" if tcp.family == socket.AF_INET6 else host
-        yield Listening(f"{shown}:{tcp.getsockname()[1]}", sockets, unheard)
-
-
-@contextmanager
-def _tcp(host: str, port: int) -> Generator[socket.socket]:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sets TCP_NODELAY only if the socket names its protocol; without it, each answer waits 40 ms for an ACK.
-    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as made:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            made.bind((host, port))
-            made.listen(BACKLOG)
-        except OSError as cause:
-            raise InvalidInputError(
-                f"cannot listen on {host} port {port}: {cause.strerror}; choose another with --port"
-            ) from cause
-        yield made
+        yield Listening(address_of(tcp), sockets, unheard)

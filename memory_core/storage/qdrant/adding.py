@@ -15,7 +15,7 @@ from memory_core.records.kinds import is_message
 from memory_core.storage.qdrant import superseding
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import FORGOTTEN, Stored, key, to_row, to_stored
-from memory_core.storage.qdrant.deriving import follow, insist_on_sources
+from memory_core.storage.qdrant.deriving import follow, insist_on_sources, restated, settle, uncover
 from memory_core.storage.qdrant.erasing import Deletion, withdraw
 from memory_core.storage.qdrant.owners import Owner, matching
 from memory_core.storage.qdrant.points import OvertakenError
@@ -87,6 +87,10 @@ async def write(
     """
     seen = await _survey(owner, items, now)
     plan, results = _plan(owner, items, seen, token, is_put=is_put)
+    changed = await _as_sources_are(owner, plan, seen)
+    plan |= {point: plan[point].again(record) for point, record in changed.items() if record != plan[point].record}
+    by_id = {record.id: record for record in changed.values()}
+    results = [by_id.get(record.id, record) if record is not None else None for record in results]
     records = [record for record in results if record is not None]
     made = [item.record for point, item in plan.items() if point not in seen.by_point and item.record.links]
     await insist_on_sources(owner, made)
@@ -103,13 +107,22 @@ async def write(
     if not {record.author for record in records} <= {None, *owner.access.authors.get(owner.key, (0.0, ()))[1]}:
         owner.access.authors.pop(owner.key, None)
     await superseding.close(owner, heirs)
+    await settle(owner, list(changed.values()), now)
     for point, known in seen.by_point.items():
-        if is_repeated or (point in plan and plan[point].record.rev != known.record.rev):
-            await follow(owner, plan[point].record if point in plan else known.record)
+        after = plan[point].record if point in plan else known.record
+        if is_repeated or (after.rev, after.left) != (known.record.rev, known.record.left):
+            await follow(owner, after)
+        await uncover(owner, known.record, after)
     if remove:
         gone = await matching(owner, replace(ANY_STATE, source_keys=tuple(remove)), now)
         await Deletion(forget=None).attempt(owner, gone, now)
     return results
+
+
+async def _as_sources_are(owner: Owner, plan: Mapping[str, Prepared], seen: _Survey) -> dict[str, MemoryRecord]:
+    """The stored records that the plan changes, by point, as their sources are."""
+    changed = [(point, known.record) for point, known in seen.by_point.items() if point in plan]
+    return {point: await restated(owner, before, plan[point].record) for point, before in changed}
 
 
 async def _carry_out(

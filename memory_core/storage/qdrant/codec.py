@@ -31,7 +31,7 @@ from memory_core.retrieval.analysis import ANALYSIS
 from memory_core.retrieval.bm25 import K1, B
 from memory_core.retrieval.features import features, role_flag, terms_of_record
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.rules.deriving import sources_of
+from memory_core.storage.rules.deriving import loses_source, sources_of
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.shared.stored_forms import link_keys, micros, stored_links, to_links
 from memory_core.storage.shared.transfer import Carried, Revision, tombstone
@@ -128,6 +128,8 @@ class Stored:
 
     def followed_by(self, record: MemoryRecord) -> Sequence[Revision]:
         """The revisions of the record that replaces this one."""
+        if loses_source(self.record, record):
+            return ()
         if record.text == self.record.text:
             return self.revisions
         return bounded((*self.revisions, (self.record.rev, self.record.text, record.updated_at)))

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from memory_core.models import DERIVING, RELATIONS, Link, MemoryRecord, Relation
+from memory_core.models import DERIVING, RELATIONS, Link, MemoryRecord, Patch, Relation
 from memory_core.storage.qdrant.codec import Stored, key, to_stored
 from memory_core.storage.qdrant.owners import Owner
 from memory_core.storage.qdrant.where import empty, owned, same
@@ -62,11 +62,27 @@ class Fetched:
 
 async def insist_on_sources(owner: Owner, new: Sequence[MemoryRecord], known: Collection[Link] = ()) -> None:
     """See `rules.deriving.insist_on_sources`."""
-    wanted = {link.id for record in new for link in sources_of(record.links) if link not in known}
-    if wanted:
-        rows = Fetched()
-        rows.take(await _with_ids(owner, wanted))
+    if rows := await _sources_among(owner, new):
         deriving.insist_on_sources(rows, new, known)
+
+
+async def restated(owner: Owner, before: MemoryRecord, after: MemoryRecord) -> MemoryRecord:
+    """See `rules.deriving.restated`."""
+    return deriving.restated(await _sources_among(owner, [after]) or Fetched(), before, after)
+
+
+async def as_changed(owner: Owner, before: MemoryRecord, after: MemoryRecord, patch: Patch) -> MemoryRecord:
+    """See `rules.deriving.as_changed`."""
+    return deriving.as_changed(await _sources_among(owner, [after]) or Fetched(), before, after, patch)
+
+
+async def _sources_among(owner: Owner, records: Iterable[MemoryRecord]) -> Fetched | None:
+    """The sources of some records; `None` if they name none."""
+    if not (wanted := {link.id for record in records for link in sources_of(record.links)}):
+        return None
+    rows = Fetched()
+    rows.take(await _with_ids(owner, wanted))
+    return rows
 
 
 async def made_of(owner: Owner, ids: Collection[str]) -> list[Stored]:
@@ -107,9 +123,44 @@ async def follow(owner: Owner, after: MemoryRecord) -> None:
     if rows.stored:
         sources = _sources(rows.stored.values())
         rows.take(await _with_ids(owner, sources))
-        rows.take(await _linking_to(owner, sources, ("summarizes",)))
+        made = [id_ for id_ in rows.stored if sources_of(rows.stored[id_].record.links)]
+        rows.take([*await _linking_to(owner, sources, ("summarizes",)), *await _linking_to(owner, made, ("made",))])
         deriving.follow(rows, replace(after, rev=0), after)
         await rows.carry_out(owner)
+
+
+async def uncover(owner: Owner, before: MemoryRecord, after: MemoryRecord) -> None:
+    """See `rules.deriving.uncover`; any number of times."""
+    turns = {link.id for link in before.links if link.relation == "summarizes"}
+    if not turns:
+        return
+    rows = Fetched()
+    rows.take([*await _with_ids(owner, turns), *await _linking_to(owner, turns, ("summarizes",))])
+    deriving.uncover(rows, before, after)
+    await rows.carry_out(owner)
+
+
+async def settle(owner: Owner, changed: Sequence[MemoryRecord], now: datetime) -> None:
+    """Leave records whose sources have changed while they were written, or show them again."""
+    if rows := await _sources_among(owner, changed):
+        rows.take(await _with_ids(owner, {one.id for one in changed}))
+        for row in rows.with_ids([one.id for one in changed]):
+            after = deriving.as_sources_are(rows, row.record, row.record)
+            if after is not row.record:
+                rows.overwrite([(row, replace(after, updated_at=now, version=after.version + 1))])
+        await rows.carry_out(owner)
+
+
+async def pass_on(owner: Owner, going: Sequence[Stored], now: datetime) -> list[Stored]:
+    """See `rules.deriving.pass_on`, with what was made of what it returns."""
+    made = {item.record.id for item in going if sources_of(item.record.links)}
+    if not made:
+        return []
+    rows = Fetched()
+    rows.take(await _linking_to(owner, made, DERIVING))
+    too_many = {row.record.id for row in deriving.pass_on(rows, [_head(item) for item in going], now)}
+    await rows.carry_out(owner)
+    return [*(rows.stored[id_] for id_ in too_many), *(await made_of(owner, too_many) if too_many else ())]
 
 
 async def give_back(owner: Owner, gone: Sequence[Stored], derived: Collection[str], now: datetime) -> None:

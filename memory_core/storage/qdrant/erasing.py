@@ -19,7 +19,7 @@ from memory_core.errors import ConflictError, MemoryCoreError, StorageError, Unf
 from memory_core.models import DERIVING, RELATIONS, Relation
 from memory_core.records.draft_to_record import insist_on_versions
 from memory_core.storage.qdrant.codec import Payload, Stored, key, to_stored, token
-from memory_core.storage.qdrant.deriving import give_back, made_of, made_within, outdated
+from memory_core.storage.qdrant.deriving import give_back, made_of, made_within, outdated, pass_on, uncover
 from memory_core.storage.qdrant.owners import ERASED, Access, Owner, matching, reachable, shard_of, to_owner
 from memory_core.storage.qdrant.points import MAX_POINTS, OvertakenError, by
 from memory_core.storage.qdrant.superseding import close_for
@@ -70,7 +70,7 @@ class Deletion:
         seen = {item.point: item.record for item in (*going, *self.named)}
         ids = {record.id for record in seen.values()}
         insist_on_versions({record.id: record.version for record in seen.values()}, self.versions)
-        derived = await (outdated(owner, going) if self.keeps_derived else made_of(owner, ids))
+        derived = await (self._kept_from(owner, going, now) if self.keeps_derived else made_of(owner, ids))
         self.derived |= {item.point for item in derived}
         going = [*reversed(derived), *going]  # whatever ends this, nothing is left without its source
         self.wanted |= {*ids, *(item.record.id for item in derived)}
@@ -86,10 +86,18 @@ class Deletion:
         """Those of the deleted records that the call named."""
         return [item for point, item in self.gone.items() if point not in self.derived]
 
+    async def _kept_from(self, owner: Owner, going: Sequence[Stored], now: datetime) -> list[Stored]:
+        """What goes all the same with records whose derived records stay."""
+        found = [*await outdated(owner, going), *await pass_on(owner, going, now)]
+        return list({item.point: item for item in found}.values())
+
     async def _settle(self, owner: Owner, now: datetime) -> None:
         gone, ids = list(self.gone.values()), {item.record.id for item in self.gone.values()}
-        if not self.keeps_derived:
-            await give_back(owner, gone, {item.record.id for item in gone if item.point in self.derived}, now)
+        derived = [item for item in gone if item.point in self.derived]
+        await give_back(owner, derived if self.keeps_derived else gone, {item.record.id for item in derived}, now)
+        if self.keeps_derived:
+            for item in gone:
+                await uncover(owner, item.record, replace(item.record, left=True))
         await _unlink(owner, ids, keep=DERIVING if self.keeps_derived else ())
 
     async def _look_back(self, owner: Owner) -> None:
@@ -142,7 +150,9 @@ class Deletion:
 
 async def attempt_late(owner: Owner, deletion: Deletion, now: datetime) -> Collection[Stored]:
     """Delete what was made of the words of the scope, also of records that have expired before."""
-    return await deletion.attempt(owner, await made_within(owner), now)
+    late = await made_within(owner)
+    deletion.derived |= {item.point for item in late}
+    return await deletion.attempt(owner, late, now)
 
 
 async def withdraw(owner: Owner, new: Sequence[Stored], now: datetime) -> None:

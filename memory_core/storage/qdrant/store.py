@@ -210,9 +210,8 @@ class QdrantStore:
                 raise
             record = patched(current.record, patch, now)
             if record is not current.record:
+                record = await deriving.as_changed(owner, current.record, record, patch)
                 item = made if record == made.record else made.again(record)
-                if record.links != current.record.links:
-                    await deriving.insist_on_sources(owner, [record], current.record.links)
                 reinstated = await superseding.reinstate(owner, current.record, record)
                 await adding.update(owner, current, item, write)
             return record
@@ -221,6 +220,7 @@ class QdrantStore:
             after = await self._access.run(scope, work)
             if (after.rev, after.left) != (known.record.rev, known.record.left):
                 await deriving.follow(owner, after)
+            await deriving.uncover(owner, known.record, after)
             return after
 
         return await self._write(scope, whole)

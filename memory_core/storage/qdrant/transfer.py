@@ -21,7 +21,7 @@ from memory_core.storage.qdrant.points import MAX_POINTS, by
 from memory_core.storage.qdrant.where import all_of, among, owned, same
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.shared.prepared import prepare, with_these_vectors
-from memory_core.storage.shared.transfer import Carried, Entry, Tombstones
+from memory_core.storage.shared.transfer import Carried, Entry, Tombstones, sources_of
 
 FIRST_OWNERS = 10_000
 """How many owners are asked for at first; more as long as there are more."""
@@ -123,4 +123,4 @@ class QdrantPort:
 def _entry(payload: codec.Payload) -> Entry:
     item = codec.to_carried(payload)
     has_vectors = bool(codec.to_row(payload).pieces) and codec.PENDING not in payload["_keys"]
-    return Entry(item.record.id, item.seq, item.digest(), has_vectors)
+    return Entry(item.record.id, item.seq, item.digest(), has_vectors, sources_of(item.record))

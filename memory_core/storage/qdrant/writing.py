@@ -62,7 +62,7 @@ class Changes:
     def overwrite(self, known: Stored, record: MemoryRecord) -> None:
         """Change a record whose searched fields stay."""
         vector = None if known.is_pending or not known.spans else self.owner.access.vector
-        after = replace(known, record=record, write=self.write)
+        after = replace(known, record=record, write=self.write, revisions=known.followed_by(record))
         payload = payload_of(self.owner.key, analysed(record, known.spans, ()), after, vector)
         self.changes.append(Change(Point(known.point, payload), record.id, known.write, is_whole=False))
 

@@ -6,6 +6,7 @@
 from memory_core.storage.rules.adding import add
 from memory_core.storage.rules.changing import update
 from memory_core.storage.rules.deleting import BEFORE_EVERYTHING, delete, erase, remove, sweep
+from memory_core.storage.rules.deriving import loses_source
 from memory_core.storage.rules.putting import postpone, put
 from memory_core.storage.rules.reading import matching, page, search
 from memory_core.storage.rules.rows import Head, Row, Rows
@@ -18,6 +19,7 @@ __all__ = [
     "add",
     "delete",
     "erase",
+    "loses_source",
     "matching",
     "page",
     "postpone",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from memory_core.models import MemoryRecord, Scope
 from memory_core.storage.rules.changing import change
 from memory_core.storage.rules.deleting import sweep
-from memory_core.storage.rules.deriving import insist_on_sources
+from memory_core.storage.rules.deriving import insist_on_sources, restated
 from memory_core.storage.rules.rows import Row, Rows
 from memory_core.storage.rules.superseding import retire
 from memory_core.storage.shared.merging import insist_on_reach, merged, owner_of, updated
@@ -56,4 +56,4 @@ def _bring_up_to_date(rows: Rows, scope: Scope, row: Row, item: Prepared) -> Row
     """Update a stored record if its text grew or changed."""
     insist_on_reach(scope, row.record)
     newer = updated(row.record, item.record)
-    return row if newer is row.record else change(rows, row, newer, item)
+    return row if newer is row.record else change(rows, row, restated(rows, row.record, newer), item)

@@ -7,7 +7,7 @@ from datetime import datetime
 from memory_core.errors import RecordNotFoundError
 from memory_core.models import MemoryRecord, Patch, Scope
 from memory_core.records.draft_to_record import insist_on_version, patched
-from memory_core.storage.rules.deriving import follow, insist_on_sources
+from memory_core.storage.rules.deriving import as_changed, follow, uncover
 from memory_core.storage.rules.finding import find
 from memory_core.storage.rules.rows import Row, Rows
 from memory_core.storage.rules.superseding import reinstate
@@ -29,6 +29,7 @@ def change(rows: Rows, row: Row, record: MemoryRecord, item: Prepared) -> Row:
     else:
         rows.rewrite(row, item.again(record))
     follow(rows, row.record, record)
+    uncover(rows, row.record, record)
     return Row(row.key, record)
 
 
@@ -43,7 +44,6 @@ def update(
     record = patched(row.record, patch, now)
     if record is row.record:
         return record
-    if record.links != row.record.links:
-        insist_on_sources(rows, [record], row.record.links)
+    record = as_changed(rows, row.record, record, patch)
     reinstate(rows, scope, row.record, record)
     return change(rows, row, record, item).record

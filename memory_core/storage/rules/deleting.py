@@ -6,7 +6,8 @@ either exactly these records go, in one transaction, or none.
 The caller of a deletion decides what becomes of the source keys: `forget=True` forgets them, and `False` frees them,
 even if they were forgotten before. A record that expires, or that a put removes, leaves its key as it was (`None`).
 
-What was made of the words of a deleted record goes with it (`deriving.py`), except of one that has only expired.
+What was made of the words of a deleted record goes with it (`deriving.py`), except of one that has only expired: what
+was made of that keeps its sources.
 """
 
 from __future__ import annotations
@@ -18,7 +19,16 @@ from typing import Final
 
 from memory_core.models import DERIVING, Deleted, Relation, Scope
 from memory_core.records.draft_to_record import insist_on_versions
-from memory_core.storage.rules.deriving import forget_reading, give_back, is_within, made_of, outdated, sources_of
+from memory_core.storage.rules.deriving import (
+    expand,
+    forget_reading,
+    give_back,
+    is_within,
+    made_of,
+    outdated,
+    pass_on,
+    sources_of,
+)
 from memory_core.storage.rules.rows import Head, HidingRows, Row, Rows
 from memory_core.storage.shared.merging import owner_of, without_links
 from memory_core.where.where import ANY_STATE, Where
@@ -53,9 +63,11 @@ def sweep(rows: Rows, scope: Scope, now: datetime) -> int:
 
 
 def _discard(rows: Rows, scope: Scope, gone: Sequence[Head], now: datetime, *, forget: bool | None) -> int:
-    """`discard`, except that what would be left for good goes as well; returns how many records that are."""
-    hidden = _heads(rows, scope, outdated(rows, {head.id for head in gone}))
+    """`discard`, except that what would be left for good goes as well, and what could not name its sources; returns how
+    many records that are."""
+    hidden = _heads(rows, scope, [*outdated(rows, {head.id for head in gone}), *pass_on(rows, gone, now)])
     discard(rows, gone, forget=forget)
+    expand(rows, gone, now)
     return len(hidden) + remove(rows, scope, hidden, now, forget=False)
 
 
@@ -72,7 +84,7 @@ def remove(rows: Rows, scope: Scope, gone: Sequence[Head], now: datetime, *, for
     them from those that stay; returns how many derived records have gone with them."""
     if not gone:
         return 0
-    hidden = rows.hide_made_of(gone) if isinstance(rows, HidingRows) else 0
+    hidden = rows.hide_made_of(gone, now) if isinstance(rows, HidingRows) else 0
     derived = () if hidden else _heads(rows, scope, made_of(rows, {head.id for head in gone}))
     _forget(rows, gone, forget)
     take_away(rows, derived, now, gone)
@@ -95,7 +107,10 @@ def erase(rows: Rows, scope: Scope, now: datetime) -> tuple[int, int]:
     gone = rows.matching(scope, ANY_STATE, BEFORE_EVERYTHING)
     derived = remove(rows, scope, gone, now, forget=True)
     late = _made_within(rows, scope)
-    return len(gone), derived + len(late) + remove(rows, scope, late, now, forget=False)
+    late += _heads(rows, scope, made_of(rows, {head.id for head in late}))
+    if late:
+        take_away(rows, late, now)
+    return len(gone), derived + len(late)
 
 
 def _made_within(rows: Rows, scope: Scope) -> list[Head]:

@@ -3,26 +3,33 @@
 A record is derived if it has a `summarizes` or `derived_from` link. What holds after every write:
 
 - No source of a derived record was deleted or erased. It may have expired, or stand outside of the store, as the source
-  of an imported record.
+  of an imported record. The sources of one that has expired are sources of what was made of it.
+- The earlier texts of a record have no words of other sources than it names (`loses_source`).
 - A derived record is left while one of its sources is left, or reads otherwise than it was read.
 - A turn that a summary had compacted is active again when no summary that is shown covers it.
 
-So a write that would break this is refused (`insist_on_sources`), takes the derived records with it (`made_of`,
-`give_back`), or leaves them (`follow`). What only says the same (`confirmed_by`), or was read without finding anything
-(`read`), is no source.
+So a write that would break this is refused (`insist_on_sources`, `restated`, `as_changed`), takes the derived records
+with it (`made_of`, `give_back`), or leaves them (`follow`). What only says the same (`confirmed_by`) is no source, nor
+is what a note has `read` and `made`.
+
+What was read is read once. So what a person deletes is not made again: the note that has made it stays. If it goes or
+is left because of a source, that note forgets that it has read the others (`forget_reading`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from typing import Protocol
 
 from memory_core.errors import ConflictError
-from memory_core.models import DERIVING, Link, MemoryRecord, Scope
+from memory_core.models import DERIVING, Link, MemoryRecord, Patch, Scope
+from memory_core.records.restating import are_same_links, reading_of
 from memory_core.records.superseding import reinstated, retired, superseded_by
-from memory_core.storage.rules.rows import Head, Row
+from memory_core.storage.rules.rows import Head, HidingRows, Row
+from memory_core.values.limits import MAX_LINKS
 
 
 class LinkedRows(Protocol):
@@ -46,6 +53,12 @@ def sources_of(links: Iterable[Link]) -> list[Link]:
     return [link for link in links if link.relation in DERIVING]
 
 
+def loses_source(before: MemoryRecord, after: MemoryRecord) -> bool:
+    """Whether a record is not made any more of the words of a record that it was made of; then earlier texts are
+    dropped, in which these words may be."""
+    return bool({link.id for link in sources_of(before.links)}.difference(link.id for link in sources_of(after.links)))
+
+
 def is_within(link: Link, scope: Scope) -> bool:
     """Whether a link names a record of the agent, session and collection of a scope."""
     bounds = (scope.agent, link.agent), (scope.session, link.session), (scope.collection, link.collection)
@@ -61,7 +74,8 @@ def insist_on_sources(rows: LinkedRows, new: Sequence[MemoryRecord], known: Coll
     Raises:
         ConflictError: Naming the record and its source.
     """
-    named = [(record, link) for record in new for link in sources_of(record.links) if link not in known]
+    before = {reading_of(link) for link in known}
+    named = [(record, link) for record in new for link in sources_of(record.links) if reading_of(link) not in before]
     wanted = {link.id for _, link in named}
     if not wanted:
         return
@@ -72,6 +86,56 @@ def insist_on_sources(rows: LinkedRows, new: Sequence[MemoryRecord], known: Coll
                 f"the memory {record.id!r} was made of the words of {link.id!r}, which {problem}; nothing was written, "
                 "read that memory again"
             )
+
+
+def restated(rows: LinkedRows, before: MemoryRecord, after: MemoryRecord) -> MemoryRecord:
+    """A stored record whose words or sources are given again, as its sources are: left, or shown again.
+
+    Raises:
+        ConflictError: A source of new words, or a new one, is gone, was left or has changed since it was read.
+    """
+    insist_on_sources(rows, [after], before.links if before.text == after.text else ())
+    return as_sources_are(rows, before, after)
+
+
+def as_changed(rows: LinkedRows, before: MemoryRecord, after: MemoryRecord, patch: Patch) -> MemoryRecord:
+    """A stored record that somebody has patched, as its sources are, if the links were changed.
+
+    Raises:
+        ConflictError: A new source is gone, was left or has changed since it was read; or the record is resumed while
+            one of its sources is left, or reads otherwise than it was read.
+    """
+    if not are_same_links(before.links, after.links):
+        insist_on_sources(rows, [after], before.links)
+        after = after if isinstance(patch.left, bool) else as_sources_are(rows, before, after)
+    if before.left and not after.left:
+        _insist_on_shown(rows, after)
+    return after
+
+
+def as_sources_are(rows: LinkedRows, before: MemoryRecord, after: MemoryRecord) -> MemoryRecord:
+    """A stored record after a change of its sources: left if one of them is left or has changed, else shown."""
+    if not sources_of((*before.links, *after.links)):
+        return after
+    is_left = _untrue(rows, after) is not None
+    return after if after.left == is_left else replace(after, left=is_left)
+
+
+def _insist_on_shown(rows: LinkedRows, record: MemoryRecord) -> None:
+    if (found := _untrue(rows, record)) is not None:
+        link, problem = found
+        raise ConflictError(
+            f"the memory {record.id!r} was made of the words of {link.id!r}, which {problem}, so it stays left; "
+            "nothing was written"
+        )
+
+
+def _untrue(rows: LinkedRows, record: MemoryRecord) -> tuple[Link, str] | None:
+    """The first link of a record to a source that is left or has changed, and which of both."""
+    links = sources_of(record.links)
+    known = {row.record.id: row.record for row in rows.with_ids([link.id for link in links])} if links else {}
+    problems = ((link, _problem(known[link.id], link)) for link in links if link.id in known)
+    return next(((link, problem) for link, problem in problems if problem is not None), None)
 
 
 def made_of(rows: LinkedRows, ids: Collection[str]) -> list[Row]:
@@ -93,43 +157,112 @@ def outdated(rows: LinkedRows, ids: Collection[str]) -> list[Row]:
     return [row for row in made if any(_problem(known.get(link.id), link) for link in _those(row.record, known))]
 
 
+def pass_on(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> list[Row]:
+    """Let what was made of derived records whose time is over name their sources, so that these still reach it. Returns
+    what would have more links than a record can have."""
+    made = {head.id: sources_of(head.links) for head in gone if sources_of(head.links)}
+    too_many: list[Row] = []
+    for row in rows.linking_to(made.keys()) if made else ():
+        if row.record.id in made or not _those(row.record, made):
+            continue
+        links = _with_sources(row.record, made)
+        if len(links) > MAX_LINKS:
+            too_many.append(row)
+        elif links != row.record.links:
+            record = replace(row.record, links=links, updated_at=now, version=row.record.version + 1)
+            rows.overwrite([(row, record)])
+    return too_many
+
+
+def _with_sources(record: MemoryRecord, made: Mapping[str, Sequence[Link]]) -> tuple[Link, ...]:
+    """The links of a record, and those to the sources of its sources among `made`, and so on."""
+    links = {link.id: link for link in sources_of(record.links)}
+    latest = [id_ for id_ in links if id_ in made]
+    while latest:
+        found = {link.id: link for id_ in latest for link in made[id_] if link.id not in links}
+        links |= found
+        latest = [id_ for id_ in found if id_ in made]
+    known = {link.id for link in sources_of(record.links)}
+    return (*record.links, *(replace(link, relation="derived_from") for id_, link in links.items() if id_ not in known))
+
+
+def expand(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
+    """Make turns active again that summaries had compacted which are gone."""
+    for head in gone:
+        _expand(rows, head.id, _summarised(head.links), now)
+
+
 def give_back(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
     """Undo what derived records did that are gone: what they had superseded is as it was before, unless a record that
     stays has superseded them; then that one supersedes it. Turns that a summary had compacted are active again."""
     for head in gone:
         if sources_of(head.links):
             _reinstate(rows, head, now)
-            _expand(rows, head.id, head.links, now)
+            _expand(rows, head.id, _summarised(head.links), now)
 
 
 def forget_reading(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
-    """Let the sources be read again of which something was derived that has gone with another source of it. A summary
-    is made again of what no summary covers; its turns stay read, so that what a person has deleted of what was drawn
-    from them stays deleted."""
-    named = {link.id for head in gone for link in head.links if link.relation == "derived_from"}
-    sources = {row.record.id for row in rows.with_ids(sorted(named))}  # one of them is gone, and much may name it
-    notes = [row for row in rows.linking_to(sources) if any(link.relation == "read" for link in row.record.links)]
-    rows.overwrite([(row, _without_reading(row.record, sources, now)) for row in notes])
+    """Let the other sources be read again of what has gone with a source, by whom it was made. What somebody else has
+    read of them stays read, so that what a person has deleted of it stays deleted."""
+    made = {head.id: {link.id for link in sources_of(head.links)} for head in gone if sources_of(head.links)}
+    _forget_reading(rows, made, now)
+
+
+def _forget_reading(rows: LinkedRows, made: Mapping[str, Collection[str]], now: datetime) -> None:
+    """Let the notes that have made these records forget the reading of the sources given for each."""
+    for row in rows.linking_to(made.keys()) if made else ():
+        by_note = [made[link.id] for link in row.record.links if link.relation == "made" and link.id in made]
+        read = frozenset(chain.from_iterable(by_note))
+        _rewrite_note(
+            rows, row, tuple(link for link in row.record.links if link.relation != "read" or link.id not in read), now
+        )
+
+
+def _note_reading(rows: LinkedRows, made: MemoryRecord, now: datetime) -> None:
+    """Let the notes that have made a record that is shown again have read its sources."""
+    read = [replace(link, relation="read") for link in sources_of(made.links)]
+    for row in rows.linking_to({made.id}):
+        if Link("made", made.id) in row.record.links:
+            _rewrite_note(rows, row, tuple(dict.fromkeys([*row.record.links, *read])), now)
+
+
+def _rewrite_note(rows: LinkedRows, row: Row, links: tuple[Link, ...], now: datetime) -> None:
+    if links != row.record.links:
+        record = replace(row.record, links=links, updated_at=now, version=row.record.version + 1)
+        rows.overwrite([(row, record)])
+
+
+def uncover(rows: LinkedRows, before: MemoryRecord, after: MemoryRecord) -> None:
+    """Make turns active again that a summary covered, and does not cover any more, or not while it is left."""
+    if uncovered := _covered(before).difference(_covered(after)):
+        _expand(rows, after.id, uncovered, after.updated_at)
 
 
 def follow(rows: LinkedRows, before: MemoryRecord, after: MemoryRecord) -> None:
     """Leave what was made of the words of a record that has changed or was left, or resume it."""
     if (before.rev, before.left) == (after.rev, after.left):
         return
+    if isinstance(rows, HidingRows) and rows.hide_to_follow(after.id, after.updated_at):
+        return
     for row in rows.linking_to({after.id}):
         if _is_made_of(row.record, {after.id}):
-            _follow_one(rows, row, after.updated_at)
+            follow_one(rows, row, after.updated_at)
 
 
-def _follow_one(rows: LinkedRows, row: Row, now: datetime) -> None:
+def follow_one(rows: LinkedRows, row: Row, now: datetime) -> None:
+    """Leave a record, or resume it, as its sources are, with what was made of its words."""
     links = sources_of(row.record.links)
     known = {source.record.id: source.record for source in rows.with_ids([link.id for link in links])}
     is_left = any(_problem(known[link.id], link) is not None for link in links if link.id in known)
     if is_left != row.record.left:
         after = replace(row.record, left=is_left, updated_at=now, version=row.record.version + 1)
         rows.overwrite([(row, after)])
+        uncover(rows, row.record, after)
         if is_left:
-            _expand(rows, after.id, after.links, now)
+            others = {link.id for link in links if link.id in known and holds(known[link.id], link)}
+            _forget_reading(rows, {after.id: others}, now)
+        else:
+            _note_reading(rows, after, now)
         follow(rows, row.record, after)
 
 
@@ -173,23 +306,22 @@ def _reinstate(rows: LinkedRows, head: Head, now: datetime) -> None:
         rows.overwrite([(heir, replace(heir.record, links=inherited, version=heir.record.version + 1))])
 
 
-def _expand(rows: LinkedRows, summary: str, links: Iterable[Link], now: datetime) -> None:
-    """Make turns active again that a summary covered which is no longer shown, and no other one covers."""
-    named = sorted({link.id for link in links if link.relation == "summarizes"})
-    turns = {row.record.id: row for row in rows.with_ids(named) if row.record.state == "compacted"} if named else {}
-    covered = {
-        link.id
-        for row in (rows.linking_to(turns.keys()) if turns else ())
-        if row.record.id != summary and not row.record.left
-        for link in row.record.links
-        if link.relation == "summarizes"
-    }
+def _summarised(links: Iterable[Link]) -> set[str]:
+    return {link.id for link in links if link.relation == "summarizes"}
+
+
+def _covered(record: MemoryRecord) -> set[str]:
+    """The turns in whose place a summary is shown."""
+    return set() if record.left else _summarised(record.links)
+
+
+def _expand(rows: LinkedRows, summary: str, named: Collection[str], now: datetime) -> None:
+    """Make those turns active again that a summary does not cover any more, and no other one covers that is shown."""
+    found = rows.with_ids(sorted(named)) if named else ()
+    turns = {row.record.id: row for row in found if row.record.state == "compacted"}
+    others = (row.record for row in (rows.linking_to(turns.keys()) if turns else ()) if row.record.id != summary)
+    covered = set(chain.from_iterable(map(_covered, others)))
     again = [row for id_, row in turns.items() if id_ not in covered]
     rows.overwrite(
         [(row, replace(row.record, state="active", updated_at=now, version=row.record.version + 1)) for row in again]
     )
-
-
-def _without_reading(record: MemoryRecord, read: Collection[str], now: datetime) -> MemoryRecord:
-    links = tuple(link for link in record.links if link.relation != "read" or link.id not in read)
-    return replace(record, links=links, updated_at=now, version=record.version + 1)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from memory_core.models import MemoryRecord, Scope
 from memory_core.storage.rules.deleting import delete, sweep
-from memory_core.storage.rules.deriving import follow, insist_on_sources
+from memory_core.storage.rules.deriving import follow, insist_on_sources, restated, uncover
 from memory_core.storage.rules.finding import is_visible
 from memory_core.storage.rules.rows import Row, Rows
 from memory_core.storage.rules.superseding import retire
@@ -35,9 +35,10 @@ def put(
             stored[source] = item.record
         else:
             insist_on_reach(scope, row.record)
-            stored[source] = replacing(row.record, item.record)
-            rows.rewrite(row, item._replace(record=stored[source]))
-            follow(rows, row.record, stored[source])
+            stored[source] = record = restated(rows, row.record, replacing(row.record, item.record))
+            rows.rewrite(row, item._replace(record=record))
+            follow(rows, row.record, record)
+            uncover(rows, row.record, record)
     if new:
         insist_on_sources(rows, [item.record for item in new])
         rows.append(new)

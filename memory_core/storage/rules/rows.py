@@ -75,12 +75,14 @@ class ChangedRows(Protocol):
         """Write a changed record and everything derived from it in the place of a row.
 
         A text that did not change keeps its stored vectors if the item has none and the pieces are the same; a text
-        that changed becomes an earlier version (`Versioned`).
+        that changed becomes an earlier version (`Versioned`), and a record that loses a source has no earlier versions
+        (`deriving.loses_source`).
         """
         ...
 
     def overwrite(self, changed: Sequence[tuple[Row, MemoryRecord]]) -> None:
-        """Write records of which no searched field changed (`merging.is_searched_differently`)."""
+        """Write records of which no searched field changed (`merging.is_searched_differently`). One that loses a source
+        has no earlier versions."""
         ...
 
     def remove(self, gone: Sequence[Head]) -> None:
@@ -94,13 +96,19 @@ class ChangedRows(Protocol):
 
 @runtime_checkable
 class HidingRows(Protocol):
-    """What a database may offer in addition, so that a deletion with much that was made of the deleted words takes no
-    long transaction."""
+    """What a database may offer in addition, so that a change of a record of whose words much was made takes no long
+    transaction."""
 
-    def hide_made_of(self, gone: Sequence[Head]) -> int:
+    def hide_made_of(self, gone: Sequence[Head], now: datetime) -> int:
         """Hide what was made of the words of these from all reads, these functions included, and delete it soon after
         this transaction, with `deleting.take_away`; returns how many records these are, 0 if there are so few that
         they are to be deleted at once."""
+        ...
+
+    def hide_to_follow(self, changed: str, now: datetime) -> bool:
+        """Hide what was made of the words of this record from all reads, but not from these functions, and let it
+        follow soon after this transaction, with `deriving.follow_one`; `False` if that is so little that it is to
+        follow at once."""
         ...
 
 

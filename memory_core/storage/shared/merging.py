@@ -8,7 +8,7 @@ from typing import Final
 
 from memory_core.errors import DuplicateIdError
 from memory_core.models import MemoryRecord, Relation, Scope
-from memory_core.records.restating import is_same
+from memory_core.records.restating import are_same_links, is_same, restated_links
 from memory_core.storage.shared.prepared import Prepared
 
 _BOUNDS: Final = ("agent", "session", "collection")
@@ -50,7 +50,8 @@ def updated(record: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
 
     A later version without a role leaves the role unchanged.
     """
-    if is_same(record, later):
+    links = restated_links(record, later)
+    if is_same(record, later) and are_same_links(links, record.links):
         return record
     return replace(
         record,
@@ -59,6 +60,7 @@ def updated(record: MemoryRecord, later: MemoryRecord) -> MemoryRecord:
         author=later.author,
         data=later.data,
         tags=later.tags,
+        links=links,
         rev=record.rev + (record.text != later.text),
         updated_at=later.updated_at,
         version=record.version + 1,

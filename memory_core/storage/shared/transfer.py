@@ -12,7 +12,7 @@ from datetime import datetime
 from hashlib import blake2b, sha256
 from typing import Any, Protocol, cast
 
-from memory_core.models import Fingerprint, Link, MemoryRecord, Scope
+from memory_core.models import DERIVING, Fingerprint, Link, MemoryRecord, Scope
 from memory_core.values.json_text import encode_json
 
 Revision = tuple[int, str, datetime]
@@ -50,6 +50,8 @@ class Entry:
     seq: int
     digest: bytes
     has_vectors: bool
+    sources: frozenset[str] = frozenset()
+    """The ids of the records of whose words it was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,18 @@ class Copyable(Protocol):
     async def adopt(self, tombstones: Tombstones) -> None:
         """Store these with their secret, which marks this store as a copy of their store; idempotent."""
         ...
+
+
+def sources_of(record: MemoryRecord) -> frozenset[str]:
+    """For `Entry.sources`."""
+    return frozenset(link.id for link in record.links if link.relation in DERIVING)
+
+
+def sourceless(manifest: Sequence[Entry]) -> int:
+    """How many records of an owner were made of the words of others, of which one is not among them: it has expired,
+    say."""
+    ids = {entry.id for entry in manifest}
+    return sum(not entry.sources <= ids for entry in manifest)
 
 
 def checksum(manifest: Iterable[Entry]) -> str:

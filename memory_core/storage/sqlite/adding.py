@@ -1,14 +1,13 @@
 """Queue single adds, embed them in batches and pass them to the writer.
 
 Adds that arrive while others are being embedded are prepared and embedded together in one call, because most models
-are faster in batches.
+are faster in batches. Owners take turns: an add waits for one batch, however many another owner has sent before.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
@@ -19,6 +18,7 @@ from memory_core.models import MemoryRecord, Quota, Scope
 from memory_core.protocols import Embedder
 from memory_core.storage.shared.embedding_batches import with_vectors
 from memory_core.storage.shared.prepared import Prepared
+from memory_core.storage.shared.turns import Turns
 from memory_core.storage.sqlite.adds import Adds
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
@@ -39,7 +39,7 @@ class _Waiting(NamedTuple):
 
 
 class AddQueue:
-    """Prepares adds in order of arrival. Used on the core loop only.
+    """Prepares the adds of each owner in order of arrival. Used on the core loop only.
 
     Args:
         prepare: Analyses a record.
@@ -58,7 +58,7 @@ class AddQueue:
         self._prepare = prepare
         self._embed = embed
         self._claim = claim
-        self._queue: deque[_Waiting] = deque()
+        self._queue: Turns[tuple[str | None, str | None], _Waiting] = Turns()
         self._arrival = asyncio.Event()
         self._closed = False
         self._preparing: set[asyncio.Task[None]] = set()
@@ -109,13 +109,14 @@ class AddQueue:
             self._enqueue(_Waiting(scope, item, embed_later, quota, done))
 
     def _enqueue(self, waiting: _Waiting) -> None:
-        self._queue.append(waiting)
+        self._queue.put((waiting.scope.app, waiting.scope.user), waiting)
         self._arrival.set()
 
     async def _serve(self) -> None:
         while self._queue or self._preparing or not self._closed:
             await self._arrival.wait()
-            group = [self._queue.popleft() for _ in range(min(len(self._queue), MOST_TOGETHER))]
+            await self._writer.has_room()
+            group = self._queue.take(MOST_TOGETHER)
             if not self._queue and (self._preparing or not self._closed):
                 self._arrival.clear()
             for later in (True, False):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memory_core.models import MemoryRecord, Quota, Scope
@@ -22,15 +22,11 @@ class Adds:
     quota: Quota | None = None
 
     def __call__(self, db: sqlite3.Connection) -> list[MemoryRecord | None]:
-        return within(self.quota, self.scope, lambda db: insert(db, self.scope, self.items))(db)
+        return within(self.quota, self.scope, self._added)(db)
+
+    def _added(self, db: sqlite3.Connection) -> list[MemoryRecord | None]:
+        return add(rows_to_add(db, self.scope, self.items), self.scope, self.items)
 
     def apart(self) -> list[Adds]:
         """The same adds, one object per caller."""
         return [Adds(self.scope, [item], self.quota) for item in self.items]
-
-
-def insert(
-    db: sqlite3.Connection, scope: Scope, items: Sequence[Prepared], versions: Mapping[str, int] | None = None
-) -> list[MemoryRecord | None]:
-    """See `Records.add`."""
-    return add(rows_to_add(db, scope, items), scope, items, versions)

@@ -81,6 +81,27 @@ async def restore(
         await source.close()
 
 
+async def sourceless(path: Path) -> int:
+    """How many records of a file were made of the words of others, of which one is not there: it has expired, say.
+
+    Args:
+        path: An absolute path.
+    """
+    file = await connect_for_reading(path, follow=False)
+    try:
+        return await file.run(_sourceless)
+    finally:
+        await file.close()
+
+
+def _sourceless(db: sqlite3.Connection) -> int:
+    (count,) = db.execute(
+        "SELECT count(DISTINCT link.record) FROM link JOIN record ON record.key = link.record WHERE derives AND NOT "
+        "EXISTS (SELECT 1 FROM record AS source WHERE source.owner = record.owner AND source.id = link.target)"
+    ).fetchone()
+    return int(count)
+
+
 def _target(path: Path, *, overwrite: bool) -> Path:
     """The real path of the new file; its folder is created if it is missing."""
     if str(path) == IN_MEMORY:

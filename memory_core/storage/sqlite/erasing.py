@@ -20,7 +20,7 @@ from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.rows import SqliteRows
 from memory_core.storage.sqlite.transactions import transaction
 from memory_core.storage.sqlite.upkeep import log_is_kept, restart_log, rewrite_file, truncate_log
-from memory_core.storage.sqlite.where import conditions
+from memory_core.storage.sqlite.where import STAYING, conditions
 from memory_core.where.where import ANY_STATE
 
 LARGEST_IN_MEMORY: Final = 1 << 30
@@ -48,11 +48,12 @@ def remove(db: sqlite3.Connection, scope: Scope, now: datetime) -> Removed:
 
     What was made of their words goes with them, also of those that have expired.
     """
-    delete_all(db, now)  # what another deletion has hidden
+    delete_all(db)  # what another deletion has hidden
     owner = find(db, scope)
     if owner is None:
         return Removed(0, 0, 0, None)
-    found = conditions(owner.id, scope, ANY_STATE, micros(BEFORE_EVERYTHING), hides=owner.hides)
+    start = micros(BEFORE_EVERYTHING)
+    found = conditions(owner.id, scope, ANY_STATE, start, hides=owner.hides, shown=STAYING)
     (sessions,) = db.execute(
         f"SELECT count(DISTINCT session) FROM record WHERE {found.sql}",
         found.parameters,

@@ -20,7 +20,7 @@ from memory_core.concurrency.loop import answer
 from memory_core.errors import ClosedError, reason_for_log
 from memory_core.storage.sqlite.adds import Adds
 from memory_core.storage.sqlite.connection import Connection
-from memory_core.storage.sqlite.owners import lacks_vectors
+from memory_core.storage.sqlite.owners import Unfinished, unfinished
 from memory_core.storage.sqlite.problems import file_problems_explained
 from memory_core.storage.sqlite.transactions import transaction
 
@@ -53,6 +53,7 @@ class Writer:
 
     Args:
         when_pending: Called after a commit if the file lacks vectors.
+        when_hidden: Called after a commit if the file has hidden rows.
         when_idle: Run on the connection when no write came for `IDLE_SECONDS` after a write.
         around: Entered before each commit and left after it, in the connection's thread; the callers of that commit
             get the errors that it raises.
@@ -62,17 +63,20 @@ class Writer:
         self,
         connection: Connection,
         when_pending: Callable[[], None],
+        when_hidden: Callable[[], None],
         when_idle: Callable[[sqlite3.Connection], None],
         around: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._connection = connection
         self._when_pending = when_pending
+        self._when_hidden = when_hidden
         self._when_idle = when_idle
         self._around = around
         self._loop = asyncio.get_running_loop()
         self._queue: deque[_Waiting] = deque()
         self._size = 0
         """Number of callers in the queue."""
+        self._room = asyncio.Event()
         self._committing = False
         self._ended = 0.0
         self._expected = 0
@@ -101,6 +105,12 @@ class Writer:
         self._gather()
         if self._resting is None:
             self._resting = self._loop.call_later(IDLE_SECONDS, self._rest)
+
+    async def has_room(self) -> None:
+        """Wait until fewer callers wait than one commit answers, so that those who come later can take their turn."""
+        while self._size >= MAX_GROUP:
+            self._room.clear()
+            await self._room.wait()
 
     async def close(self) -> None:
         """Finish everything that was accepted."""
@@ -135,23 +145,27 @@ class Writer:
             group.append(self._queue.popleft())
             size += len(group[-1].done)
         self._size -= size
+        self._room.set()
         return group
 
     def _serve(self, db: sqlite3.Connection, group: Sequence[_Waiting]) -> None:
         """Write groups until the queue is empty, in the writer's thread."""
         began = time.perf_counter()
-        if self._carry_out(db, group):
+        left = self._carry_out(db, group)
+        if left.lacks_vectors:
             self._loop.call_soon_threadsafe(self._when_pending)
+        if left.hides and not self._closed:
+            self._loop.call_soon_threadsafe(self._when_hidden)
         self._ended = time.perf_counter()
         self._patience = min(GATHERING_SHARE * (self._ended - began), MOST_SECONDS_GATHERED)
         self._committing = False  # set before reading the queue: a caller that arrives in between checks it
         if self._queue:
             self._loop.call_soon_threadsafe(self._gather)
 
-    def _carry_out(self, db: sqlite3.Connection, group: Sequence[_Waiting]) -> bool:
+    def _carry_out(self, db: sqlite3.Connection, group: Sequence[_Waiting]) -> Unfinished:
         """Commit a group and settle its callers' futures directly from the writer's thread.
 
-        Returns whether the file lacks vectors; this is read after the callers have their results.
+        Returns what is left to do in the file; this is read after the callers have their results.
         """
         promises = [promise for waiting in group for promise in waiting.done]
         try:
@@ -163,10 +177,10 @@ class Writer:
         self._expected = min(len(promises) + self._size, MAX_GROUP)
         answer((promise, *outcome) for promise, outcome in zip(promises, outcomes, strict=True))
         try:
-            return lacks_vectors(db)
+            return unfinished(db)
         except (sqlite3.Error, MemoryError) as error:  # no caller depends on it, and the next commit checks again
             logger.info("could not check for pending vectors: %s", reason_for_log(error))
-            return False
+            return Unfinished()
 
     def _rest(self) -> None:
         """Use a long pause after a write to tidy up."""

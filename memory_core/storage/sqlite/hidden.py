@@ -1,29 +1,70 @@
-"""The table `hidden`: keys of records that are deleted for every reader, although their rows are still there.
+"""The table `hidden`: keys of records that no reader sees, although their rows are still there.
 
-A write transaction is short. So if much was made of the words of a deleted record, its transaction hides all of that,
-and the rows are deleted in parts, each in a transaction of its own, before the caller is answered. Whatever reads
-`record` leaves hidden rows out (`Owner.hides`). If a process dies in between, the next one that opens the file deletes
-the rest.
+A write transaction is short. So if much was made of the words of a record that is deleted, changed, left or resumed,
+its transaction hides all of that, and the rows are deleted, or follow their sources, in parts, each in a transaction of
+its own, before the caller is answered (a single add, soon after). Readers of `record` leave hidden rows out
+(`Owner.hides`); the rules of a write leave out those that are deleted, and see the others. If a process dies in
+between, the next one that opens the file does the rest.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import sqlite3
 import time
-from datetime import datetime
 from typing import Final
 
+from memory_core.errors import reason_for_log
 from memory_core.models import Scope
 from memory_core.storage.rules.deleting import take_away
+from memory_core.storage.rules.deriving import follow_one
+from memory_core.storage.shared.stored_forms import moment
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owners import find, owner_names
 from memory_core.storage.sqlite.rows import SqliteRows
 from memory_core.storage.sqlite.schema import OWNER_BITS
 
 SLICE_SECONDS: Final = 0.005
-"""How long one transaction deletes hidden rows."""
+"""How long one transaction works on hidden rows."""
 _PART: Final = 32
-"""So many are deleted between two looks at the clock."""
+"""So many are dealt with between two looks at the clock."""
+
+logger = logging.getLogger(__name__)
+
+
+class Hidden:
+    """What deals with the hidden rows of a file. Used on the core loop only."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._task: asyncio.Task[None] | None = None
+        self._are_more = False
+        self._is_closed = False
+
+    def wake(self) -> None:
+        """Deal with all hidden rows, in the background; called after a commit that leaves some."""
+        self._are_more = True
+        if not self._is_closed and (self._task is None or self._task.done()):
+            self._task = asyncio.create_task(self._work(), name="memory-core hidden")
+            self._task.add_done_callback(_say_if_it_failed)
+
+    async def done(self) -> None:
+        """Deal with all hidden rows, also if the caller is cancelled."""
+        self.wake()
+        if self._task is not None:
+            await asyncio.shield(self._task)
+
+    async def close(self) -> None:
+        """Finish what was begun."""
+        self._is_closed = True
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def _work(self) -> None:
+        while self._are_more:
+            self._are_more = False
+            await work_off(self._writer)
 
 
 def is_due(db: sqlite3.Connection) -> bool:
@@ -31,35 +72,60 @@ def is_due(db: sqlite3.Connection) -> bool:
     return db.execute("SELECT 1 FROM hidden LIMIT 1").fetchone() is not None
 
 
-async def delete_hidden(writer: Writer, now: datetime) -> None:
-    """Delete all hidden rows; other writes go in between."""
-    while await writer.write(lambda db: _delete_slice(db, now)):
+def _say_if_it_failed(task: asyncio.Task[None]) -> None:
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        logger.warning("hidden records stay for now, and the next write deals with them: %s", reason_for_log(error))
+
+
+async def work_off(writer: Writer) -> None:
+    """Deal with all hidden rows; other writes go in between."""
+    while await writer.write(_slice):
         pass
 
 
-def delete_all(db: sqlite3.Connection, now: datetime) -> None:
-    """Delete all hidden rows within the present transaction."""
-    while _delete_part(db, now):
+def delete_all(db: sqlite3.Connection) -> None:
+    """Delete all hidden rows that go, within the present transaction."""
+    while _delete_part(db):
         pass
 
 
-def _delete_slice(db: sqlite3.Connection, now: datetime) -> bool:
-    """Delete hidden rows for `SLICE_SECONDS`; returns whether more follow."""
+def _slice(db: sqlite3.Connection) -> bool:
+    """Deal with hidden rows for `SLICE_SECONDS`; returns whether more follow."""
     end = time.perf_counter() + SLICE_SECONDS
-    while _delete_part(db, now):
+    while _delete_part(db) or _follow_part(db, end):
         if time.perf_counter() > end:
             return is_due(db)
     return False
 
 
-def _delete_part(db: sqlite3.Connection, now: datetime) -> bool:
-    """Delete some hidden rows of one owner; `False` if there are none."""
-    row = db.execute("SELECT key >> ? FROM hidden LIMIT 1", (OWNER_BITS,)).fetchone()
-    if row is None:
+def _delete_part(db: sqlite3.Connection) -> bool:
+    """Delete some hidden rows of one owner; `False` if there are none that go."""
+    found = db.execute("SELECT key, at FROM hidden WHERE NOT stays LIMIT 1").fetchone()
+    if found is None:
         return False
-    scope = Scope(*owner_names(db, row[0]))
+    rows = _rows_with(db, found[0])
+    take_away(rows, rows.hidden(_PART), moment(found[1]))
+    return True
+
+
+def _follow_part(db: sqlite3.Connection, end: float) -> bool:
+    """Let some hidden rows of one owner follow their sources; `False` if there are none."""
+    found = db.execute("SELECT key, at FROM hidden WHERE stays ORDER BY key LIMIT 1").fetchone()
+    if found is None:
+        return False
+    rows, now = _rows_with(db, found[0]), moment(found[1])
+    for _ in range(_PART):
+        row = rows.next_to_follow()
+        if row is None or time.perf_counter() > end:
+            return True
+        rows.show(row)  # before it follows: what was made of its words may be hidden again, and so may it
+        follow_one(rows, row, now)
+    return True
+
+
+def _rows_with(db: sqlite3.Connection, key: int) -> SqliteRows:
+    scope = Scope(*owner_names(db, key >> OWNER_BITS))
     owner = find(db, scope)
     assert owner is not None  # noqa: S101  (an owner is removed after its hidden rows)
-    rows = SqliteRows(db, scope, owner)
-    take_away(rows, rows.hidden(_PART), now)
-    return True
+    return SqliteRows(db, scope, owner)

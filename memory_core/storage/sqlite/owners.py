@@ -225,7 +225,16 @@ _FORGET: Final = (
 )
 
 
-def lacks_vectors(db: sqlite3.Connection) -> bool:
+class Unfinished(NamedTuple):
+    """What a commit has left to the background."""
+
+    lacks_vectors: bool = False
     """Whether any vector is missing in the file."""
-    (missing,) = db.execute("SELECT EXISTS (SELECT 1 FROM chunk WHERE vector IS NULL)").fetchone()
-    return bool(missing)
+    hides: bool = False
+    """Whether the file has hidden rows (`hidden.py`)."""
+
+
+def unfinished(db: sqlite3.Connection) -> Unfinished:
+    """What is left to do in a file."""
+    found = db.execute(f"SELECT EXISTS (SELECT 1 FROM chunk WHERE vector IS NULL), {_HIDES}").fetchone()
+    return Unfinished(*map(bool, found))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from zlib import crc32
 
@@ -28,6 +28,8 @@ from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.values.json_text import encode_json
 
 BATCH: Final = 256
+SHARE: Final = 64
+"""Chunks of one owner in a batch, if other owners wait too."""
 LULL_SECONDS: Final = 0.03
 LONGEST_WAIT_SECONDS: Final = 0.5
 """Between batches, wait until no write came for the lull, but no longer than the other value."""
@@ -49,6 +51,8 @@ class PendingVectors:
         self._reader = reader
         self._writer = writer
         self._refusals = Refusals[Piece](embedder)
+        self._last = 0
+        """The owner whose turn was the last one."""
         self._task = BackgroundTask("memory-core pending vectors", self._compute, self._refusals.next_try)
 
     def wake(self) -> None:
@@ -74,7 +78,7 @@ class PendingVectors:
     async def _compute_batch(self) -> int:
         """Compute one batch; returns the number of chunks in it."""
         set_aside = set(self._refusals.set_aside())
-        texts = await self._reader.run(lambda db: _next_batch(db, set_aside))
+        texts, self._last = await self._reader.run(lambda db: _next_batch(db, self._last, set_aside))
         vectors = await self._refusals.embed({piece: [text] for piece, text in texts.items()})
         if vectors:
             made_by = self._refusals.embedder.fingerprint
@@ -82,12 +86,47 @@ class PendingVectors:
         return len(texts)
 
 
-def _next_batch(db: sqlite3.Connection, set_aside: Collection[Piece]) -> dict[Piece, str]:
-    """The oldest pending chunks, but for those that were set aside."""
+def _next_batch(db: sqlite3.Connection, after: int, set_aside: Collection[Piece]) -> tuple[dict[Piece, str], int]:
+    """Pending chunks but for those that were set aside, and the last owner who has got a share.
+
+    Owners take turns, beginning after the given one. Each gets a share, oldest first; what is left of the batch after
+    all of them goes to the oldest.
+    """
     with snapshot(db):
-        limit = BATCH + len(set_aside)
-        missing = db.execute("SELECT record, n FROM chunk WHERE vector IS NULL ORDER BY record, n LIMIT ?", (limit,))
-        return texts_of(db, [piece for piece in missing.fetchall() if piece not in set_aside][:BATCH])
+        chosen: dict[Piece, None] = {}
+        last = after
+        for owner in _owners_waiting(db, after):
+            first = owner << OWNER_BITS
+            chosen |= dict.fromkeys(_pending(db, first, first + (1 << OWNER_BITS), SHARE, set_aside))
+            last = owner
+            if len(chosen) >= BATCH:
+                break
+        else:
+            chosen |= dict.fromkeys(_pending(db, 0, _END, BATCH, set_aside))
+        return texts_of(db, list(chosen)[:BATCH]), last
+
+
+_END: Final = 2**63 - 1
+_FIRST_PENDING: Final = "SELECT record FROM chunk WHERE vector IS NULL AND record >= ? ORDER BY record, n LIMIT 1"
+_PENDING: Final = (
+    "SELECT record, n FROM chunk WHERE vector IS NULL AND record >= ? AND record < ? ORDER BY record, n LIMIT ?"
+)
+
+
+def _owners_waiting(db: sqlite3.Connection, after: int) -> Iterator[int]:
+    """The owners with pending chunks: first those after the given one, then the others."""
+    for start, stop in ((after + 1, _END >> OWNER_BITS), (0, after)):
+        owner = start - 1
+        while row := db.execute(_FIRST_PENDING, ((owner + 1) << OWNER_BITS,)).fetchone():
+            owner = row[0] >> OWNER_BITS
+            if owner > stop:
+                break
+            yield owner
+
+
+def _pending(db: sqlite3.Connection, first: int, end: int, most: int, set_aside: Collection[Piece]) -> Iterable[Piece]:
+    found = db.execute(_PENDING, (first, end, most + len(set_aside))).fetchall()
+    return [piece for piece in found if piece not in set_aside][:most]
 
 
 def texts_of(db: sqlite3.Connection, pieces: Iterable[Piece]) -> dict[Piece, str]:

@@ -34,7 +34,7 @@ class ReadOnlyFile(SharedFile):
         self.reader = self.write_connection = connection = await self._connect()
         self.readers = Readers(connection, self._connect)
         self._to_close.push_async_callback(self.readers.close)
-        self.writer = _Refusing(connection, _nothing, _nothing, nullcontext)
+        self.writer = _Refusing(connection, _nothing, _nothing, _nothing, nullcontext)
         self.add_queue = AddQueue(self.writer, self.prepare, self.embedded, self.claim)
         self._to_close.push_async_callback(self.add_queue.close)
         await self.searching_embedder()

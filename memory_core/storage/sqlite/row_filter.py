@@ -16,6 +16,8 @@ from memory_core.storage.sqlite.where import Conditions
 
 _PART: Final = 256
 """Most records read in one part."""
+_FEW_TESTS: Final = 10
+"""Tests of one record with which a part may be as large."""
 _PART_CHARS: Final = 200_000
 """Characters of text and data after which a part ends early."""
 
@@ -34,6 +36,7 @@ class RowFilter:
         test: Decides on a row of these columns.
         keys: The keys of the records, in the order in which they are tested.
         most: Keep at most this many records; `None` for all.
+        tests: What SQLite has to do for the columns of one record; a part has the fewer records the more that is.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class RowFilter:
         test: Callable[[Row], bool],
         keys: Sequence[int],
         most: int | None = None,
+        tests: int = 0,
     ) -> None:
         self._sql = (
             f"SELECT _place, key, version, {columns} FROM (SELECT key AS _place, value AS _wanted FROM json_each(?)) "
@@ -52,6 +56,7 @@ class RowFilter:
         self._test = test
         self._keys = keys
         self._most = len(keys) if most is None else most
+        self._part = max(_PART * _FEW_TESTS // max(tests, _FEW_TESTS), 1)
         self._next = 0
         self._kept: dict[int, int] = {}
         """The version of each kept record, by key."""
@@ -60,7 +65,8 @@ class RowFilter:
     def for_conditions(cls, found: Conditions, keys: Sequence[int], most: int | None = None) -> RowFilter:
         """Make the filter for the conditions that Python decides."""
         assert found.in_python is not None  # noqa: S101  (for type checkers: the caller has checked)
-        return cls(found.in_python.columns, found.in_python.parameters, found.in_python.test(), keys, most)
+        decided = found.in_python
+        return cls(decided.columns, decided.parameters, decided.test(), keys, most, decided.tests)
 
     @property
     def seen(self) -> int:
@@ -77,7 +83,7 @@ class RowFilter:
         rows: list[Row] = []
         while not rows and self._next < len(self._keys) and len(self._kept) < self._most:
             first, chars = self._next, 0
-            self._next = min(first + _PART, len(self._keys))
+            self._next = min(first + self._part, len(self._keys))
             for place, *row in self._select(db, self._keys[first : self._next]):
                 rows.append(tuple(row))
                 chars += sum(len(value) for value in row if isinstance(value, str))

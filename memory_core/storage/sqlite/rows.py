@@ -10,6 +10,7 @@ from typing import Final
 
 from memory_core.models import MemoryRecord, Scope
 from memory_core.storage.rules.deleting import BEFORE_EVERYTHING, take_away
+from memory_core.storage.rules.deriving import loses_source
 from memory_core.storage.rules.rows import Head, Row
 from memory_core.storage.shared.merging import owner_of
 from memory_core.storage.shared.prepared import Prepared
@@ -32,7 +33,7 @@ from memory_core.storage.sqlite.owners import (
 from memory_core.storage.sqlite.row_filter import RowFilter, narrow
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.tombstones import Tombstones
-from memory_core.storage.sqlite.where import SHOWN, Conditions, conditions, owner_range
+from memory_core.storage.sqlite.where import STAYING, Conditions, conditions, owner_range
 from memory_core.storage.sqlite.writing import derive, link, underive, unlink, write_new
 from memory_core.values.json_text import encode_json
 from memory_core.where.where import ANY_STATE, Where
@@ -98,7 +99,7 @@ class SqliteRows:
 
     def matching(self, scope: Scope, where: Where, now: datetime) -> list[Head]:
         """See `StoredRows`."""
-        found = conditions(self._owner.id, scope, where, micros(now), hides=self._owner.hides)
+        found = conditions(self._owner.id, scope, where, micros(now), hides=self._owner.hides, shown=STAYING)
         narrow(self._db, found, self._row_filter)
         return self._heads(found)
 
@@ -106,7 +107,8 @@ class SqliteRows:
         """See `StoredRows`."""
         if self._has_expired is False:
             return []
-        found = conditions(self._owner.id, scope, ANY_STATE, micros(BEFORE_EVERYTHING), hides=self._owner.hides)
+        start, hides = micros(BEFORE_EVERYTHING), self._owner.hides
+        found = conditions(self._owner.id, scope, ANY_STATE, start, hides=hides, shown=STAYING)
         found.add("expires_at <= ?", micros(now))
         return self._heads(found)
 
@@ -151,21 +153,45 @@ class SqliteRows:
         tombstones = Tombstones(self._db, self._scope)
         (tombstones.add if forgotten else tombstones.remove)(source_keys)
 
-    def hide_made_of(self, gone: Sequence[Head]) -> int:
+    def hide_made_of(self, gone: Sequence[Head], now: datetime) -> int:
         """See `HidingRows`."""
-        ids, bounds = encode_json([head.id for head in gone]), owner_range(self._owner.id)
-        parameters = {"ids": ids, "first": bounds[0], "last": bounds[1]}
-        if not self._has_links():
+        if not self._hide([head.id for head in gone], now, stays=False):
             return 0
+        keys = encode_json([head.key for head in gone])
+        self._db.execute("DELETE FROM hidden WHERE key IN (SELECT value FROM json_each(?))", (keys,))
+        counted = "SELECT count(*) FROM hidden WHERE NOT stays AND key BETWEEN ? AND ?"
+        return int(self._db.execute(counted, owner_range(self._owner.id)).fetchone()[0])
+
+    def hide_to_follow(self, changed: str, now: datetime) -> bool:
+        """See `HidingRows`."""
+        return self._hide([changed], now, stays=True)
+
+    def _hide(self, ids: Sequence[str], now: datetime, *, stays: bool) -> bool:
+        """Hide what was made of the words of records, if it is much; what goes does not stay for another reason."""
+        first, last = owner_range(self._owner.id)
+        parameters = {"ids": encode_json(ids), "first": first, "last": last, "stays": stays, "at": micros(now)}
+        if not self._has_links():
+            return False
         made = f"{_MADE} SELECT count(*) FROM (SELECT 1 FROM made LIMIT {MOST_AT_ONCE + 1})"
         (count,) = self._db.execute(made, parameters).fetchone()
         if count <= MOST_AT_ONCE:
-            return 0
-        self._db.execute(f"{_MADE} INSERT OR IGNORE INTO hidden SELECT key FROM made", parameters)
-        keys = encode_json([head.key for head in gone])
-        self._db.execute("DELETE FROM hidden WHERE key IN (SELECT value FROM json_each(?))", (keys,))
+            return False
+        self._db.execute(
+            f"{_MADE} INSERT INTO hidden SELECT key, :stays, :at FROM made WHERE true "
+            "ON CONFLICT DO UPDATE SET stays = min(stays, excluded.stays)",
+            parameters,
+        )
         self._owner = replace(self._owner, hides=True)
-        return int(self._db.execute("SELECT count(*) FROM hidden WHERE key BETWEEN ? AND ?", bounds).fetchone()[0])
+        return True
+
+    def next_to_follow(self) -> Row | None:
+        """The first of the owner's hidden records that stay; sources mostly arrive before what is made of them."""
+        found = "key = (SELECT min(key) FROM hidden WHERE stays AND key BETWEEN ? AND ?)"
+        return next(iter(self._rows(found, *owner_range(self._owner.id))), None)
+
+    def show(self, row: Row) -> None:
+        """End the hiding of a record that stays."""
+        self._db.execute("DELETE FROM hidden WHERE key = ? AND stays", (row.key,))
 
     @property
     def hides(self) -> bool:
@@ -173,17 +199,17 @@ class SqliteRows:
         return self._owner.hides
 
     def hidden(self, most: int) -> list[Head]:
-        """Some of the owner's hidden records."""
+        """Some of the owner's hidden records that go."""
         first, last = owner_range(self._owner.id)
         found = Conditions()
-        found.add("key IN (SELECT key FROM hidden WHERE key BETWEEN ? AND ? LIMIT ?)", first, last, most)
+        found.add("key IN (SELECT key FROM hidden WHERE NOT stays AND key BETWEEN ? AND ? LIMIT ?)", first, last, most)
         return self._heads(found)
 
     def make_room(self, new: Sequence[MemoryRecord], now: datetime) -> None:
         """Delete hidden records of which a new one has the id or the source key."""
         ids, source_keys = encode_json([one.id for one in new]), encode_json([one.source_key for one in new])
         found = Conditions()
-        found.add("record.owner = ? AND key IN (SELECT key FROM hidden)", self._owner.id)
+        found.add("record.owner = ? AND key IN (SELECT key FROM hidden WHERE NOT stays)", self._owner.id)
         found.add(
             "(id IN (SELECT value FROM json_each(?)) OR source_key IN (SELECT value FROM json_each(?)))",
             ids,
@@ -227,7 +253,9 @@ class SqliteRows:
         """Write the columns that changed, and keep texts that changed; returns the change in usage."""
         values: dict[tuple[int, ...], list[tuple[object, ...]]] = {}
         for row, after in changed:
-            if row.record.text != after.text:
+            if loses_source(row.record, after):
+                revisions.replace(self._db, row.key, ())
+            elif row.record.text != after.text:
                 revisions.keep(self._db, row.key, row.record.rev, row.record.text, after.updated_at)
             now = to_row(after)
             at = tuple(n for n, (old, new) in enumerate(zip(to_row(row.record), now, strict=True)) if _differ(old, new))
@@ -273,7 +301,7 @@ def by_source_key(db: sqlite3.Connection, scope: Scope, owner: Owner, source_key
 
 
 def _shown(owner: Owner) -> str:
-    return f" AND {SHOWN}" if owner.hides else ""
+    return f" AND {STAYING}" if owner.hides else ""
 
 
 def _to_rows(rows: Iterable[tuple[object, ...]], scope: Scope) -> Iterator[Row]:

@@ -11,7 +11,7 @@ every table: a scan of one owner reads no pages of others.
 | `revision` | earlier texts of a record | deleted with the record, by a trigger |
 | `chunk` | chunks of the text with their vectors | a NULL vector is pending |
 | `link` | which record has a link to which id | finds the records that were made of others |
-| `hidden` | keys of deleted records | their rows are deleted soon, see `hidden.py` |
+| `hidden` | keys of records that no reader sees | deleted or left soon, see `hidden.py` |
 | `outbox` | changes, in order | in-memory indexes of every process follow it |
 | `tombstone` | keyed hashes of forgotten source keys | blocks re-ingestion without keeping the deleted keys |
 | `meta` | named values: fingerprint, tombstone key, analysis, `lineage.py` | `slack`: an erasure is unfinished |
@@ -153,7 +153,11 @@ CREATE TABLE link (
 ) WITHOUT ROWID;
 CREATE INDEX link_target ON link (target, derives);
 
-CREATE TABLE hidden (key INTEGER PRIMARY KEY);
+CREATE TABLE hidden (
+    key INTEGER PRIMARY KEY,
+    stays INTEGER NOT NULL,                 -- whether its record stays, and follows its sources
+    at INTEGER NOT NULL                     -- when it was hidden
+);
 
 CREATE TABLE outbox (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -29,6 +29,7 @@ from memory_core.storage.sqlite.file_identity import Identity
 from memory_core.storage.sqlite.files import find_or_create, prepare_file
 from memory_core.storage.sqlite.fork_gate import inside_sqlite
 from memory_core.storage.sqlite.group_commit import Writer
+from memory_core.storage.sqlite.hidden import Hidden
 from memory_core.storage.sqlite.owner_index_cache import KnownNames, OwnerIndexes
 from memory_core.storage.sqlite.pending_vectors import PendingVectors
 from memory_core.storage.sqlite.process_queue import WriterQueue, turn_in_place
@@ -196,8 +197,12 @@ class SharedFile:
         self.reader = self.write_connection if in_memory else await self._connect()
         self.readers = Readers(self.reader, None if in_memory else self._connect)
         self._to_close.push_async_callback(self.readers.close)
-        self.writer = Writer(self.write_connection, self._wake_pending_vectors, upkeep.tidy, self._turn)
+        self.writer = Writer(
+            self.write_connection, self._wake_pending_vectors, self._wake_hidden, upkeep.tidy, self._turn
+        )
+        self.hidden = Hidden(self.writer)
         self._to_close.push_async_callback(self.writer.close)
+        self._to_close.push_async_callback(self.hidden.close)
         self.add_queue = AddQueue(self.writer, self.prepare, partial(embedded, self), self.claim)
         self._to_close.push_async_callback(self.add_queue.close)
         await self.searching_embedder()
@@ -241,6 +246,9 @@ class SharedFile:
         self.is_claimed = True
         self.pending_vectors = PendingVectors(self.reader, self.writer, embedder)
         self._to_close.push_async_callback(self.pending_vectors.close)
+
+    def _wake_hidden(self) -> None:
+        self.hidden.wake()
 
     def _wake_pending_vectors(self) -> None:
         if self.pending_vectors is not None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.concurrency.loop import answer_with, off_loop
@@ -33,20 +34,19 @@ from memory_core.models import (
 from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.records.draft_to_record import insist_on_version, is_long_patch, patched
 from memory_core.retrieval.question import parse
-from memory_core.storage.rules import changing, deleting, putting
+from memory_core.storage.rules import adding, changing, deleting, putting
 from memory_core.storage.shared.merging import is_searched_differently
 from memory_core.storage.shared.prepared import Prepared, prepare_all
 from memory_core.storage.shared.query_vector import query_vector
 from memory_core.storage.shared.stored_forms import micros
 from memory_core.storage.sqlite import erasing, hidden, listing, owners, paging, searching, upkeep
-from memory_core.storage.sqlite.adds import insert
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owner_index_cache import OwnerIndexes
 from memory_core.storage.sqlite.owners import find, within
 from memory_core.storage.sqlite.read_only import borrow_for_reading
 from memory_core.storage.sqlite.readers import Readers, is_brief_page, looks_long, rows_for_python
-from memory_core.storage.sqlite.rows import rows_of, rows_to_put
+from memory_core.storage.sqlite.rows import rows_of, rows_to_add, rows_to_put
 from memory_core.storage.sqlite.shared_file import (
     SharedFile,
     Synchronous,
@@ -61,6 +61,7 @@ from memory_core.values.long_texts import is_long
 from memory_core.values.progress import ProgressCallback
 from memory_core.where.where import EVERYTHING, Where
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 Scopes = list[Scope]
@@ -139,13 +140,8 @@ class SqliteStore:
         self._to_close.push_async_callback(self._give_back, file)
         self._loop = asyncio.get_running_loop()
         self._pages = set[asyncio.Task[None]]()
-        self._deletions = set[asyncio.Task[None]]()
-        self._to_close.push_async_callback(self._end_deletions)
         if not self._read_only and await self._reader.run(hidden.is_due):
-            await self._delete_hidden(self._clock())
-
-    async def _end_deletions(self) -> None:
-        await asyncio.gather(*self._deletions, return_exceptions=True)
+            await self._shared.hidden.done()
 
     async def _give_back(self, file: SharedFile) -> None:
         self._borrowed = None
@@ -199,7 +195,12 @@ class SqliteStore:
         batch = await prepare_all(self._prepare, records)
         if not embed_later:
             (batch,) = await self._shared.embedded([(scope, batch)])
-        return await self._writer.write(within(self._quota, scope, lambda db: insert(db, scope, batch, versions)))
+
+        def write(db: sqlite3.Connection) -> tuple[list[MemoryRecord | None], bool]:
+            rows = rows_to_add(db, scope, batch)
+            return adding.add(rows, scope, batch, versions), rows.hides
+
+        return await self._done(await self._writer.write(within(self._quota, scope, write)))
 
     def begin_add(
         self, scope: Scope, record: MemoryRecord, done: asyncio.Future[MemoryRecord | None], *, embed_later: bool
@@ -264,10 +265,11 @@ class SqliteStore:
             await self._shared.claim()
             ((item,),) = await self._shared.embedded([(scope, [item])])
 
-        def change(db: sqlite3.Connection) -> MemoryRecord:
-            return changing.update(rows_of(db, scope), scope, patch, item, now, expected_version)
+        def change(db: sqlite3.Connection) -> tuple[MemoryRecord, bool]:
+            rows = rows_of(db, scope)
+            return changing.update(rows, scope, patch, item, now, expected_version), rows.hides
 
-        return await self._writer.write(within(self._quota, scope, change))
+        return await self._done(await self._writer.write(within(self._quota, scope, change)))
 
     def _patched(self, record: MemoryRecord, patch: Patch, now: datetime) -> Prepared:
         return self._prepare(patched(record, patch, now))
@@ -292,17 +294,14 @@ class SqliteStore:
             )
             return gone, rows.hides
 
-        gone, hides = await self._writer.write(delete)
-        if hides:
-            await self._delete_hidden(now)
-        return gone
+        return await self._done(await self._writer.write(delete))
 
-    async def _delete_hidden(self, now: datetime) -> None:
-        """Delete hidden records to the end, also if the caller is cancelled."""
-        task = asyncio.create_task(hidden.delete_hidden(self._writer, now), name="memory-core hidden")
-        self._deletions.add(task)
-        task.add_done_callback(self._deletions.discard)
-        await asyncio.shield(task)
+    async def _done(self, written: tuple[T, bool]) -> T:
+        """What a write returns, once nothing is hidden any more."""
+        result, hides = written
+        if hides:
+            await self._shared.hidden.done()
+        return result
 
     async def put(
         self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
@@ -328,10 +327,7 @@ class SqliteStore:
             rows = rows_to_put(db, scope)
             return putting.put(rows, scope, batch, remove, now), rows.hides
 
-        stored, hides = await self._writer.write(within(self._quota, scope, put))
-        if hides:
-            await self._delete_hidden(now)
-        return stored
+        return await self._done(await self._writer.write(within(self._quota, scope, put)))
 
     async def collections(self, scope: Scope, where: Where) -> Texts:
         """See `KeyValue.collections`."""
@@ -360,7 +356,7 @@ class SqliteStore:
         now = self._clock()
         gone = await self._writer.write(lambda db: erasing.remove(db, scope, now))
         if gone.hides:
-            await self._delete_hidden(now)
+            await self._shared.hidden.done()
         if (owner := gone.owner) is not None:
             await self._reader.run(lambda _: self._owner_indexes.forget(owner))
         clean = await self._shared.alone(erasing.scrub)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from memory_core.models import Fingerprint, MemoryRecord, Scope
 from memory_core.storage.rules.deleting import BEFORE_EVERYTHING, discard
 from memory_core.storage.shared.prepared import Prepared, prepare_all, with_these_vectors
-from memory_core.storage.shared.transfer import Carried, Entry, Tombstones
+from memory_core.storage.shared.transfer import Carried, Entry, Tombstones, sources_of
 from memory_core.storage.sqlite import meta, owners, revisions, writing
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.connection import Connection
@@ -19,7 +19,7 @@ from memory_core.storage.sqlite.owners import find, find_or_add
 from memory_core.storage.sqlite.rows import SqliteRows
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
-from memory_core.storage.sqlite.where import SHOWN, owner_range
+from memory_core.storage.sqlite.where import STAYING, owner_range
 from memory_core.values.json_text import encode_json
 from memory_core.where.where import ANY_STATE
 
@@ -77,9 +77,12 @@ class SqlitePort:
 
 def read(db: sqlite3.Connection, scope: Scope, rows: str, parameters: Sequence[object]) -> Iterator[Carried]:
     """The records that satisfy an SQL condition on `record`, in order of arrival, without vectors."""
-    chosen = f"FROM record WHERE {rows} AND {SHOWN}"
+    chosen = f"FROM record WHERE {rows} AND {STAYING}"
+    staying = {key for (key,) in db.execute("SELECT key FROM hidden WHERE stays")}  # what follows its sources soon
     for row in db.execute(f"SELECT {COLUMNS}, key {chosen} ORDER BY key", parameters):
         record = to_record(row, scope.app, scope.user or "")
+        if row[-1] in staying:
+            record = replace(record, left=True)
         yield Carried(record, row[-1] & _SEQ, revisions.of(db, row[-1], record.id))
 
 
@@ -122,7 +125,7 @@ def _manifest(db: sqlite3.Connection, scope: Scope) -> list[Entry]:
         )
         done = {key & _SEQ for (key,) in whole}
         return [
-            Entry(item.record.id, item.seq, item.digest(), item.seq in done)
+            Entry(item.record.id, item.seq, item.digest(), item.seq in done, sources_of(item.record))
             for item in read(db, scope, "key BETWEEN ? AND ?", here)
         ]
 

@@ -1,7 +1,9 @@
 """Scopes and conditions as SQL: fixed fragments, values only ever as parameters.
 
 Keywords and conditions on `data` are left to `PythonConditions`, because SQLite cannot decide them exactly: its JSON
-functions lose digits of numbers, NUL characters and escaped keys.
+functions lose digits of numbers, NUL characters and escaped keys. So are very many conditions, which are then decided
+for a few records at a time: while SQLite decided them for all records, other reads would wait, and in a transaction all
+writes.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class PythonConditions:
 
     Args:
         keywords: The text has to contain one of them; empty for no such condition.
-        conditions: Conditions on `data`, and groups that contain one.
+        conditions: Conditions on `data`, and groups that contain one; or all conditions of very many.
         on_field: Translates a condition on a field, inside a group, to SQL.
     """
 
@@ -59,9 +61,17 @@ class PythonConditions:
         self.parameters: list[Parameter] = []
         """Parameters of `columns`."""
         described = encode_json(self._described(self._condition))
-        self.columns = ", ".join(["text" if keywords else "NULL", "data" if conditions else "NULL", *self._fragments])
+        self.columns = ", ".join(["text" if keywords else "NULL", self._data(), *self._fragments])
         self.name: Hashable = (self._keywords, described, self.columns, *self.parameters)
         """Equal for equal conditions."""
+
+    @property
+    def tests(self) -> int:
+        """How many tests SQLite makes for a row of `columns`; see `tests_of`."""
+        return tests_of(self._condition)
+
+    def _data(self) -> str:
+        return "data" if touches_data(self._condition) else "'null'"
 
     def test(self) -> Callable[[Row], bool]:
         """Build the test of a row once, for use on many rows."""
@@ -99,6 +109,11 @@ _LISTED: Final = "(SELECT value FROM json_each(?))"
 _NO_TAGS: Final = "'[]'"
 FEW_VALUES: Final = 50
 """Values and conditions of a `Where` that are translated to SQL in a tenth of a millisecond."""
+MOST_TESTS: Final = 50
+"""Tests of a record that SQLite makes for all records at once: 2,000 records with as many tags as possible take a tenth
+of a second."""
+_TESTS_OF_TAGS: Final = 25
+"""What a condition on tags costs, in tests of other fields: a record may have hundreds of tags."""
 
 
 class Conditions:
@@ -133,6 +148,8 @@ class Conditions:
 
 SHOWN: Final = "record.key NOT IN (SELECT key FROM hidden)"
 """For a file that has hidden rows."""
+STAYING: Final = "record.key NOT IN (SELECT key FROM hidden WHERE NOT stays)"
+"""The same for the rules of a write, which see what is hidden until it follows its sources."""
 
 
 def owner_range(owner: int) -> tuple[int, int]:
@@ -140,17 +157,20 @@ def owner_range(owner: int) -> tuple[int, int]:
     return owner << OWNER_BITS, ((owner + 1) << OWNER_BITS) - 1
 
 
-def conditions(owner: int, scope: Scope, where: Where, now: int, *, hides: bool = False) -> Conditions:
+def conditions(
+    owner: int, scope: Scope, where: Where, now: int, *, hides: bool = False, shown: str = SHOWN
+) -> Conditions:
     """The conditions a record must satisfy to be visible in `scope` at `now` (microseconds).
 
     Args:
         where: Checked by `check_where`.
         hides: Whether the file has hidden rows (`Owner.hides`).
+        shown: Which of them are left out: `SHOWN` or `STAYING`.
     """
     found = Conditions()
     found.add("record.key BETWEEN ? AND ?", *owner_range(owner))
     if hides:
-        found.add(SHOWN)
+        found.add(shown)
     found.add("record.owner = ?", owner)  # redundant, but lets SQLite use the indexes
     found.add("(expires_at IS NULL OR expires_at > ?)", now)
     # A plus keeps SQLite from reading all of a session when it can look up the few records given by id.
@@ -197,7 +217,11 @@ def apart(where: Where) -> tuple[Where, Sequence[Where]]:
 
 
 def _looked_up(condition: Condition) -> Where | None:
-    """The same condition, if an index answers it."""
+    """The same condition, if an index answers it, or finds the few records to test."""
+    if isinstance(condition, AllOf) and condition.conditions:
+        first, *others = condition.conditions
+        found = None if any(map(touches_data, others)) else _looked_up(first)
+        return None if found is None else replace(found, matching=(*(found.matching or ()), *others))
     if not isinstance(condition, FieldCondition) or condition.value is None:
         return None
     value = cast("Any", condition.value)
@@ -214,7 +238,20 @@ def _looked_up(condition: Condition) -> Where | None:
 
 def needs_python(where: Where) -> bool:
     """Whether Python has to decide some of the conditions."""
-    return bool(where.keywords or where.data) or any(map(touches_data, where.matching or ()))
+    return bool(where.keywords or where.data) or any(map(touches_data, where.matching or ())) or _has_many_tests(where)
+
+
+def tests_of(condition: Condition) -> int:
+    """What SQLite has to do for one record to decide the conditions on fields, in tests of one field."""
+    if isinstance(condition, GROUPS):
+        return sum(map(tests_of, condition.conditions))
+    if isinstance(condition, DataCondition):
+        return 0
+    return _TESTS_OF_TAGS if condition.field == TAGS else 1
+
+
+def _has_many_tests(where: Where) -> bool:
+    return sum(map(tests_of, where.matching or ())) > MOST_TESTS
 
 
 def has_few_values(where: Where) -> bool:
@@ -266,8 +303,9 @@ def _ranges(found: Conditions, where: Where) -> None:
 
 def _matching(found: Conditions, where: Where) -> None:
     in_python: list[Condition] = []
+    has_many_tests = _has_many_tests(where)
     for condition in conditions_of(where):
-        if touches_data(condition):
+        if has_many_tests or touches_data(condition):
             in_python.append(condition)
         else:
             found.add(*_sql(condition))

@@ -20,7 +20,7 @@ from google.adk.workflow import Workflow
 from google.genai import types
 
 from memory_adk import MemoryPlugin, MemoryService
-from memory_adk.rewind import resolve_rewinds
+from memory_adk.rewind import live_events
 from memory_adk.testing import ScriptedLlm, ask
 from memory_core import Memory
 from tests.adapters.adk.agents import ANN, APP, Guard, said_event, session_with
@@ -44,9 +44,7 @@ async def stored(memory: Memory) -> list[str]:
 async def live(sessions: BaseSessionService, session_id: str = "s1") -> list[str]:
     session = await sessions.get_session(app_name=APP, user_id=ANN, session_id=session_id)
     assert session is not None
-    parts = [
-        part for event in resolve_rewinds(session.events)[0] if event.content for part in event.content.parts or []
-    ]
+    parts = [part for event in live_events(session.events) if event.content for part in event.content.parts or []]
     return [part.text for part in parts if part.text]
 
 

@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory_adk import MemoryPlugin, MemoryService
-from memory_adk.rewind import resolve_rewinds
+from memory_adk.rewind import live_events
 from memory_adk.testing import ScriptedLlm, Step, user_says
 from memory_core import Memory
 from tests.adapters.adk.agents import ANN, APP, Guard, said_event
@@ -225,7 +225,7 @@ class History:
     async def live(self) -> list[str]:
         """What the session says, as a person reads it."""
         texts: list[str] = []
-        for event in resolve_rewinds(await self.events())[0]:
+        for event in live_events(await self.events()):
             heard = (event.input_transcription, event.output_transcription)
             texts += [part.text for part in (event.content and event.content.parts) or [] if part.text]
             texts += [each.text for each in heard if each and each.finished and each.text]

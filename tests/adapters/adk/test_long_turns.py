@@ -54,11 +54,11 @@ class Counting(MemoryService):
     writes = drafts_given = 0
     fails: Sequence[int] = ()
 
-    async def follow_change(self, *arguments: Any) -> None:
+    async def follow(self, *arguments: Any) -> None:
         self.writes += 1
         if self.writes in self.fails:
             raise StoreUnavailableError("out of reach")
-        await super().follow_change(*arguments)
+        await super().follow(*arguments)
 
     async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
         self.drafts_given += len(drafts)

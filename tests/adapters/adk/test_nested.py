@@ -107,10 +107,11 @@ AGENT = """
 from google.adk.agents import LlmAgent
 from memory_adk import MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, prompt
+from memory_core import Memory
 
 search = ("search_past_conversations", {"query": "favourite tea"})
 model = ScriptedLlm(script=[search, lambda request: "jasmine" if "tea is jasmine" in prompt(request) else "unknown"])
-tools = [MemoryToolset(MemoryService(PATH, app_name="demo"))]
+tools = [MemoryToolset(MemoryService(Memory(PATH).bind(app="demo")))]
 root_agent = LlmAgent(name="helper", model=model, tools=tools)
 """
 

@@ -59,6 +59,27 @@ async def test_memories_of_a_session_that_does_not_answer_in_time_are_left_out(
     assert "their sessions were not read in time" in caplog.text
 
 
+@pytest.mark.parametrize("by", ["plugin", "tool"])
+async def test_a_session_of_that_name_in_a_shared_space_is_not_left_out(memory: Memory, by: str) -> None:
+    """A session is one of its owner's; a space may have one of the same name."""
+    from google.adk.agents import LlmAgent
+    from google.adk.tools.load_memory_tool import load_memory_tool
+
+    everyone = memory.bind(app=APP, user="everyone")
+    for n in range(60):  # more of the session than a search wants
+        await memory.bind(app=APP, user=ANN, session="s1").add(f"My passphrase is xyzzy {n}")
+    await everyone.bind(session="s1").add("The passphrase of the wireless is plugh")
+    question = "What is the passphrase?"
+    script = ["No."] if by == "plugin" else [("load_memory", {"query": question}), "No."]
+    model, plugin = ScriptedLlm(script=script), MemoryPlugin(recall=by == "plugin", recall_seconds=4)
+    agent = LlmAgent(name="helper", model=model, tools=[load_memory_tool])
+    service = MemoryService(memory.bind(app=APP).sharing({"handbook": everyone}))
+    async with running(service, agent, Stuck(), plugin) as runner:
+        await ask(runner, question, user_id=ANN, session_id="s2")
+    shown = prompt(model.requests[-1])
+    assert ("plugh" in shown, "xyzzy" in shown) == (True, False)
+
+
 async def test_a_service_that_knows_the_sessions_leaves_out_what_was_rewound(memory: Memory) -> None:
     from google.adk.agents import LlmAgent
 

@@ -434,11 +434,11 @@ class Moody(MemoryService):
     down = False
     patience = 0.0
 
-    async def follow_change(self, *arguments: Any) -> None:
+    async def follow(self, *arguments: Any) -> None:
         if self.down:
             await asyncio.sleep(self.patience)
             raise StoreUnavailableError("out of reach")
-        await super().follow_change(*arguments)
+        await super().follow(*arguments)
 
 
 def test_sync_runs_from_eight_threads_at_first_use_store_every_turn(tmp_path: Path) -> None:
@@ -515,7 +515,7 @@ async def test_a_store_that_falls_far_behind_slows_the_turns_down_and_loses_none
 async def test_turns_that_never_ended_are_let_go_and_a_late_event_of_one_is_still_stored(
     service: MemoryService, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory_adk.plugin.MAX_TURNS", 1)
+    monkeypatch.setattr("memory_adk.latest.MOST", 1)
     model = ScriptedLlm(script=[f"answer {n}" for n in range(9)])
     plugin = MemoryPlugin(recall=False)
     async with runner_of(service, model, plugins=[plugin]) as runner:

@@ -1,4 +1,7 @@
-"""Every behaviour of RadBot's memory document, one test each, named by the behaviour: 40 of 40."""
+"""Every behaviour of RadBot's memory document, one test each, named by the behaviour: 41 of 43 hold.
+
+The other two are expected to fail; `docs/howto/radbot.md` names them among the differences.
+"""
 
 from __future__ import annotations
 
@@ -88,6 +91,11 @@ def test_the_service_is_adks(radbot: QdrantMemoryService) -> None:
 
 def test_the_collection_is_agent_memory_by_default() -> None:
     assert QdrantMemoryService().collection_name == "agent_memory"
+
+
+@pytest.mark.xfail(reason="the store talks to the server", strict=True)
+def test_the_service_has_a_client_of_qdrant() -> None:
+    assert hasattr(QdrantMemoryService(), "qdrant_client")
 
 
 def test_a_url_names_the_server(server: Loopback) -> None:
@@ -190,6 +198,12 @@ def test_the_environment_chooses_sentence_transformers(monkeypatch: pytest.Monke
     monkeypatch.setenv("RADBOT_EMBED_MODEL", "sentence-transformers")
     with pytest.raises(ImportError, match="sentence-transformers"):  # which is not installed here
         get_embedding_model()
+
+
+@pytest.mark.xfail(reason="a typing error must not send texts to another provider", strict=True)
+def test_an_unknown_model_is_gemini(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RADBOT_EMBED_MODEL", "unheard-of")
+    assert get_embedding_model().name == "gemini-embedding-001"
 
 
 def test_a_model_has_a_name_a_size_and_a_client() -> None:
@@ -307,6 +321,13 @@ def test_the_manager_says_that_nothing_was_detected_and_what_failed() -> None:
     manager = EnhancedMemoryManager(Broken())
     assert manager.process_message("Hello", ANN) == {"success": False, "message": "No memory triggers detected"}
     assert manager.process_message("fact: x y", ANN) == {"error": "Failed to store memory: out of reach"}
+
+
+def test_the_manager_keeps_the_last_ten_messages() -> None:
+    manager = EnhancedMemoryManager(Broken())
+    for n in range(12):
+        manager.process_message(f"message {n}", ANN)
+    assert manager.conversation_history == [f"message {n}" for n in range(2, 12)]
 
 
 # The agents, as the document uses them

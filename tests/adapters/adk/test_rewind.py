@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_adk import MemoryPlugin, MemoryService
-from memory_adk.rewind import resolve_rewinds
+from memory_adk.rewind import live_events
 from memory_adk.testing import ScriptedLlm, ask, prompt, user_says
 from tests.adapters.adk.agents import ANN, APP, remember, runner_of, said_event, session_of, session_with, texts
 
@@ -151,11 +151,10 @@ def test_rewinds_undo_exactly_what_adk_undoes(turns: list[tuple[str, bool]]) -> 
             events.append(rewind(invocation, at=number, invocation_id=f"r{number}"))
         else:
             events.append(said_event(str(number), at=number, invocation_id=invocation))
-    live, _ = resolve_rewinds(events)
-    assert [event.id for event in live] == [event.id for event in _apply_rewinds(events)]
+    assert [event.id for event in live_events(events)] == [event.id for event in _apply_rewinds(events)]
 
 
 @given(_TURNS)
 def test_a_list_without_rewinds_is_live_as_it_is(turns: list[tuple[str, bool]]) -> None:
     events = [said_event(text, invocation_id=text) for text, _ in turns]
-    assert resolve_rewinds(events) == (events, [])
+    assert live_events(events) == events

@@ -436,8 +436,8 @@ async def test_the_same_question_asked_every_day_does_not_bury_its_answer(servic
     assert (await texts(service, "what tea do I like?"))[0] == "The tea I like is jasmine"
 
 
-async def test_the_app_name_option_stands_in_for_what_adk_calls_the_app(memory: Memory) -> None:
-    service = MemoryService(memory, app_name="tea")
+async def test_the_app_of_a_handle_stands_in_for_what_adk_calls_the_app(memory: Memory) -> None:
+    service = MemoryService(memory.bind(app="tea"))
     await service.add_session_to_memory(session_with(said_event("I drink jasmine tea"), app="folder_name"))
     assert await texts(service, "jasmine", app="PrettyName") == ["I drink jasmine tea"]
     assert (await memory.bind(app="tea", user=ANN).stats()).records == 1
@@ -447,11 +447,6 @@ async def test_a_handle_of_one_user_refuses_another(memory: Memory) -> None:
     service = MemoryService(memory.bind(app="shared", user=ANN))
     with pytest.raises(InvalidInputError, match="bob"):
         await service.add_session_to_memory(session_with(said_event("hi"), user="bob"))
-
-
-def test_an_app_name_that_contradicts_the_handle_is_refused(memory: Memory) -> None:
-    with pytest.raises(InvalidInputError, match="shared"):
-        MemoryService(memory.bind(app="shared"), app_name="other")
 
 
 async def test_a_service_closes_the_file_it_opened_and_leaves_a_given_memory_open(

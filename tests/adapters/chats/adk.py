@@ -15,7 +15,7 @@ from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 
 from memory_adk import MemoryPlugin, MemoryService
-from memory_adk.rewind import resolve_rewinds
+from memory_adk.rewind import live_events
 from memory_adk.testing import ScriptedLlm, ask
 from memory_core import BoundMemory
 from tests.adapters.chats.langgraph import OverloadedError
@@ -50,7 +50,7 @@ class Adk:
             await asyncio.gather(*(each.add_session_to_memory(session) for each in services))
             return
         runner, goes_back = self._runners[process], what in ("edit", "regenerate", "go_back")
-        live, _ = resolve_rewinds((await self._session()).events) if goes_back else ([], [])
+        live = live_events((await self._session()).events) if goes_back else []
         turns = list(dict.fromkeys(event.invocation_id for event in live if event.author == "user"))
         if turns:  # in ADK, who edits or asks again rewinds first
             chosen = turns[place % len(turns)]
@@ -64,7 +64,7 @@ class Adk:
     async def shown(self) -> list[str]:
         for plugin in self._plugins:
             await plugin.flush()
-        live, _ = resolve_rewinds((await self._session()).events)
+        live = live_events((await self._session()).events)
         return [str(event.content.parts[0].text) for event in live if event.content and event.content.parts]
 
     async def _session(self) -> Any:

@@ -365,6 +365,13 @@ def test_an_answer_from_langchains_cache_is_said_each_time(ann: BoundMemory) -> 
     assert saved(ann) == ["hello", "you said hello"] * 3
 
 
+def test_answers_of_one_turn_with_the_same_id_are_said_each(ann: BoundMemory) -> None:
+    chain = with_memory(RunnableLambda(lambda _: [AIMessage("tea", id="1"), AIMessage("coffee", id="1")]), ann)
+    for _ in range(2):
+        chain.invoke("What is there?", MONDAY)
+    assert saved(ann) == ["What is there?", "tea", "coffee"] * 2
+
+
 def test_a_dict_that_may_hold_the_answer_anywhere_names_the_ways_out(ann: BoundMemory) -> None:
     chain = with_memory(RunnableLambda(lambda _: {"drinks": "tea", "cups": 3}), ann)
     with pytest.raises(ValueError, match=r"output_key=.*answer="):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.output_parsers import StrOutputParser
-from langchain_core.runnables import RunnableConfig, RunnableGenerator, RunnableLambda
+from langchain_core.runnables import AddableDict, RunnableConfig, RunnableGenerator, RunnableLambda
 
 from memory_core import BoundMemory, Hit, Memory, Scope, StorageError, run_sync
 from memory_core.protocols import SearchRequest
@@ -20,6 +21,14 @@ from memory_langchain import MemoryChatMessageHistory, with_memory
 from memory_langchain.testing import ScriptedChatModel
 
 MONDAY: RunnableConfig = {"configurable": {"session_id": "monday"}}
+
+
+class BrokenError(Exception):
+    """A model that fails."""
+
+
+class Unknown(BaseMessage):
+    """A message that no history can restore."""
 
 
 def echo() -> ScriptedChatModel:
@@ -63,6 +72,62 @@ async def test_an_abandoned_async_stream_does_the_same(ann: BoundMemory) -> None
     await anext(stream)
     await stream.aclose()
     assert saved(ann) == ["go"]
+
+
+async def half_an_answer(given: AsyncIterator[object]) -> AsyncIterator[BaseMessage]:
+    yield AIMessageChunk(content="green ")
+    yield AIMessageChunk(content="tea", tool_call_chunks=[{"name": "brew", "args": '{"cu', "id": "1", "index": 0}])
+    raise BrokenError
+
+
+def half_a_dict(given: Iterator[object]) -> Iterator[AddableDict]:
+    yield AddableDict(context="The kettle is red.")
+    yield AddableDict(answer="green ")
+    yield AddableDict(answer="tea")
+    raise BrokenError
+
+
+async def test_keep_partial_keeps_the_words_of_an_answer_that_was_not_finished(ann: BoundMemory) -> None:
+    chain = with_memory(RunnableGenerator(half_an_answer), ann, keep_partial=True)
+    with pytest.raises(BrokenError):
+        [chunk async for chunk in chain.astream("go", MONDAY)]
+    chain = with_memory(RunnableGenerator(half_a_dict), ann, keep_partial=True, output_key="answer")
+    with pytest.raises(BrokenError):
+        list(chain.stream("on", MONDAY))
+    kept = MemoryChatMessageHistory(ann, "monday").messages
+    assert kept == [HumanMessage("go"), AIMessage("green tea"), HumanMessage("on"), AIMessage("green tea")]
+
+
+def test_keep_partial_keeps_the_question_of_a_stream_without_an_answer(ann: BoundMemory) -> None:
+    def speak(given: Iterator[object]) -> Iterator[dict[str, str]]:
+        yield {"context": "The kettle is red."}
+        raise BrokenError
+
+    chain = with_memory(RunnableGenerator(speak), ann, keep_partial=True, output_key="answer")
+    with pytest.raises(BrokenError):
+        list(chain.stream("go", MONDAY))
+    stream = chain.stream("on", MONDAY)
+    next(stream)
+    stream.close()  # type: ignore[attr-defined]  # a generator
+    assert saved(ann) == ["go", "on"]
+
+
+def test_keep_partial_keeps_the_question_if_the_callers_function_cannot_read_half_an_answer(ann: BoundMemory) -> None:
+    def speak(given: Iterator[object]) -> Iterator[str]:
+        yield '{"tea": '
+        raise BrokenError
+
+    chain = with_memory(RunnableGenerator(speak), ann, keep_partial=True, answer=json.loads)
+    with pytest.raises(BrokenError):
+        list(chain.stream("go", MONDAY))
+    assert saved(ann) == ["go"]
+
+
+def test_a_question_that_cannot_be_stored_does_not_hide_the_failure_of_its_model(ann: BoundMemory) -> None:
+    chain = with_memory(ScriptedChatModel(script=[BrokenError()]), ann)
+    with pytest.raises(BrokenError) as failure:
+        chain.invoke([Unknown(content="hi", type="unknown")], MONDAY)
+    assert "its turn was not saved" in failure.value.__notes__[0]
 
 
 async def test_a_cancelled_call_keeps_the_question(ann: BoundMemory) -> None:
@@ -135,10 +200,6 @@ async def test_cancelling_at_any_moment_never_tears_a_turn(ann: BoundMemory) -> 
     assert all(kept[n] == f"you said {kept[n - 1]}" for n in answers)
 
 
-class BrokenError(Exception):
-    """A model that fails."""
-
-
 def test_a_failing_write_reaches_the_caller(memory: Memory, ann: BoundMemory) -> None:
     def close(given: object) -> str:
         run_sync(memory.close)
@@ -164,7 +225,7 @@ def test_a_model_failure_is_not_hidden_by_a_failing_write(memory: Memory, ann: B
 
     with pytest.raises(BrokenError) as failure:
         with_memory(RunnableLambda(fail), ann).invoke("hi", MONDAY)
-    assert "question was not saved" in failure.value.__notes__[0]
+    assert "its turn was not saved" in failure.value.__notes__[0]
 
 
 def test_a_failing_search_reaches_the_caller_before_the_model_is_asked(memory: Memory, ann: BoundMemory) -> None:

@@ -15,6 +15,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from memory_core import Draft, Memory, Patch, Scope, Where
+from memory_core.app.serve.api import PAGE_BYTES
 from memory_core.app.serve.application import application
 from memory_core.app.serve.bodies import Question, Search
 from memory_core.app.serve.callers import Signer, tokens_of
@@ -307,3 +308,26 @@ def test_the_api_describes_itself(ann: TestClient) -> None:
         for operation in operations.values():
             assert operation["description"]
             assert "HTTPValidationError" not in json.dumps(operation)
+
+
+@pytest.mark.parametrize(("limit", "short"), [(100, 70), (61, 70), (5, 70), (70, 70)])
+def test_a_page_of_short_texts_has_as_many_as_were_asked_for(ann: TestClient, limit: int, short: int) -> None:
+    for number in range(short):
+        added(ann, f"note {number}")
+    page = ann.get("/v1/records", params={"limit": limit}).json()
+    assert len(page["records"]) == min(limit, short)
+    assert (page["cursor"] is None) == (limit >= short)
+
+
+def test_a_page_of_long_texts_ends_early_and_its_cursor_leads_to_the_rest(ann: TestClient) -> None:
+    for number in range(24):
+        added(ann, f"{number} " + "harbour " * 60_000)
+    found, sizes, cursor = list[str](), list[int](), None
+    while True:
+        page = ann.get("/v1/records", params={"limit": 1_000, **({"cursor": cursor} if cursor else {})}).json()
+        found += [record["id"] for record in page["records"]]
+        sizes.append(len(page["records"]))
+        if (cursor := page["cursor"]) is None:
+            break
+    assert len(found) == len(set(found)) == 24
+    assert max(sizes) * 480_000 < 2 * PAGE_BYTES

@@ -216,7 +216,7 @@ def test_without_tokens_it_serves_this_machine_only(tmp_path: Path) -> None:
     path = made(tmp_path)
     assert "--tokens" in _refused(path, "--host", "0.0.0.0")
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        assert "choose another with --port" in _refused(path, "--port", str(taken.getsockname()[1]))
+        assert "choose another port" in _refused(path, "--port", str(taken.getsockname()[1]))
     assert "there is no memory file" in _refused(tmp_path / "missing.db")
 
 

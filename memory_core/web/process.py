@@ -1,0 +1,66 @@
+"""What a process that serves needs before it listens: a log that cannot fail, and an end that always comes."""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import logging
+import os
+import sys
+from contextlib import suppress
+from typing import Any, Final
+
+from memory_core.errors import reason_for_log
+from memory_core.values.printable import one_line
+
+END_SECONDS: Final = 10
+"""How long a server may take to end after it was asked to, whatever runs."""
+MAX_LINE_CHARS: Final = 1_000
+QUIET_SECONDS: Final = 60.0
+"""What happens again is logged again after this time: without descriptors, asyncio says so for every connection."""
+
+logger = logging.getLogger(__name__)
+
+
+def log_plainly(program: str) -> None:
+    """Log warnings to standard error, each as one line, unless the process has a log already.
+
+    Call it before the MCP SDK is set up, whose own log reads files for each traceback: it fails when no descriptors are
+    left, in the middle of what has to be handled then. A traceback may also quote a memory.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_OneLine(f"{program}: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+
+
+class _OneLine(logging.Formatter):
+    """A message as one line, without a traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        record.message = record.getMessage().strip()
+        error = record.exc_info[1] if record.exc_info else None
+        reason = "" if error is None else f": {reason_for_log(error)}"
+        return one_line(f"{self.formatMessage(record)}{reason}", MAX_LINE_CHARS)
+
+
+def survive_errors(loop: asyncio.AbstractEventLoop) -> None:
+    """Log what nobody has caught on a loop. The loop would end if logging it failed too."""
+    said: dict[str, float] = {}
+
+    def handle(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:  # asyncio's type
+        message, error, now = str(context.get("message", "")), context.get("exception"), loop.time()
+        if now < said.get(message, -QUIET_SECONDS) + QUIET_SECONDS:
+            return
+        said.clear()
+        said[message] = now
+        with suppress(Exception):  # whatever it is: an error here ends the loop, and with it the server
+            logger.error("%s%s", message, "" if error is None else f": {reason_for_log(error)}")
+
+    loop.set_exception_handler(handle)
+
+
+def end_in_time() -> None:
+    """Let the process end within `END_SECONDS`, with code 1 if it does not do so by itself: what is acknowledged is
+    durable, and supervisors wait no longer. It needs no turn of Python's, so that nothing can keep it from ending."""
+    nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  (for the rest of the process)
+    faulthandler.dump_traceback_later(END_SECONDS, exit=True, file=nowhere)
