@@ -86,7 +86,7 @@ async def recall(
     max_chars: Annotated[int, typer.Option("--max-chars", min=0, help="The budget of the block.")] = PUSHED_CHARS,
     explain: Annotated[bool, typer.Option("--explain", help="Say of each memory why it is there or not.")] = False,
 ) -> Answer:
-    """Print the block of memories that an agent gets for a message, as adapters put it into a prompt."""
+    """Print the block that adapters put into a prompt for a message."""
     found = await (await invocation.owner()).recall(query, max_chars=max_chars, explain=explain)
     block = Text(showing.plain(found.text) if found else "nothing relevant is remembered", "" if found else "dim")
     considered = [_considered(each) for each in found.considered]
