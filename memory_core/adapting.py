@@ -12,7 +12,7 @@ a framework whose own record is read in another way: `known`, `stored`, `leave`,
 `with_files`, `without_files`, `name_in_uri`), what it asks to remember (`Detection`, `LastMessages`), its size
 (`shortened_data`, `is_shortened`, `MAX_TEXT_CHARS`) and its characters (`storable`, `without_blocks`).
 
-**The block of a turn**: `Asked`, `block_of_turn`, `block_for`, `remembered_block`, `NOTHING`, `TURN`, `one_of`,
+**The block of a turn**: `Asked`, `block_of_turn`, `block_for`, `remembered_block`, `NOTHING`, `one_of`,
 `cut_query`, `count_reads`; of a client that knows only its prompt: `before_prompt`, `once_a_session`, `forget_shown`;
 the profile in it: `with_profile`, `PINNED`, `PINNED_BY_MODEL`, `tags_of_pin`; names and texts of others in it:
 `named`, `quoted`.
@@ -61,7 +61,7 @@ from memory_core.conversation.messages.remember import reachable, remember_draft
 from memory_core.conversation.messages.sent_files import SentFile, name_in_uri, with_files, without_files
 from memory_core.conversation.messages.triggers import Detection, LastMessages
 from memory_core.conversation.messages.turns import turn_drafts
-from memory_core.conversation.recalling import NOTHING, TURN, block_for, block_of_turn, one_of
+from memory_core.conversation.recalling import NOTHING, block_for, block_of_turn, one_of
 from memory_core.conversation.shown import forget as forget_shown
 from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
@@ -140,7 +140,6 @@ __all__ = [
     "SEARCH_MEMORIES",
     "STATES",
     "STORE_MEMORY",
-    "TURN",
     "UPDATE_MEMORY",
     "USER_QUERY",
     "Access",

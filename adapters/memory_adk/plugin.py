@@ -48,8 +48,6 @@ from memory_core.adapting import (
 
 logger = logging.getLogger(__name__)
 
-RECALL: Final = replace(PUSHED, limit=5)
-"""The recall options of a plugin that is given none."""
 _SERVES_NOBODY: Final = (
     "nothing is stored or recalled, because the runner's memory service is %s and not the plugin's MemoryService: "
     "Runner(memory_service=...), or --memory_service_uri on the command line"
@@ -103,7 +101,7 @@ class MemoryPlugin(BasePlugin):
         self._service = service
         self._has_been_asked = False
         self._recalls = recall is not False
-        self._options = recall if isinstance(recall, RecallOptions) else RECALL
+        self._options = recall if isinstance(recall, RecallOptions) else PUSHED
         self._turns = Latest[str, _Turn]()
         given = limits.RECALL_SECONDS if recall_seconds is None else recall_seconds
         self._seconds = check_seconds("recall_seconds", given)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
-from memory_core import BoundMemory, MemoryCoreError, StorageError
+from memory_core import PULLED, BoundMemory, MemoryCoreError, StorageError
 from memory_core.adapting import Deadline, complaints, remembered_block
 from memory_mcp.owners import Owner
 from memory_mcp.showing import shown_memory
@@ -168,7 +168,7 @@ def _narrower(handle: BoundMemory, collection: str) -> BoundMemory:
 
 async def _known(reach: BoundMemory, topic: str) -> str:
     if topic.strip():
-        return (await reach.recall(topic)).text
+        return (await reach.recall(topic, PULLED)).text
     records = (await reach.list(order="importance", limit=20)).records
     return remembered_block([], [record.text for record in records if record.text])
 

@@ -11,7 +11,7 @@ from collections.abc import Collection as Some
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, TypeVar, cast
 
-from memory_core import BoundMemory, Hit, InvalidInputError, MemoryCoreError, Message, StorageError, Where
+from memory_core import PULLED, BoundMemory, Hit, InvalidInputError, MemoryCoreError, Message, StorageError, Where
 from memory_core.adapting import PRIVATE, Deadline, LateError, complaints, named, operations, scrubbed
 from memory_mcp.budget import MOST_CHARS, fits, fitted, most_that_fits
 from memory_mcp.entries import change, conditions, shelf, store, store_in, store_many, supersede
@@ -210,7 +210,7 @@ class MemoryTools:
     ) -> Annotated[CallToolResult, RecallAnswer]:
         reach = await self.owner()
         while True:
-            recalled = await reach.recall(query, max_chars=maxChars)
+            recalled = await reach.recall(query, PULLED, max_chars=maxChars)
             note = f"{len(recalled.records)} memories. {MARK}" if recalled.text else "Nothing is remembered about this."
             answer = RecallAnswer(note=note, block=recalled.text, ids=[record.id for record in recalled.records])
             if maxChars <= _LEAST_BLOCK or fits(answer, answer.block):  # in some scripts a character has three bytes

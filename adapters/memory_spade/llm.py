@@ -286,10 +286,10 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
     session, given = session_of(conversation_id, peer), home.given
     noted: list[str] = []
     memories = ""
-    if agent.interaction_memory is not None and agent.inject_memories:
+    if agent.interaction_memory is not None and agent.inject_memories != 0:
         with home.deadline.spared("an agent answers without its notes"):
             noted = await home.deadline.read("reading notes", lambda: _noted(home, peer, session))
-    if agent.agent_base_memory is not None and agent.inject_memories:
+    if agent.agent_base_memory is not None and agent.inject_memories != 0:
         shown = {str(each.get("content") or "") for each in context.get_prompt(conversation_id)}
         before = [str(each.get("content") or "") for each in history if each["role"] == "user" and each is not message]
 

@@ -17,8 +17,8 @@ from slixmpp import JID
 from slixmpp.xmlstream.handler import Callback
 from slixmpp.xmlstream.matcher import MatchXPath
 
-from memory_core import BoundMemory, Memory, RecallOptions
-from memory_core.adapting import TURN, core_loop, limits
+from memory_core import PUSHED, BoundMemory, Memory, RecallOptions
+from memory_core.adapting import core_loop, limits
 from memory_spade.arguments import check_arguments
 from memory_spade.beginnings import Beginnings
 from memory_spade.carriable import carriable_stanza
@@ -70,7 +70,8 @@ class MemoryMixin(_AgentBehind):
             peer has none). It is asked once a message.
         memory_editing: Whether to offer the model `update_memory`, `forget_memory` and `memory_pin`, too.
         inject_memories: Before each model call, add the notes of the conversation and at most this many long-term
-            memories that are relevant to the last message to the prompt of that call. 0 adds nothing.
+            memories that are relevant to the last message to the prompt of that call; by default as many as `recall`
+            says. 0 adds nothing.
         recall: Recall options: budget, conditions, mode and so on.
         memory_timeout: How many seconds a behaviour, tool, start or stop of the agent waits for one call of its memory.
             Then it goes on without. A write is completed when the memory answers again, while the agent runs.
@@ -101,8 +102,8 @@ class MemoryMixin(_AgentBehind):
         memory: Memory | BoundMemory | StrPath | None = None,
         owner: Owner = "agent",
         memory_editing: bool = False,
-        inject_memories: int = 5,
-        recall: RecallOptions = TURN,
+        inject_memories: int | None = None,
+        recall: RecallOptions = PUSHED,
         memory_timeout: float = limits.CALL_SECONDS,
         **kwargs: Any,
     ) -> None:
@@ -110,7 +111,7 @@ class MemoryMixin(_AgentBehind):
             name = type(self).__name__
             raise TypeError(f"{name} has no agent class behind MemoryMixin; write class {name}(MemoryMixin, Agent)")
         check_arguments(type(self), MemoryMixin, args, kwargs)
-        if type(inject_memories) is not int or inject_memories < 0:
+        if inject_memories is not None and (type(inject_memories) is not int or inject_memories < 0):
             raise TypeError(f"inject_memories must be a whole number from 0, not {inject_memories!r}")
         super().__init__(*args, **kwargs)
         if "port" in kwargs:

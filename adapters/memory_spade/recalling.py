@@ -19,7 +19,7 @@ class Remembering(Protocol):
     home: Home
     interaction_memory: Any
     agent_base_memory: Any
-    inject_memories: int
+    inject_memories: int | None
     recall_options: RecallOptions
     behaviours: list[Any]
 

@@ -24,8 +24,6 @@ from memory_xaibo.messages import role_of, spoken, text_of, with_block
 from memory_xaibo.modules import Config, conversation_of, injects, options
 from memory_xaibo.protocols import LLMMessage, LLMOptions, LLMProtocol, LLMResponse, LLMRole, MemoryProtocol
 
-DEFAULT_K: Final = 4
-"""Memories; as for LangChain."""
 _MOST_TURNS: Final = 1_000
 """Most turns at the same time of one module."""
 
@@ -63,8 +61,8 @@ class MemoryLLM(LLMProtocol):
     Args:
         llm: The model.
         memory: The agent's `CoreMemory`, which names the session.
-        config: `k`, most memories to recall (4; 0 recalls nothing), and `timeout`, how many seconds a call of the
-            memory may take (5).
+        config: `k`, most memories to recall (by default as many as fit; 0 recalls nothing), and `timeout`, how many
+            seconds a call of the memory may take (5).
 
     Raises:
         InvalidInputError: An option is unknown, or the memory is not a `CoreMemory`.
@@ -80,7 +78,7 @@ class MemoryLLM(LLMProtocol):
             "xaibo",
             "a Xaibo agent",
             seconds=given.get("timeout", limits.CALL_SECONDS),
-            most=check_count("k", given.get("k", DEFAULT_K), 0),
+            most=check_count("k", given["k"], 0) if "k" in given else None,
         )
         self._turns: dict[int, Turn] = {}
         """By the identity of the question: a turn calls its model several times, and several turns may do so."""

@@ -18,7 +18,7 @@ from memory_core.app.json_options import json_object
 from memory_core.app.why import NOTHING_IN_COMMON, explained
 from memory_core.made_of import sources_of
 from memory_core.models import STATES, MemoryRecord, Mode, Order
-from memory_core.recall.values import DEFAULT_CHARS, Considered
+from memory_core.recall.values import PUSHED_CHARS, Considered
 from memory_core.transfer.foreign_values import fields_of
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.where.checks import check_where
@@ -83,10 +83,10 @@ async def recall(
     invocation: Invocation,
     *,
     query: Query,
-    max_chars: Annotated[int, typer.Option("--max-chars", min=0, help="The budget of the block.")] = DEFAULT_CHARS,
+    max_chars: Annotated[int, typer.Option("--max-chars", min=0, help="The budget of the block.")] = PUSHED_CHARS,
     explain: Annotated[bool, typer.Option("--explain", help="Say of each memory why it is there or not.")] = False,
 ) -> Answer:
-    """Print the block of memories that an agent gets for a question."""
+    """Print the block that adapters put into a prompt for a message."""
     found = await (await invocation.owner()).recall(query, max_chars=max_chars, explain=explain)
     block = Text(showing.plain(found.text) if found else "nothing relevant is remembered", "" if found else "dim")
     considered = [_considered(each) for each in found.considered]
@@ -95,7 +95,7 @@ async def recall(
 
 
 def _considered(each: Considered) -> dict[str, Any]:
-    return {"rank": each.rank, "reason": each.reason, "of": each.of, "hit": each.hit.to_dict()}
+    return {"rank": each.rank, "reason": each.reason, "of": each.of, "later": each.later, "hit": each.hit.to_dict()}
 
 
 async def why(
@@ -103,7 +103,7 @@ async def why(
     *,
     query: Query,
     expect: Annotated[str | None, typer.Option("--expect", metavar="ID", help="The memory to explain.")] = None,
-    max_chars: Annotated[int, typer.Option("--max-chars", min=0, help="The budget of the block.")] = DEFAULT_CHARS,
+    max_chars: Annotated[int, typer.Option("--max-chars", min=0, help="The budget of the block.")] = PUSHED_CHARS,
 ) -> Answer:
     """Say why a memory is, or is not, in the block for a question.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from memory_core.handle import BoundMemory
 from memory_core.recall.asked import Asked
 from memory_core.recall.recalling import recall_for
-from memory_core.recall.values import DEFAULT_CHARS, Considered, Recalled, RecallOptions
+from memory_core.recall.values import PUSHED, PUSHED_CHARS, Considered, Recalled
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.where.where import ANY_STATE
 
@@ -20,7 +21,7 @@ async def explained(
     query: str,
     id: str,  # noqa: A002  (the record's own word)
     *,
-    max_chars: int = DEFAULT_CHARS,
+    max_chars: int = PUSHED_CHARS,
 ) -> Considered | None:
     """What a recall decided about one memory; `None` if it has nothing in common with the question."""
     considered = (await looked_at(owner, query, max_chars=max_chars)).considered
@@ -28,9 +29,9 @@ async def explained(
     return found or await _beyond(owner, query, id)
 
 
-async def looked_at(owner: BoundMemory, query: str, *, max_chars: int = DEFAULT_CHARS) -> Recalled:
+async def looked_at(owner: BoundMemory, query: str, *, max_chars: int = PUSHED_CHARS) -> Recalled:
     """What an agent would recall, explained; a person who looks at it does not count as a reader of the memories."""
-    return await recall_for(owner, Asked(query, counts_reads=False), RecallOptions(max_chars=max_chars), explain=True)
+    return await recall_for(owner, Asked(query, counts_reads=False), replace(PUSHED, max_chars=max_chars), explain=True)
 
 
 async def _beyond(owner: BoundMemory, query: str, id: str) -> Considered | None:  # noqa: A002

@@ -40,7 +40,7 @@ from memory_core.conversation.access import Access
 from memory_core.conversation.deadline import Deadline, NotStoredError
 from memory_core.conversation.messages.known_messages import message_key
 from memory_core.conversation.messages.remember import remember_drafts
-from memory_core.conversation.recalling import TURN, block_of_turn, condition_of_shown, ids_of_shown, one_of
+from memory_core.conversation.recalling import block_of_turn, condition_of_shown, ids_of_shown, one_of
 from memory_core.conversation.writes import Writes
 from memory_core.errors import (
     ClosedError,
@@ -56,7 +56,7 @@ from memory_core.handle import BoundMemory, known
 from memory_core.models import Draft, Known, MemoryRecord
 from memory_core.open_store import OpenStore
 from memory_core.recall.asked import Asked
-from memory_core.recall.values import RecallOptions
+from memory_core.recall.values import PUSHED, RecallOptions
 from memory_core.records.draft_to_record import complete_all, is_long_batch
 from memory_core.values.frame import without_blocks
 from memory_core.values.limits import MAX_LISTED
@@ -138,7 +138,7 @@ class Conversations:
         who: str,
         *,
         seconds: float = limits.CALL_SECONDS,
-        options: RecallOptions = TURN,
+        options: RecallOptions = PUSHED,
         most: int | None = None,
     ) -> None:
         self.framework = framework

@@ -12,7 +12,7 @@ from memory_core.profile import with_profile
 from memory_core.protocols import Searching
 from memory_core.recall.asked import Asked, shows_nothing_yet
 from memory_core.recall.recalling import recall_for
-from memory_core.recall.values import PUSHED, Recalled, RecallOptions
+from memory_core.recall.values import Recalled, RecallOptions
 from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.values.frame import without_blocks
 from memory_core.values.limits import MAX_ALTERNATIVES
@@ -20,8 +20,6 @@ from memory_core.values.query_text import cut_query
 from memory_core.where.conditions import AllOf, Condition, FieldCondition, NoneOf
 from memory_core.where.where import Where
 
-TURN: Final = replace(PUSHED, limit=None)
-"""Options of the block of a turn, for adapters with a setting of their own for the number of memories."""
 NOTHING: Final = Recalled("", (), ())
 """The result if nothing is to be recalled."""
 _FEW: Final = 100

@@ -10,10 +10,9 @@ two, among several authors one of each stranger: they stand in every block with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import islice
 from typing import Final
 
 from memory_core.models import Hit, MemoryRecord
@@ -39,6 +38,9 @@ from memory_core.retrieval.diversity import diversified
 PLACED_FIRST: Final = 3
 """This many of the best lines come before any other, whoever wrote them, and get their places before any neighbor."""
 
+FEW: Final = 8
+"""Lines of a block for a question to which nothing is known: what came closest, for a tool that asks."""
+
 Outcomes = dict[Key, tuple[Reason, str | None]]
 """For the key of a memory, whether it is shown or why not, and the id of the memory that says the same."""
 
@@ -52,6 +54,8 @@ class Choice:
     """Of the hits without a line."""
     later: Outcomes = field(default_factory=Outcomes)
     """Why lines come later than their score says: the reason if there is no room for them."""
+    lower: Outcomes = field(default_factory=Outcomes)
+    """The same of the lines that do not lead, with those that say no more than the question."""
     doubtful: int = 0
     """Number of lines that ask about the same, copy the question as strangers, or are of a session with such copies."""
 
@@ -86,7 +90,9 @@ def choose(
         fit = [hit for hit in fit if key_of(hit.record) not in useless]
     lines = [line(hit, question.terms, longest) for hit in fit]
     lines = _once(sorted(lines, key=lambda each: -each.worth), choice.outcomes)
-    best = _best(lines, question, asked.said, is_trusted)
+    telling = _telling(lines, question, asked.said)
+    choice.lower = {each.key: ("copy", None) for each in lines if each.key not in telling}
+    best = _best([each for each in lines if each.key in telling], is_shared(lines, is_trusted), is_trusted)
     if is_shared(lines, is_trusted):
         lines = _without_what_copies_lend(lines, question, is_trusted, choice)
         lines.sort(key=lambda each: -each.worth)
@@ -95,19 +101,29 @@ def choose(
         lines, gave_way = in_fair_order(lines, is_trusted)
         choice.later |= dict.fromkeys(gave_way, ("author", None))
     choice.lines = _led_by(best, lines)
+    choice.lower = {key: reason for key, reason in (choice.lower | choice.later).items() if key not in best}
+    if options.floor and not is_answered(found):
+        choice.outcomes |= {each.key: ("floor", None) for each in choice.lines[FEW:]}
+        del choice.lines[FEW:]
     return choice
 
 
-def _best(
-    lines: Sequence[Line], question: Question, said: Collection[str], is_trusted: Callable[[MemoryRecord], bool]
-) -> dict[Key, Line]:
-    """The three best lines that say more than the question and the conversation, a stranger's among several authors
-    once."""
+def is_answered(found: Found) -> bool:
+    """Whether a hit says more about the question than chance and small talk do; one that was not compared may."""
+    return any(found.surplus.get(key_of(hit.record), 1.0) > 0 for hit in found.hits)
+
+
+def _telling(lines: Sequence[Line], question: Question, said: Collection[str]) -> set[Key]:
+    """The lines that say more than the question and the conversation."""
     folded = "\n".join(said).casefold()
-    telling: Iterable[Line] = (each for each in lines if tells_more(each.record, question, folded))
-    if is_shared(lines, is_trusted):
-        telling, _ = in_fair_order(list(telling), is_trusted)
-    return {each.key: each for each in islice(telling, PLACED_FIRST)}
+    return {each.key for each in lines if tells_more(each.record, question, folded)}
+
+
+def _best(telling: Sequence[Line], shared: bool, is_trusted: Callable[[MemoryRecord], bool]) -> dict[Key, Line]:  # noqa: FBT001
+    """The three best of these lines, a stranger's among several authors once."""
+    if shared:
+        telling, _ = in_fair_order(telling, is_trusted)
+    return {each.key: each for each in telling[:PLACED_FIRST]}
 
 
 def _led_by(best: Mapping[Key, Line], lines: Sequence[Line]) -> list[Line]:

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, Protocol, TypeGuard
 
 from memory_core.conversation.messages.message_to_draft import Message, read_messages
-from memory_core.models import Hit, MemoryRecord, Scope
+from memory_core.models import Hit, MemoryRecord, Role, Scope
 from memory_core.open_store import OpenStore
 from memory_core.protocols import Searching
 from memory_core.recall.asked import Asked
@@ -22,7 +22,7 @@ from memory_core.recall.block import longest_text
 from memory_core.recall.fitness import unfit
 from memory_core.recall.keys import Key, key_of
 from memory_core.recall.reads import count_reads, read_in_block
-from memory_core.recall.values import PULLED, Considered, Reason, Recalled, RecallOptions
+from memory_core.recall.values import PUSHED, Considered, Reason, Recalled, RecallOptions
 from memory_core.values.attributes import has
 from memory_core.values.checks import check_text
 from memory_core.values.limits import MAX_LIMIT
@@ -43,8 +43,10 @@ _PER_LINE: Final = 4
 """Number of hits fetched for each memory of `RecallOptions`' limit."""
 _MORE: Final = 4
 """Factor by which more hits are fetched if too many were left out."""
-_ALSO_OF_WORSE: Final = frozenset[Reason](["score", "small talk"])
+_ALSO_OF_WORSE: Final = frozenset[Reason](["score", "small talk", "floor"])
 """Reasons that leave out what is found later as well, so that it is not fetched."""
+_OF_AGENTS: Final = frozenset[Role](["assistant", "tool"])
+"""The roles of what an agent or its tools said."""
 _MOST_FOLLOWED: Final = 24
 """Neighbors and links are followed from at most this many of the best lines."""
 
@@ -88,7 +90,7 @@ async def recall(
     handle: Searching,
     /,
     query: str,
-    options: RecallOptions = PULLED,
+    options: RecallOptions = PUSHED,
     *,
     conversation: Sequence[Message | tuple[str, str] | Mapping[str, object]] = (),
     max_chars: int | None = None,
@@ -99,7 +101,8 @@ async def recall(
 
     Args:
         query: A question, or the message to be answered; a blank one recalls nothing.
-        options: `PULLED` for what is asked for, `PUSHED` for what is put into every prompt, or options of your own.
+        options: `PUSHED` for what is put into a prompt, as every adapter does; `PULLED` for what a tool asks for; or
+            options of your own.
         conversation: The messages before it, in the forms that `remember` accepts. A question that needs them ("What
             was the code again?") is understood from them; they are never results, because the prompt shows them.
         max_chars: Budget of the block in characters; by default that of the options.
@@ -133,8 +136,10 @@ async def recall_for(handle: Searching, given: Asked, options: RecallOptions, *,
     packed = pack(lines, options, _label_of(handle))
     considered: tuple[Considered, ...] = ()
     if explain:
-        outcomes = choice.outcomes | _with_causes(packed.outcomes, choice.later)
-        considered = await _considered(handle, asked.question, options, found.hits, outcomes)
+        outcomes = choice.outcomes | _with_causes(packed.outcomes, packed.later | choice.lower)
+        considered = await _considered(
+            handle, asked.question, options, found.hits, outcomes, packed.later | choice.lower
+        )
     shown = tuple(each.hit for each in packed.shown)
     if given.counts_reads:
         count_reads(handle, read_in_block(found.hits, shown))
@@ -193,13 +198,17 @@ def _lines_wanted(options: RecallOptions) -> int:
 
 
 def _trust(handle: Searching, options: RecallOptions) -> Callable[[MemoryRecord], bool]:
-    """Whether the author of a record is the owner of the memory, or one whom the options trust."""
-    # Who writes to a space may give any name, also that of the owner.
+    """Whether a record is of the owner of the memory or of the owner's agents, or of one whom the options trust."""
+    # Who writes to a space may give any name and any role, also those of the owner.
     is_alone = not (_has_spaces(handle) and handle.spaces)
-    trusted = {*options.trusted, None, handle.scope.user if is_alone and _has_scope(handle) else None}
+    own = handle.scope if is_alone and _has_scope(handle) else None
+    trusted = {*options.trusted, None, None if own is None else own.user}
 
     def is_trusted(record: MemoryRecord) -> bool:
-        return record.author in trusted or (record.role is not None and record.role in trusted)
+        if record.author in trusted or (record.role is not None and record.role in trusted):
+            return True
+        is_own_agents = record.role in _OF_AGENTS or record.author == record.agent
+        return own is not None and record.app == own.app and is_own_agents
 
     return is_trusted
 
@@ -246,9 +255,14 @@ async def _considered(
     options: RecallOptions,
     hits: Sequence[Hit],
     outcomes: Outcomes,
+    later: Outcomes,
 ) -> tuple[Considered, ...]:
     """The outcome of every hit, and the hits found only without the floor or without the conditions."""
-    considered = [Considered(hit, rank, *outcomes[key_of(hit.record)]) for rank, hit in enumerate(hits, 1)]
+    considered = [
+        Considered(hit, rank, *outcomes[key], later=None if key not in later else later[key][0])
+        for rank, hit in enumerate(hits, 1)
+        for key in [key_of(hit.record)]
+    ]
     limit = max(len(hits), _FEWEST_HITS)
     wider: tuple[tuple[Reason, Where], ...] = (("floor", options.conditions()), ("filter", ANY_STATE))
     for reason, where in wider:

@@ -15,12 +15,10 @@ T = TypeVar("T")
 
 DEFAULT_CHARS: Final = 4_000
 """The budget of a block that is asked for, about 1,000 tokens."""
-PUSHED_CHARS: Final = 1_000
+PUSHED_CHARS: Final = 1_500
 """The budget of a block that is pushed into a prompt."""
-PUSHED_LINES: Final = 4
-"""Maximum number of memories in it."""
 PUSHED_SHARE: Final = 0.3
-"""Share of the best line's score that each of them needs."""
+"""Share of the best line's score that each memory in it needs: a count would cut off equally good ones."""
 MAX_LINE_CHARS: Final = 1_000
 """Maximum number of characters of one memory in a block, before escaping: a passage and a little more."""
 _CHARS_PER_TOKEN: Final = 4
@@ -45,6 +43,7 @@ Reason = Literal[
     "adds nothing",
     "filter",
     "floor",
+    "latest",
 ]
 """Why a memory is in the block (`shown`) or is not:
 
@@ -57,6 +56,7 @@ Reason = Literal[
   copies the question and adds little;
 - `small talk`: of a pushed block: it says no more about the message than chance and small talk do; `adds nothing`: the
   line would only say "Nice.";
+- `latest`: of a memory in the block, why it stands lower: a later one is about as relevant;
 - `filter`, `floor`: the search finds it only without the conditions, or without the floor.
 """
 
@@ -65,15 +65,15 @@ Reason = Literal[
 class RecallOptions:
     """Options of a recall; adapters accept them in the settings of their framework.
 
-    The defaults are for a block that is asked for, such as by a tool. `PUSHED` has those for a block that is put into
-    a prompt unasked.
+    The defaults are those of `PULLED`, for what a tool asks for. `PUSHED`, which `recall` takes if it is given none,
+    has those for a block that is put into a prompt unasked.
     """
 
     pushed: bool = False
     """Recall nothing for small talk, and no line that adds nothing: for a block that is put into every prompt."""
     trusted: Collection[str] = ()
-    """Authors and roles whose share of the lines is not limited, beside the owner of the memory and records without an
-    author."""
+    """Authors and roles whose share of the lines is not limited, beside the owner of the memory, the owner's agents
+    (the roles `assistant` and `tool`, and what an agent wrote itself) and records without an author."""
     max_chars: int | None = DEFAULT_CHARS
     """Budget of the block in characters, header and end included; `None` to use `max_tokens` only."""
     max_tokens: int | None = None
@@ -169,6 +169,8 @@ class Considered:
     reason: Reason
     of: str | None = None
     """For a `duplicate`, the id of the memory that says the same."""
+    later: Reason | None = None
+    """Why it stands lower in the block than its rank says, if so: `author`, `copy`, `question` or `latest`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +212,6 @@ def _both(name: str, first: Sequence[T] | None, second: Sequence[T] | None) -> S
 
 
 PULLED: Final = RecallOptions()
-"""Options of a block that is asked for: generous, because silence costs an agent more than one line too many."""
-PUSHED: Final = RecallOptions(pushed=True, max_chars=PUSHED_CHARS, limit=PUSHED_LINES, min_score=PUSHED_SHARE)
-"""Options of a block that is put into every prompt: few lines, and none for small talk."""
+"""Options of what a tool asks for: generous, because silence costs an agent more than one line too many."""
+PUSHED: Final = RecallOptions(pushed=True, max_chars=PUSHED_CHARS, min_score=PUSHED_SHARE)
+"""Options of a block that is put into a prompt: what is about as relevant as the best, and nothing for small talk."""

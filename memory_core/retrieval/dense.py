@@ -143,6 +143,12 @@ class Dense:
         best[np.isneginf(best)] = np.nan
         return best
 
+    def first_of(self, row: int) -> Floats | None:
+        """The first vector of a row; `None` if it has none."""
+        place = int(self._rows.values.searchsorted(row))
+        has_one = place < len(self._rows) and self._rows.values[place] == row
+        return self._vectors.values[place] if has_one else None
+
     def _scan(self, vector: Floats, nearest: int) -> Floats:
         vectors = self._vectors.values
         if len(vectors) < SMALLEST_BLOCK or not _has_numkong():

@@ -11,13 +11,10 @@ from memory_core.concurrency.threads import yield_now
 from memory_core.models import MemoryRecord
 from memory_core.retrieval.analysis import ascii_words, asks, index_terms, terms_of, words
 from memory_core.retrieval.term_hashes import TOGETHER, pack
-from memory_core.retrieval.time_expressions import format_date, has_time_expression, resolve
+from memory_core.retrieval.time_expressions import format_date, resolve
 
 QUESTION: Final = 1
 """Flag: the text asks something, so the next turn probably answers it."""
-TIMED: Final = 2
-"""Flag: the text names a time, so it may answer a question that asks when."""
-
 FROM_USER: Final = 4
 """Flag: the role is `user`."""
 FROM_ASSISTANT: Final = 8
@@ -46,10 +43,9 @@ def features(record: MemoryRecord) -> Features:
         packed = _packed_head(record.occurred_at.date(), record.author)
         packed += _packed(found)
         packed += pack(index_terms(" ".join(dates))) if dates else b""
-        timed = has_time_expression(text, found)
     else:
-        packed, timed = pack(terms_of_record(record)), has_time_expression(text)
-    return Features(packed, (QUESTION if asks(text) else 0) | (TIMED if timed else 0), words(text))
+        packed = pack(terms_of_record(record))
+    return Features(packed, QUESTION if asks(text) else 0, words(text))
 
 
 def _packed(words: Sequence[str]) -> bytes:

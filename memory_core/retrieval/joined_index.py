@@ -18,7 +18,7 @@ from memory_core.retrieval.owner_index import NEVER, NO_CODE, OwnerIndex, Turns
 from memory_core.retrieval.postings import Found, Postings, is_frequent
 from memory_core.retrieval.unit_vectors import Floats
 
-_COLUMNS: Final = ("keys", "alive", "active", "flags", "words", "lengths", "occurred", "expires")
+_COLUMNS: Final = ("keys", "alive", "left", "active", "flags", "words", "lengths", "occurred", "expires")
 
 _Ints = NDArray[np.int64]
 _Codes = Mapping[str | None, int]
@@ -104,6 +104,11 @@ class _JoinedDense(Dense):
     def cosines(self, vector: Floats, size: int, spread: float = 0.0, nearest: int | None = None) -> Floats:  # noqa: ARG002
         """See `Dense.cosines`."""
         return np.concatenate([dense.cosines(vector, count, spread, nearest) for dense, count in self._parts])
+
+    def first_of(self, row: int) -> Floats | None:
+        """See `Dense.first_of`."""
+        number = int(self._part_starts.searchsorted(row, "right")) - 1
+        return self._parts[number][0].first_of(row - int(self._part_starts[number]))
 
     def cosines_of(self, vector: Floats, rows: _Ints) -> Floats:
         """See `Dense.cosines_of`."""

@@ -1,7 +1,10 @@
 """The in-memory index of one owner's records: everything the ranking reads, as columns.
 
 An owner index is derived from the store and follows it: rows are appended, a row whose record changed or was deleted is
-marked dead, and a changed record gets a new row. Term postings, vectors and the order of turns are updated with each
+marked dead, and a changed record gets a new row.
+
+Invariant: only live rows take part in a ranking, as hits, neighbors or statistics. The row of a record that a person
+has left is dead, too, except in `with_left`. Term postings, vectors and the order of turns are updated with each
 change, so that a search takes a few numpy operations over all rows.
 """
 
@@ -10,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import islice, repeat
 from typing import Any, Final, NamedTuple
@@ -54,6 +58,7 @@ class Entry(NamedTuple):
     occurred_at: int
     expires_at: int | None
     active: bool
+    left: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +77,12 @@ class Entries:
     occurred: NDArray[np.int64]
     expires: Sequence[int | None]
     active: NDArray[np.bool_]
+    left: NDArray[np.bool_]
 
     @classmethod
     def of(cls, entries: Sequence[Entry]) -> Entries:
         """Convert one or more entries to columns."""
-        keys, terms, flags, words, sessions, authors, occurred, expires, active = zip(*entries, strict=True)
+        keys, terms, flags, words, sessions, authors, occurred, expires, active, left = zip(*entries, strict=True)
         return cls(
             np.array(keys, np.int64),
             b"".join(terms),
@@ -88,6 +94,7 @@ class Entries:
             np.array(occurred, np.int64),
             expires,
             np.array(active, np.bool_),
+            np.array(left, np.bool_),
         )
 
 
@@ -115,6 +122,8 @@ class OwnerIndex:
         self.row_of: dict[int, int] = {}
         self.keys = Column(np.int64)
         self.alive = Column(np.bool_)
+        self.left = Column(np.bool_)
+        """The dead rows whose records a person has left."""
         self.active = Column(np.bool_)
         self.flags = Column(np.uint8)
         self.words = Column(np.float32)
@@ -212,7 +221,9 @@ class OwnerIndex:
             self.remove(keys)
         self.row_of.update(zip(keys, range(first, first + size), strict=True))
         self.keys.extend(entries.keys)
-        self.alive.extend(np.ones(size, np.bool_))
+        self.alive.extend(~entries.left)
+        self.left.extend(entries.left)
+        self.dead += int(np.count_nonzero(entries.left))
         self.active.extend(entries.active)
         self._are_active = self._are_active and bool(entries.active.all())
         self.flags.extend(entries.flags)
@@ -221,7 +232,7 @@ class OwnerIndex:
         author_codes = _codes(entries.authors, self.author_codes)
         self._note_names()
         self.authors.extend(author_codes)
-        self._authors_alive.update(author_codes.tolist())
+        self._authors_alive.update(author_codes[~entries.left].tolist())
         self.occurred.extend(entries.occurred)
         self._note_expiries(entries.expires)
         self.lengths.extend(self.postings.extend(first, entries.terms, entries.sizes))
@@ -241,12 +252,37 @@ class OwnerIndex:
         """Mark the rows of these keys dead; unknown keys are ignored."""
         for key in keys:
             row = self.row_of.pop(key, None)
-            if row is not None:
+            if row is not None and self.left.values[row]:
+                self.left.values[row] = False
+            elif row is not None:
                 self.dead += 1
                 self.alive.values[row] = False
                 self._authors_alive[int(self.authors.values[row])] -= 1
                 self._derived.clear()
                 self._turns = self._average_length = None
+
+    @property
+    def removed(self) -> int:
+        """Rows that no search reads any more."""
+        return self.dead - int(np.count_nonzero(self.left.values))
+
+    def with_left(self) -> OwnerIndex:
+        """The same index in which what was left is live, for one search: to read, until this one changes."""
+        if self.removed == self.dead:
+            return self
+        whole = copy(self)
+        whole.alive, whole.left = Column(np.bool_), Column(np.bool_)
+        whole.alive.extend(self.alive.values | self.left.values)
+        whole.left.extend(np.zeros(len(self), np.bool_))
+        whole.dead = self.removed
+        whole._authors_alive = Counter(self.authors.values[whole.alive.values].tolist())  # noqa: SLF001  (its own)
+        whole._derived = {}  # noqa: SLF001
+        whole._turns = whole._average_length = None  # noqa: SLF001
+        return whole
+
+    def vector_of(self, row: int) -> Floats | None:
+        """The first vector of a row; `None` if it has none."""
+        return None if self.dense is None else self.dense.first_of(row)
 
     def voices(self) -> NDArray[np.int64]:
         """Who speaks in each row, as a number: an author, or a user or an assistant without a name."""

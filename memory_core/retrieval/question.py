@@ -11,8 +11,7 @@ from memory_core.retrieval.analysis import query_terms
 from memory_core.retrieval.time_expressions import (
     DateMention,
     asks_now,
-    asks_when,
-    has_time_expression,
+    is_date_word,
     mentioned_dates,
 )
 from memory_core.values.limits import MAX_QUERY_TERMS
@@ -61,9 +60,8 @@ class Query:
     coolant?" no author called coolant is meant. Names of authors among them are removed before it is embedded."""
     proper: frozenset[str]
     """The terms written as names: capitalised inside an English sentence, dates excluded."""
-    asks_when: bool
     asks_now: bool
-    """Whether it is about the present: "Where do I live now?"."""
+    """Whether it is about the present: "Where do I live?"."""
     dates: Sequence[DateMention]
     about_user: bool
     """Whether it is in the first person: "Where did I park?" is answered by what the user said."""
@@ -84,7 +82,6 @@ def parse(text: str) -> Query:
         terms,
         words - things,
         frozenset() if words.isdisjoint(_ENGLISH) else _proper(text),
-        asks_when(text),
         asks_now(text),
         mentioned_dates(text),
         about_user=not is_to_assistant and _is_first_person(words),
@@ -127,6 +124,6 @@ def _proper(text: str) -> frozenset[str]:
     for match in _CAPITAL.finditer(text):
         before = text[: match.start()].rstrip()
         is_inside = before and not before.endswith(_SENTENCE_STARTS)
-        if is_inside and match[0][0].isupper() and not has_time_expression(f"in {match[0]}"):
+        if is_inside and match[0][0].isupper() and not is_date_word(match[0]):
             found.update(query_terms(match[0]))
     return frozenset(found)

@@ -12,11 +12,11 @@ a score of 3.7 by chance (`dense.chance`).
     score(i)   = sum(i)
                + evident(i) * ( HINT   if the query names the author
                               + HINT   * how well the record's date fits a date named in the query
-                              + HINT   if the query asks when and a turn names a time
                               + ROLE   if it is asked in the first person and the assistant did not say it, or what the
                                        assistant said and it did
                               + LENGTH * min(words, 30) / 30 for turns )
-               + LATEST  * its place in time among what answers a question about the present
+
+The latest of like statements comes first if the query is about the present (`present.py`).
 
 Priors are shares of evidence: they add nothing to a record that shares nothing with the query, and everything to one
 that stands out. A vector represents its text alone. The context of a turn comes from the scores of its neighbors:
@@ -47,9 +47,10 @@ from memory_core.retrieval.cosine_scale import Unrelated
 from memory_core.retrieval.date_fit import date_fit
 from memory_core.retrieval.dense import chance
 from memory_core.retrieval.every_word import rows_with_all
-from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, TIMED
+from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
 from memory_core.retrieval.floor import FEWEST, Evidence, is_answered, relevant, stands_out
 from memory_core.retrieval.owner_index import NO_CODE, OwnerIndex, Turns
+from memory_core.retrieval.present import COMPARED, exchanged
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.recency import recency
 from memory_core.retrieval.relevance import relevances
@@ -65,9 +66,6 @@ HINT: Final = 2.0
 ROLE: Final = 4.0
 LENGTH: Final = 1.5
 FULL_LENGTH_WORDS: Final = 30
-LATEST: Final = 2.0
-ABOUT_AS_GOOD: Final = 0.8
-"""Share of the best score from which on a record answers a question about the present, too."""
 
 PREFERENCE: Final = 10.0
 """What recency and importance add at most at a weight of 1, about the difference between a good hit and a fair one; 1
@@ -135,6 +133,8 @@ def rank(
         rows = rows[rows_with_all(owner_index, query.terms)[rows]]
     elif request.floor:
         rows = relevant(query, evidence, rows, in_context=request.context)
+    if query.asks_now and cosines is not None:
+        _exchange(owner_index, cosines, rows, scores)
     rows = rows[_best(owner_index, scores.total[rows], rows, request.limit)]
     small_talk = 0.0 if cosines is None else cosines.unrelated.spreads(cosines.small_talk)
     found = relevances(owner_index, query.terms, evidence, small_talk, rows, size=size)
@@ -270,33 +270,21 @@ def _add_named(owner_index: OwnerIndex, query: Query, evident: Floats, scores: S
 
 def _add_wishes(owner_index: OwnerIndex, query: Query, evident: Floats, scores: Scores) -> None:
     """Add the components that depend on the kind of a record, as shares of its evidence."""
-    if query.asks_when and owner_index.session_count:
-        scores.add("time", owner_index.derived("timed", _timed_turns) * evident, HINT)
     if query.about_user or query.about_assistant:
         by_assistant = _flagged(owner_index, FROM_ASSISTANT)
         scores.add("role", (1 - by_assistant if query.about_user else by_assistant) * evident, ROLE)
     if owner_index.session_count:
         scores.add("length", owner_index.derived("fullness", _fullness) * evident, LENGTH)
-    if query.asks_now:
-        _add_latest(owner_index, scores)
 
 
-def _add_latest(owner_index: OwnerIndex, scores: Scores) -> None:
-    """Add, to records that answer about as well as the best one and are of its author, more the later they are.
-
-    Only the author's own records count: nobody else replaces what somebody said about the present.
-    """
-    if not len(scores.total) or (most := float(scores.total.max())) <= 0:
-        return
-    rows = (scores.total >= np.float32(ABOUT_AS_GOOD * most)).nonzero()[0]
-    voices = owner_index.voices()
-    rows = rows[voices[rows] == voices[int(scores.total.argmax())]]
-    if len(rows) < 2:
-        return
-    in_time = rows[np.lexsort((owner_index.keys.values[rows], owner_index.occurred.values[rows]))]
-    later: Floats = np.zeros(len(owner_index), np.float32)
-    later[in_time] = np.linspace(0, 1, len(in_time), dtype=np.float32)
-    scores.add("latest", later, LATEST)
+def _exchange(owner_index: OwnerIndex, cosines: Cosines, rows: Rows, scores: Scores) -> None:
+    """Let the latest of the statements like the best of these rows come before the others."""
+    best_first = rows[_best(owner_index, scores.total[rows], rows, COMPARED)]
+    moved, by = exchanged(owner_index, cosines.unrelated, best_first, scores.total[best_first])
+    if len(moved):
+        later: Floats = np.zeros(len(owner_index), np.float32)
+        later[moved] = by
+        scores.add("later", later, 1.0)
 
 
 def _add_preferences(
@@ -313,13 +301,6 @@ def _add_preferences(
 def _flagged(owner_index: OwnerIndex, flag: int) -> Floats:
     flagged: Floats = ((owner_index.flags.values & flag) > 0).astype(np.float32)
     return flagged
-
-
-def _timed_turns(owner_index: OwnerIndex) -> Floats:
-    """Turns that name a time. Most facts and documents do, so for them it does not help."""
-    timed = _flagged(owner_index, TIMED)
-    timed[owner_index.sessions.values == NO_CODE] = 0
-    return timed
 
 
 def _fullness(owner_index: OwnerIndex) -> Floats:

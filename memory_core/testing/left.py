@@ -13,16 +13,29 @@ from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Message, Patch
 from memory_core.handle import known
 from memory_core.models import STATES, Known
 from memory_core.testing.base import Contract, Ticks, add, everything, optional, texts
-from memory_core.where.where import ANY_STATE
+from memory_core.where.where import ANY_STATE, EVERYTHING
 
 _LEFT: Final = Where(left=True)
 _BOTH: Final = Where(left=None)
+_PIER: Final = "the pier"
 _CHANGES: Final = 60
 """Random changes, with a fixed seed."""
 
 
 def _leave(handle: BoundMemory, record: MemoryRecord) -> MemoryRecord:
     return run_sync(handle.update, record.id, Patch(left=True))
+
+
+def _ranked(handle: BoundMemory, where: Where = EVERYTHING) -> dict[str, list[tuple[str, float, tuple[str, ...]]]]:
+    """What searches find, with the score and the names of its parts."""
+    found = {
+        query: run_sync(handle.search, query, where=where, floor=False, explain=True)
+        for query in (_PIER, "on Friday?", "What did Nadia say?")
+    }
+    return {
+        query: [(hit.record.text, round(hit.score, 4), tuple(sorted(hit.components or {}))) for hit in hits]
+        for query, hits in found.items()
+    }
 
 
 class LeftContract(Contract):
@@ -83,6 +96,30 @@ class LeftContract(Contract):
         assert together not in run_sync(ann.recall, "on Friday", options).text
         _leave(ann, between)
         assert together in run_sync(ann.recall, "on Friday", options).text
+
+    def test_what_was_left_ranks_others_no_more_than_what_was_deleted(self, ann: BoundMemory) -> None:
+        said = [("user", "Shall we meet on the pier?"), ("assistant", "Yes, on Friday!"), ("user", "The pier is wet.")]
+        asked, *_ = run_sync(ann.remember, said, session="monday")
+        (fact,) = add(ann, Draft("The pier was built in 1894", author="Nadia"))
+        before = _ranked(ann)
+        for record in (asked, fact):
+            _leave(ann, record)
+        left = _ranked(ann)
+        assert left != before
+        for record in (asked, fact):
+            run_sync(ann.delete, record.id)
+        assert _ranked(ann) == left
+
+    def test_what_was_left_since_ranks_with_the_past(self, ann: BoundMemory, clock: Ticks) -> None:
+        said = [("user", "Shall we meet on the pier?"), ("assistant", "Yes, on Friday!")]
+        asked, _ = run_sync(ann.remember, said, session="monday")
+        past = Where(as_of=clock.now)
+        now, then = _ranked(ann), _ranked(ann, past)
+        clock.advance(hours=1)
+        _leave(ann, asked)
+        assert _ranked(ann, past) == then
+        run_sync(ann.update, asked.id, Patch(left=False))
+        assert _ranked(ann) == now
 
     def test_the_past_shows_what_was_left_since(self, ann: BoundMemory, clock: Ticks) -> None:
         (record,) = add(ann, "tea")

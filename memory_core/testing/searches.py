@@ -52,6 +52,25 @@ class SearchContract(Contract):
             assert "The train leaves at nine" not in texts(hits)
             assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
+    def test_a_question_about_the_present_finds_the_latest_of_like_statements_first(
+        self, ann: BoundMemory, clock: Ticks, *, has_vectors: bool
+    ) -> None:
+        if not has_vectors:
+            pytest.skip("a store without vectors")
+        old, new = "The code of the car park is 4471", "The code of the car park is 9035"
+        for text in (old, "The windows were washed in spring.", new):
+            add(ann, Draft(text, author="ann"))
+            clock.advance(days=30)
+        asked, limit = "What is the code of the car park?", 3
+        now = run_sync(ann.search, asked, limit=limit, explain=True)
+        assert texts(now)[:2] == [new, old]
+        assert now[0].score > now[1].score
+        assert any("later" in (hit.components or {}) for hit in now[:2])
+        assert texts(run_sync(ann.search, asked, limit=1)) == [new]
+        then = run_sync(ann.search, "What was the code of the car park?", limit=limit, explain=True)
+        assert texts(then)[0] == old
+        assert all("later" not in (hit.components or {}) for hit in then)
+
     def test_a_vector_finds_its_text(self, ann: BoundMemory, *, has_vectors: bool) -> None:
         if not has_vectors:
             pytest.skip("a store without vectors")

@@ -39,12 +39,14 @@ NUMBERS: Final[Mapping[str, str]] = {
     "DOUBT": "damping of partial matches",
     "LENT": "share lent to neighbors",
     "SESSION": "share of the best of a session",
-    "HINT": "speaker, date and time",
+    "HINT": "speaker and date",
     "ROLE": "who said it",
     "LENGTH": "full turns",
-    "LATEST": "the latest answer about the present",
+    "COMPARED": "the latest of like statements, for questions about the present",
 }
 """Each number of `memory_core.retrieval.ranking` that weighs something, and what it weighs."""
+OFF: Final[Mapping[str, int]] = {"COMPARED": 1}
+"""The value at which a number does nothing, if that is not 0: a statement alone is compared with none."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ async def main(corpora: Sequence[str], files: Sequence[Path]) -> None:
         whole = {corpus: await recalls(questions) for corpus, questions in asked.items()}
         print("| number | what it weighs | worth, points | most on | least on |\n|---|---|---|---|---|")
         for name, meaning in NUMBERS.items():
-            with mock.patch.object(ranking, name, 0.0):
+            with mock.patch.object(ranking, name, OFF.get(name, 0)):
                 parts = [worth(corpus, whole[corpus], await recalls(some)) for corpus, some in asked.items()]
             points = [part.points for part in parts]
             error = stdev(points) / math.sqrt(len(points)) if len(points) > 1 else parts[0].error

@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from memory_core import BoundMemory, Draft, Memory, RecallOptions
+from memory_core import PUSHED, BoundMemory, Draft, Memory, RecallOptions
 from memory_core.adapting import (
     PINNED,
-    TURN,
     Asked,
     Conversations,
     Visible,
@@ -58,8 +57,8 @@ async def test_the_options_say_how_many_or_else_the_adapter(
 
 async def test_the_profile_comes_first_unless_nothing_is_pushed(ann: BoundMemory) -> None:
     await ann.add(Draft("Answer briefly", tags=[PINNED], role="user"))
-    assert "Answer briefly" in (await block_of_turn(ann, Asked("Hello"), TURN, most=1)).text
-    assert not (await block_of_turn(ann, Asked("Hello"), TURN, most=0)).text
+    assert "Answer briefly" in (await block_of_turn(ann, Asked("Hello"), PUSHED, most=1)).text
+    assert not (await block_of_turn(ann, Asked("Hello"), PUSHED, most=0)).text
 
 
 async def test_a_session_of_the_same_name_in_another_space_is_recalled(memory: Memory, ann: BoundMemory) -> None:
@@ -83,7 +82,7 @@ async def test_of_a_conversation_all_is_recalled_that_its_prompt_does_not_show(
     memory: Memory, ann: BoundMemory, shown: int
 ) -> None:
     """A message, a fact, and a message in a space with a session of the same name."""
-    conversation = Conversations("test", "a test", options=replace(TURN, limit=3)).of(ann, "monday")
+    conversation = Conversations("test", "a test", options=replace(PUSHED, limit=3)).of(ann, "monday")
     said = [f"Ann drinks jasmine tea number {n}" for n in range(shown + 1)]
     keys = [conversation.key(str(n)) for n in range(shown + 1)]
     drafts = [Draft(text, role="user", kind=MESSAGE_KIND, source_key=key) for text, key in zip(said, keys, strict=True)]
@@ -96,5 +95,5 @@ async def test_of_a_conversation_all_is_recalled_that_its_prompt_does_not_show(
     assert said[1] not in block
     team = memory.bind(app="demo", user="team")
     await team.add(Draft("The team drinks jasmine tea", session="monday", source_key="theirs"))
-    shared = Conversations("test", "a test", options=TURN, most=5).of(ann.sharing({"team": team}), "monday")
+    shared = Conversations("test", "a test", options=PUSHED, most=5).of(ann.sharing({"team": team}), "monday")
     assert "The team drinks" in await shared.recall("Who drinks jasmine tea?", Visible(keys[1:]))

@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from memory_core import BoundMemory, Hit, Memory, Message
+from memory_core import PULLED, BoundMemory, Hit, Memory, Message
 
 CHATS: Final = Path(__file__).parents[1] / "corpora" / "everyday_chats.jsonl"
 BUDGETS: Final = (600, 1_500, 4_000)
@@ -79,7 +79,7 @@ async def ask(user: BoundMemory, question: str, answer: str, tallies: dict[int, 
     """Count one question at every budget."""
     hits = await user.search(question, limit=_LISTED)
     for budget, tally in tallies.items():
-        recalled = await user.recall(question, max_chars=budget)
+        recalled = await user.recall(question, PULLED, max_chars=budget)
         # The block is quoted as JSON strings are; the answers of the corpus have quotation marks at times.
         shown = recalled.text.replace('\\"', '"')
         listed = plain_list(hits, budget)

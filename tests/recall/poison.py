@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from memory_core import BoundMemory, Draft, Memory, Where
+from memory_core import PULLED, BoundMemory, Draft, Memory, Where
 from tests.corpora.loading import owners
 
 STRANGER: Final = "Mallory"
@@ -81,4 +81,4 @@ async def measure(budgets: Sequence[int] = (1_000, 4_000), *, every: int = 1) ->
 
 
 async def _has(chat: BoundMemory, question: str, budget: int, evidence: set[str]) -> bool:
-    return evidence <= {record.id for record in (await chat.recall(question, max_chars=budget)).records}
+    return evidence <= {record.id for record in (await chat.recall(question, PULLED, max_chars=budget)).records}

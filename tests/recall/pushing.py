@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from memory_core import PUSHED, BoundMemory, Draft, Memory, RecallOptions
+from memory_core import PULLED, PUSHED, BoundMemory, Draft, Memory, RecallOptions
 from tests.recall.everyday_chats import chats, fill
 
 CORPORA: Final = Path(__file__).parents[1] / "corpora"
@@ -94,7 +94,7 @@ async def _push(owner: Owner, options: RecallOptions, to: Pushes) -> None:
         if block:
             to.misses.append(f"not silent: {text!r}: {block.hits[0].record.text[:60]!r}")
     for question, answer in owner.questions:
-        if answer not in _unquoted(str(await owner.handle.recall(question))):
+        if answer not in _unquoted(str(await owner.handle.recall(question, PULLED))):
             continue
         block = await owner.handle.recall(question, options)
         to.answered.append(bool(block))

@@ -76,6 +76,18 @@ async def test_in_a_dialogue_nobody_has_a_share() -> None:
         assert "author" not in {each.reason for each in recalled.considered}
 
 
+async def test_what_the_owners_agents_wrote_has_no_share() -> None:
+    async with Memory(":memory:", embedder=None) as memory:
+        chat = memory.bind(user="family")
+        noted = [Draft(f"boat note {n}", author="scribe", agent="scribe", session="room") for n in range(6)]
+        said = [Draft(f"boat reply {n}", author="helper", role="assistant", session="room") for n in range(6)]
+        others = [Draft(f"boat of {who}", author=who, role="user", session="room") for who in ("Tom", "Ben", "Rosa")]
+        await chat.add_many([*noted, *said, *others])
+        recalled = await chat.recall("boat", RecallOptions(limit=6), explain=True)
+        gave_way = {each.hit.record.author for each in recalled.considered if "author" in (each.reason, each.later)}
+        assert not gave_way & {"scribe", "helper"}
+
+
 @pytest.mark.slow
 async def test_a_stranger_drives_little_evidence_out_of_a_block() -> None:
     for loss in (await measure(every=6)).values():

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core import BoundMemory, InvalidInputError, Memory, Message, Scope, ToolCall, Where, run_sync
+from memory_core import PULLED, BoundMemory, InvalidInputError, Memory, Message, Scope, ToolCall, Where, run_sync
 
 REPLIES = ("Noted.", "You're welcome!")
 SAID = [
@@ -262,7 +262,7 @@ async def test_a_conversation_goes_on_after_a_message_at_either_end_of_time(ann:
     await ann.remember([("user", "At noon"), far, ("assistant", "Noted.")], session="monday")
     said = [record.text for record in (await ann.list(where=Where(session="monday"))).records]
     assert sorted(said) == ["At noon", "Noted.", "The tide turns"]
-    recalled = await ann.recall("When does the tide turn?")
+    recalled = await ann.recall("When does the tide turn?", PULLED)
     assert "The tide turns" in recalled.text
 
 

@@ -1,6 +1,5 @@
 """What the rules of conversations do, and that they leave other records alone."""
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest import mock
 
@@ -14,7 +13,7 @@ from memory_core.protocols import SearchRequest
 from memory_core.retrieval import ranking
 from memory_core.retrieval.cosine_scale import Unrelated
 from memory_core.retrieval.dense import chance
-from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, TIMED
+from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
 from memory_core.retrieval.floor import FEWEST
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.question import parse
@@ -132,21 +131,6 @@ async def test_a_fact_is_not_buried_under_what_the_user_said() -> None:
     assert best.components["role"].weighted > 0
 
 
-async def test_of_several_answers_of_one_author_about_the_present_the_latest_comes_first() -> None:
-    at = datetime(2026, 3, 2, tzinfo=UTC)
-    lived = (("Ann", "Ann lives in Ghent."), ("Ann", "Ann lives in Turin."), ("Eve", "Ann lives in Porto."))
-    async with Memory(":memory:", embedder=None) as memory:
-        handle = memory.bind(app="demo", user="ann")
-        for day, (who, text) in enumerate(lived):
-            await handle.add(Draft(text, author=who, kind="fact", occurred_at=at + timedelta(days=day)))
-        now, *_ = await handle.search("Where does Ann live now?", explain=True)
-        then = await handle.search("Where did Ann live before?", explain=True)
-    assert now.record.text == "Ann lives in Turin."
-    assert now.components is not None
-    assert now.components["latest"].weighted == ranking.LATEST
-    assert all("latest" not in (hit.components or {}) for hit in then)
-
-
 WORDS = ("ferry", "pier", "roses", "clock", "harbour")
 RECORDS = st.lists(
     st.tuples(
@@ -177,7 +161,7 @@ def test_nothing_is_added_to_a_record_without_evidence_and_never_more_than_the_w
     index = OwnerIndex(None)
     index.extend(
         [
-            Entry(n, pack(text), flags | TIMED, len(text), session, author, n, None, active=True)
+            Entry(n, pack(text), flags, len(text), session, author, n, None, active=True)
             for n, (text, author, flags, session, _) in enumerate(records)
         ],
         (),
@@ -185,7 +169,7 @@ def test_nothing_is_added_to_a_record_without_evidence_and_never_more_than_the_w
     near = np.array([cosine for *_, cosine in records], np.float32)
     request = SearchRequest(text=asked, limit=len(records), mode="hybrid", where=Where(), explain=True, floor=False)
     found = rank(index, parse(asked), Cosines(near, Unrelated(0.05, 0.1), known), request, now=0, allowed=None)
-    priors = {"speaker": HINT, "date": HINT, "time": HINT, "role": ROLE, "length": LENGTH}
+    priors = {"speaker": HINT, "date": HINT, "role": ROLE, "length": LENGTH}
     for parts in found.components or ():
         evidence = sum(parts[name].weighted for name in ("cosine", "bm25", "neighbor", "session") if name in parts)
         share = min(max(evidence / chance(max(len(records), FEWEST)), 0), 1) * max(known, LEAST_KNOWN)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memory_core.models import Mode
 from memory_core.protocols import SearchRequest
 from memory_core.retrieval.cosine_scale import Unrelated
-from memory_core.retrieval.features import QUESTION, TIMED
+from memory_core.retrieval.features import QUESTION
 from memory_core.retrieval.joined_index import joined
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.question import parse
@@ -43,7 +43,7 @@ def rows(draw: st.DrawFn) -> Sequence[Row]:
         entry = Entry(
             key=key,
             terms=pack(words),
-            flags=draw(st.sampled_from((0, QUESTION, TIMED, 4, 8, 4 | QUESTION))),
+            flags=draw(st.sampled_from((0, QUESTION, 4, 8, 4 | QUESTION))),
             words=draw(st.integers(0, 250)),
             session=draw(st.sampled_from((None, "s1", "s2", "s3"))),
             author=draw(st.sampled_from((None, "Ann", "Tom Field"))),

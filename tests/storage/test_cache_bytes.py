@@ -43,7 +43,7 @@ async def test_what_exceeds_the_limit_is_dropped_and_found_again(tmp_path: Path,
     indexes = OwnerIndexes(None, most)
     with closing(sqlite3.connect(path)) as db:
         for scope in (ANN, BEN):
-            indexes.of(db, find_all(db, [scope]))
+            indexes.of(db, find_all(db, [scope]), EVERYTHING)
         assert [scope for scope in (ANN, BEN) if indexes.is_ready(find_all(db, [scope]), TEA)] == kept
 
 

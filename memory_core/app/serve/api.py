@@ -115,7 +115,7 @@ async def remember(given: Conversation, owner: Writable) -> Remembered:
 @records.post("/recall")
 async def recall(given: Question, owner: Owner, request: Request) -> Block:
     """The block of memories that an agent gets for a question, from the owner's memories and the shared spaces."""
-    options = replace(PUSHED if given.pushed else PULLED, where=given.where)
+    options = replace(PULLED if given.pulled else PUSHED, where=given.where)
     chosen = {name: value for name in ("max_chars", "limit") if (value := getattr(given, name)) is not None}
     options = replace(options, **chosen)
     owner = owner if given.collection is None else owner.bind(collection=given.collection)
@@ -135,7 +135,8 @@ async def recall(given: Question, owner: Owner, request: Request) -> Block:
 def _explained(each: Considered) -> Explained:
     hit = each.hit
     text = hit.record.text if hit.passage is None else hit.passage.text
-    return Explained(hit.record.id, text, each.rank, hit.score, each.reason, each.of, dict(hit.components or {}))
+    parts = dict(hit.components or {})
+    return Explained(hit.record.id, text, each.rank, hit.score, each.reason, each.of, each.later, parts)
 
 
 @records.post("/search")

@@ -54,16 +54,17 @@ class Question:
 
     query: Query
     max_chars: Annotated[int, Field(ge=0, le=MAX_BLOCK_CHARS)] | None = None
-    """Budget of the block in characters; 4,000 by default, and 1,000 for a pushed block."""
+    """Budget of the block in characters; 1,500 by default, and 4,000 for a pulled block."""
     limit: Limit | None = None
-    """Most memories in the block; by default as many as fit, and four in a pushed block."""
+    """Most memories in the block; by default as many as fit."""
     where: Where = field(default_factory=Where)
     collection: str | None = None
     """Recall from this collection only."""
     session: str | None = None
     """The conversation that the prompt shows: its messages are left out, and the last ones say what it is about."""
-    pushed: bool = False
-    """For a block that is put into every prompt unasked: small talk brings nothing, and no line that adds nothing."""
+    pulled: bool = False
+    """For what a tool asks for, more generously. Otherwise it is the block that is put into every prompt unasked: small
+    talk brings nothing, and no line comes that adds nothing."""
     profile: bool = False
     """With the profile before the block: what holds whatever is asked."""
     explain: bool = False
@@ -80,6 +81,7 @@ class Explained:
     score: float
     reason: Reason
     of: str | None
+    later: Reason | None
     components: dict[str, Component]
 
 

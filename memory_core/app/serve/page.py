@@ -42,7 +42,7 @@ from memory_core.app.why import NOTHING_IN_COMMON, explained, looked_at
 from memory_core.errors import InvalidInputError
 from memory_core.made_of import sources_of
 from memory_core.models import ErasureReceipt, Scope, Stats
-from memory_core.recall.values import DEFAULT_CHARS
+from memory_core.recall.values import PUSHED_CHARS
 from memory_core.transfer.jsonl import exported
 from memory_core.values.checks import check_count, check_query
 from memory_core.where.where import ANY_STATE
@@ -277,7 +277,7 @@ async def profile(found: Visited) -> Response:
 
 def _number(text: str) -> int:
     if not text:
-        return DEFAULT_CHARS
+        return PUSHED_CHARS
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
         raise InvalidInputError(f"max_chars must be a whole number from 0 to {MOST_BLOCK_CHARS}")
     return int(text)

@@ -223,7 +223,7 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
         seq=known.seq,
         occurred_at=micros(record.occurred_at),
         expires_at=None if record.expires_at is None else micros(record.expires_at),
-        active=record.state == "active" and not record.left,
+        active=record.state == "active",
         flags=found.flags | role_flag(record.role),
         words=found.words,
         pieces=len(item.chunks),

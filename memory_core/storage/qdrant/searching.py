@@ -39,7 +39,18 @@ from memory_core.storage.qdrant.codec import Stored
 from memory_core.storage.qdrant.connection import IDF_BY_OWNER
 from memory_core.storage.qdrant.owners import CACHED, Owner, reachable
 from memory_core.storage.qdrant.superseding import resolved
-from memory_core.storage.qdrant.where import Clause, all_of, among, any_of, conditions, either, ordered, owned, same
+from memory_core.storage.qdrant.where import (
+    LEFT,
+    Clause,
+    all_of,
+    among,
+    any_of,
+    conditions,
+    either,
+    ordered,
+    owned,
+    same,
+)
 from memory_core.storage.shared.query_vector import Vector
 from memory_core.storage.shared.stored_forms import micros
 from memory_core.where.where import Where
@@ -90,6 +101,11 @@ class Search:
         return owned(*(owner.key for owner in self.owners))
 
     @property
+    def left_out(self) -> Sequence[Clause]:
+        """The condition for a record that takes no part in the ranking: one that was left, unless it is asked for."""
+        return [LEFT] if self.request.where.left is False else []
+
+    @property
     def is_narrow(self) -> bool:
         """Whether only some of the owners' records may be returned."""
         return self.request.where != Where() or any(one.scope != _unbounded(one.scope) for one in self.owners)
@@ -118,6 +134,8 @@ class _Candidates:
     scores: defaultdict[str | None, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
     """By the name of a vector; those of `Search.using` and of its first pieces are cosines."""
     allowed: set[str] = field(default_factory=set[str])
+    vectors: dict[str, tuple[bytes, ...]] = field(default_factory=dict[str, tuple[bytes, ...]])
+    """Of the leading candidates, if they have to be compared with each other."""
 
     async def fetch(self, search: Search, arms: Sequence[Arm]) -> None:
         """Add what these queries find, in one round trip."""
@@ -125,6 +143,8 @@ class _Candidates:
         for (request, is_allowed), answer in zip(arms, answers, strict=True):
             self.scores[request.using].update({point.id: point.score for point in answer})
             self.allowed.update(point.id for point in answer if is_allowed)
+            if request.with_vector:
+                self.vectors |= {point.id: point.rows(search.using) for point in answer}
             for point in answer if request.with_payload else ():
                 self.rows.setdefault(point.id, (codec.to_row(point.payload), point.payload.get("_terms", "")))
 
@@ -137,7 +157,7 @@ async def participants(owners: Sequence[Owner]) -> set[str]:
         known = cached.get(owner.key)
         if known is not None and now < known[0]:
             return known[1]
-        found = await owner.points.values("author", all_of(owned(owner.key)), limit=MAX_PARTICIPANTS)
+        found = await owner.points.values("author", all_of(owned(owner.key), but_not=[LEFT]), limit=MAX_PARTICIPANTS)
         if len(cached) >= CACHED:
             cached.clear()
         cached[owner.key] = now + AUTHORS_SECONDS, found
@@ -174,8 +194,9 @@ def _candidates(search: Search, reach: Sequence[Clause]) -> list[Arm]:
     arms = [(request, True) for request in _arms(search, reach)]
     if not search.by_meaning:
         everything = conditions(reached, Where(), search.now)
+        everyone = [search.owned, all_of(but_not=search.left_out)]
         arms += [(request, False) for request in (_arms(search, everything) if search.is_narrow else ())]
-        arms.append((ordered([search.owned], "_seq", CANDIDATES, fields=RANKED_FIELDS, descending=True), False))
+        arms.append((ordered(everyone, "_seq", CANDIDATES, fields=RANKED_FIELDS, descending=True), False))
     if not search.request.floor:
         arms.append((ordered(reach, "_seq", search.limit, fields=RANKED_FIELDS, descending=False), True))
     return arms
@@ -191,7 +212,9 @@ def _arms(search: Search, where: Sequence[Clause]) -> list[models.QueryRequest]:
     arms: list[models.QueryRequest] = []
     if search.query.terms and not search.by_meaning:
         has_idf = search.owners[0].points.connection.version >= IDF_BY_OWNER
-        of_owners = models.SearchParams(idf=models.IdfCorpusParams(corpus=all_of(search.owned)))
+        of_owners = models.SearchParams(
+            idf=models.IdfCorpusParams(corpus=all_of(search.owned, but_not=search.left_out))
+        )
         arms.append(
             models.QueryRequest(
                 query=models.NearestQuery(nearest=codec.sparse_query(search.query.terms)),
@@ -233,17 +256,25 @@ def _nearest(
 
 def _completion(search: Search, found: _Candidates, reach: Sequence[Clause]) -> list[Arm]:
     """The neighbours of the leading candidates, missing cosines, and which of all of them satisfy the conditions."""
-    around = [] if search.by_meaning else _around(search, found)
+    leading = [] if search.by_meaning else _leading(search, found)
+    around = _around(leading, found)
     most = NEIGHBORS * max(LEADING, search.request.limit) if around else 0
-    near = all_of(search.owned, either(*around), but_not=[among(sorted(found.rows))])
+    near = all_of(search.owned, either(*around), but_not=[among(sorted(found.rows)), *search.left_out])
     requests: list[models.QueryRequest] = []
     if search.vector is not None:
+        if search.query.asks_now and leading:
+            of_leading = all_of(among(leading))
+            requests.append(
+                models.QueryRequest(
+                    filter=of_leading, limit=len(leading), with_payload=False, with_vector=[search.using]
+                )
+            )
         if unmeasured := sorted(found.rows.keys() - found.scores[search.using].keys()):
             measured = all_of(search.owned, among(unmeasured))
             requests.append(_nearest(search, measured, len(unmeasured), _EXACT, with_payload=False))
         long = sorted(point for point, (row, _) in found.rows.items() if row.pieces > 1)
         if not search.by_meaning and (long or around):
-            several = all_of(search.owned, either(among(long), *around))
+            several = all_of(search.owned, either(among(long), *around), but_not=search.left_out)
             requests.append(_nearest(search, several, len(long) + most, _EXACT, with_payload=False, first=True))
         if around:
             requests.append(_nearest(search, near, most, _EXACT))
@@ -258,11 +289,15 @@ def _completion(search: Search, found: _Candidates, reach: Sequence[Clause]) -> 
     return arms
 
 
-def _around(search: Search, found: _Candidates) -> list[Clause]:
-    """The turns before and after the leading candidates, which are not fetched yet."""
+def _leading(search: Search, found: _Candidates) -> list[str]:
+    """The best of the candidates, by what is known after the first round trip."""
     limit = max(LEADING, search.request.limit)
     request = replace(search.request, limit=limit, floor=False, every_word=False, explain=False)
-    leading, _ = _rank(replace(search, request=request), found, only_allowed=False)
+    return _rank(replace(search, request=request), found, only_allowed=False)[0]
+
+
+def _around(leading: Sequence[str], found: _Candidates) -> list[Clause]:
+    """The turns before and after the leading candidates, which are not fetched yet."""
     turns = [row for point in leading if (row := found.rows[point][0]).session is not None]
     before = sorted({seq for row in turns for seq in row.before} - {row.seq for row, _ in found.rows.values()})
     after = sorted({row.seq for row in turns})
@@ -272,8 +307,9 @@ def _around(search: Search, found: _Candidates) -> list[Clause]:
 def _rank(search: Search, found: _Candidates, *, only_allowed: bool) -> tuple[list[str], Ranking]:
     """The best points, best first, and their ranking."""
     order = sorted(found.rows, key=lambda point: (found.rows[point][0].seq, point))  # by arrival
-    owner_index = OwnerIndex(None)
-    owner_index.extend([_entry(n, *found.rows[point]) for n, point in enumerate(order)], ())
+    owner_index = OwnerIndex(None if search.vector is None else len(search.vector.values))
+    vectors = ((n, row) for n, point in enumerate(order) for row in found.vectors.get(point, ()))
+    owner_index.extend([_entry(n, *found.rows[point]) for n, point in enumerate(order)], vectors)
     allowed = np.array([n for n, point in enumerate(order) if point in found.allowed], np.int64)
     ranking = rank(
         owner_index,
@@ -308,7 +344,8 @@ def _counted(search: Search, found: _Candidates, spread: float) -> dict[str, flo
 
 def _entry(key: int, row: codec.Row, terms: str) -> Entry:
     """What the index of a file has of a record; a row has the same fields beside others."""
-    return Entry(key, pack(terms.split()), *(getattr(row, name) for name in Entry._fields[2:]))
+    fields = Entry._fields[2:-1]  # not `left`: the server leaves out what is not asked for
+    return Entry(key, pack(terms.split()), *(getattr(row, name) for name in fields))
 
 
 async def _records(

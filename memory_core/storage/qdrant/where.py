@@ -37,6 +37,10 @@ def same(field: str, value: str) -> Clause:
     return models.FieldCondition(key=field, match=models.MatchValue(value=value))
 
 
+LEFT: Final = same("_keys", "left")
+"""A person has left the record."""
+
+
 def keyed(name: str, value: object) -> Clause:
     """The record has this value in the field, or among its values."""
     return same("_keys", key(name, value))
@@ -125,7 +129,6 @@ def _given(values: Scope | Where, names: Sequence[str]) -> list[Clause]:
 
 
 def _fields(where: Where) -> list[Clause]:
-    left = same("_keys", "left")
     listed = {
         "state": None if set(where.states) == set(STATES) else where.states,
         "role": where.roles,
@@ -142,7 +145,7 @@ def _fields(where: Where) -> list[Clause]:
             for name, values in listed.items()
             if values is not None
         ),
-        *([] if where.left is None else [left if where.left else all_of(but_not=[left])]),
+        *([] if where.left is None else [LEFT if where.left else all_of(but_not=[LEFT])]),
         *(keyed("tags", tag) for tag in dict.fromkeys(where.tags_all or ())),
         *(keyed("links", link) for link in link_keys(where.links or ())),
     ]

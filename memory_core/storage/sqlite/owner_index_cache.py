@@ -52,8 +52,8 @@ Missing = Callable[[Readers], Awaitable[Callable[[], None]]]
 _FLAGS: Final = f"flags | CASE role WHEN 'user' THEN {FROM_USER} WHEN 'assistant' THEN {FROM_ASSISTANT} ELSE 0 END"
 _SESSION: Final = f"CASE kind WHEN '{MESSAGE_KIND}' THEN session END"
 """See `kinds.is_message`."""
-_ACTIVE: Final = "state = 'active' AND NOT record.left"
-_NUMBERS: Final = ("record.key", _FLAGS, "words", "occurred_at", _ACTIVE, "length(terms)")
+_ACTIVE: Final = "state = 'active'"
+_NUMBERS: Final = ("record.key", _FLAGS, "words", "occurred_at", _ACTIVE, "record.left", "length(terms)")
 _ENTRIES: Final = (
     f"SELECT {', '.join(f'group_concat({number})' for number in _NUMBERS)}, CAST(group_concat(terms, '') AS BLOB), "
     f"json_group_array({_SESSION}), json_group_array(author), json_group_array(expires_at) "
@@ -102,14 +102,16 @@ class OwnerIndexes:
         self._followed: OrderedDict[int, _Followed] = OrderedDict()
         self._bytes = 0
 
-    def of(self, db: sqlite3.Connection, reached: Reached) -> OwnerIndex:
-        """The index of these owners together, up to date with this read transaction.
+    def of(self, db: sqlite3.Connection, reached: Reached, where: Where) -> OwnerIndex:
+        """The index of these owners together, up to date with this read transaction; with what was left, if conditions
+        ask for that.
 
         Raises:
             FingerprintError: The file was re-embedded with another embedder.
         """
         self._bring_up_to_date(db, reached)
-        return joined([self._followed[owner.id].owner_index for owner, _ in reached])
+        parts = [self._followed[owner.id].owner_index for owner, _ in reached]
+        return joined(parts if where.left is False else [part.with_left() for part in parts])
 
     def _bring_up_to_date(self, db: sqlite3.Connection, reached: Reached) -> None:
         for owner, _ in reached:
@@ -238,7 +240,7 @@ class OwnerIndexes:
     def _catch_up(self, db: sqlite3.Connection, now: Owner, followed: _Followed) -> bool:
         """Apply the changes since the last use; `False` if they are no longer recorded, or a reload is cheaper."""
         owner_index, then = followed.owner_index, followed.owner
-        if owner_index.dead > 64 + len(owner_index) // 4:  # a quarter of each scan would be wasted
+        if owner_index.removed > 64 + len(owner_index) // 4:  # a quarter of each scan would be wasted
             return False
         if now.version != then.version:
             rows = db.execute(
@@ -367,10 +369,13 @@ def _entries(parts: Sequence[tuple[Any, ...]]) -> Entries | None:
     if not parts:
         return None
     columns = list(zip(*parts, strict=True))
-    keys, flags, words, occurred, active, sizes = (_numbers(",".join(column)) for column in columns[: len(_NUMBERS)])
+    keys, flags, words, occurred, active, left, sizes = (
+        _numbers(",".join(column)) for column in columns[: len(_NUMBERS)]
+    )
     sessions, authors, expires = ([one for part in column for one in json.loads(part)] for column in columns[-3:])
     terms = b"".join(columns[-4])
-    return Entries(keys, terms, sizes, flags, words, sessions, authors, occurred, expires, active.astype(np.bool_))
+    states = active.astype(np.bool_), left.astype(np.bool_)
+    return Entries(keys, terms, sizes, flags, words, sessions, authors, occurred, expires, *states)
 
 
 MAX_OWNERS: Final = 4_096

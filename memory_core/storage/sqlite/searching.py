@@ -141,7 +141,7 @@ def _ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, owners: Reached
     request = search.request
     if not search.is_patient and (missing := owner_indexes.missing(db, owners, request.where)):
         return Found([], missing=missing)
-    owner_index = owner_indexes.of(db, owners)
+    owner_index = owner_indexes.of(db, owners, request.where)
     if (
         search.without is not None
         and (names := frozenset(owner_index.authors_named(search.query.names))) != search.without

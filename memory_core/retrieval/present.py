@@ -1,0 +1,72 @@
+"""A question about the present is answered by the latest of like statements.
+
+Invariant: the best statement and those like it exchange their scores, so that a later one is above an earlier one; no
+other score changes, and nothing is found or lost by it. Likeness is the cosine of two records, so it takes
+vectors. What one voice states on different days can be values of one thing; another voice corrects nothing. Talk among
+people, where the later of two like turns goes on about the matter, and long texts, which have several subjects, are no
+statements.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_core.retrieval.cosine_scale import Unrelated
+from memory_core.retrieval.features import FROM_USER
+from memory_core.retrieval.owner_index import NO_CODE, OwnerIndex
+
+Floats = NDArray[np.float32]
+Rows = NDArray[np.int64]
+
+COMPARED: Final = 10
+"""Number of best records that may be like the best one."""
+ALIKE: Final = 0.42
+"""Least likeness of two statements of one matter: 0 is that of unrelated texts, 1 that of equal ones."""
+SHARE: Final = 0.9
+"""Share of the best score that a statement as like as that needs."""
+FALL: Final = 3.0
+"""How fast that share falls as likeness grows: a correction names the matter, and not what is asked."""
+MOST_WORDS: Final = 60
+"""Number of words of the longest statement."""
+STEP: Final = 0.001
+"""By how much a later one is above an earlier one with the same score, in spreads."""
+APART: Final = 24 * 3_600_000_000
+"""Microseconds between a value and the next; what is said within a day is one conversation."""
+
+
+def exchanged(owner_index: OwnerIndex, unrelated: Unrelated, top: Rows, scores: Floats) -> tuple[Rows, Floats]:
+    """The best statement and those like it, and what each gets in addition to its score.
+
+    Args:
+        top: The best rows, best first.
+        scores: Their scores.
+    """
+    top, scores = top[:COMPARED], scores[:COMPARED]
+    vector = owner_index.vector_of(int(top[0])) if len(top) > 1 and scores[0] > 0 else None
+    if vector is None or owner_index.dense is None:
+        return top[:0], scores[:0]
+    occurred, voices = owner_index.occurred.values[top], owner_index.voices()[top]
+    likeness = (owner_index.dense.cosines_of(vector, top) - np.float32(unrelated.mean)) / np.float32(1 - unrelated.mean)
+    enough = (likeness >= ALIKE) & (scores >= (SHARE - FALL * (likeness - ALIKE)) * scores[0])
+    apart = np.abs(occurred - occurred[0]) >= APART
+    apart[0] = True
+    like = enough & apart & (voices == voices[0]) & _stated(owner_index, top)
+    group, own = top[like], scores[like]
+    if not like[0] or len(group) < 2:
+        return top[:0], scores[:0]
+    latest = np.argsort(-occurred[like], kind="stable")
+    steps: Floats = np.arange(len(own), dtype=np.float32)
+    steps *= np.float32(STEP)
+    gained: Floats = own - own[latest] - steps
+    return group[latest], gained
+
+
+def _stated(owner_index: OwnerIndex, rows: Rows) -> NDArray[np.bool_]:
+    """Whether each row is a short text that is no turn, or the user's."""
+    of_user = (owner_index.flags.values[rows] & FROM_USER) > 0
+    is_turn: NDArray[Any] = owner_index.sessions.values[rows] != NO_CODE
+    stated: NDArray[np.bool_] = (of_user | ~is_turn) & (owner_index.words.values[rows] <= MOST_WORDS)
+    return stated
