@@ -92,7 +92,7 @@ def _ranked(rows: Sequence[Row], allowed: set[int], request: SearchRequest, now:
     index, query = OwnerIndex(None), parse(request.text)
     index.extend([entry(place, row.record) for place, row in enumerate(rows)], [])
     ranking = rank(
-        index,
+        index if request.where.left is False else index.with_left(),
         query,
         None,
         request,
@@ -133,4 +133,5 @@ def entry(key: int, record: MemoryRecord) -> Entry:
         occurred_at=micros(record.occurred_at),
         expires_at=None if record.expires_at is None else micros(record.expires_at),
         active=record.state == "active" and not record.left,
+        left=record.left,
     )
