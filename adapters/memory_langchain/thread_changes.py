@@ -39,7 +39,7 @@ class Start:
     applied: Channels | None = None
     """With the input, before any node; `None` if that is the state of the agent."""
     before_updates: Channels | None = None
-    """Before the calls of `update_state` directly before the run; `None` if there are none."""
+    """Before the calls of `update_state` directly before the run; `None` without such a call."""
     added: Sequence[BaseMessage] = ()
     """What the person of this run added with those calls, as it was added, if it is still there."""
     foreign: frozenset[str] = frozenset()

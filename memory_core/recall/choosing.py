@@ -36,7 +36,7 @@ from memory_core.recall.values import Reason, RecallOptions
 from memory_core.retrieval.diversity import diversified
 
 PLACED_FIRST: Final = 3
-"""This many of the best lines come before any other, whoever wrote them, and get their places before any neighbor."""
+"""This many of the best lines come before any other, by any author, and get their places before any neighbor."""
 
 FEW: Final = 8
 """Lines of a block for a question to which nothing is known: what came closest, for a tool that asks."""

@@ -100,7 +100,7 @@ def _slice(db: sqlite3.Connection) -> bool:
 
 
 def _delete_part(db: sqlite3.Connection) -> bool:
-    """Delete some hidden rows of one owner; `False` if there are none that go."""
+    """Delete some hidden rows of one owner; `False` if no hidden row is to be deleted."""
     found = db.execute("SELECT key, at FROM hidden WHERE NOT stays LIMIT 1").fetchone()
     if found is None:
         return False
@@ -110,7 +110,7 @@ def _delete_part(db: sqlite3.Connection) -> bool:
 
 
 def _follow_part(db: sqlite3.Connection, end: float) -> bool:
-    """Let some hidden rows of one owner follow their sources; `False` if there are none."""
+    """Let some hidden rows of one owner follow their sources; `False` if no hidden row is to follow."""
     found = db.execute("SELECT key, at FROM hidden WHERE stays ORDER BY key LIMIT 1").fetchone()
     if found is None:
         return False
