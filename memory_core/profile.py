@@ -128,16 +128,16 @@ async def read_profile(memory: Searching, *, owner: str | None, max_chars: int, 
     room = check_count("max_chars", max_chars, 0, 1_000_000)
     page = await memory.list(where=Where(tags_any=PINS), order="importance", limit=MAX_PINNED)
     pinned = _once([record for record in page.records if _is_shown(record, owner, now)], owner)
-    shown = _fitting(pinned, room - len(PROFILE_START) - len(FRAME_END) - 2, owner)
-    if len(shown) < len(pinned):
-        shown = _fitting(pinned, room - len(PROFILE_START) - len(FRAME_END) - 2 - _MORE_CHARS, owner)
-    left_out = len(pinned) - len(shown)
-    if not shown:
+    fitting = _fitting(pinned, room - len(PROFILE_START) - len(FRAME_END) - 2, owner)
+    if len(fitting) < len(pinned):
+        fitting = _fitting(pinned, room - len(PROFILE_START) - len(FRAME_END) - 2 - _MORE_CHARS, owner)
+    left_out = len(pinned) - len(fitting)
+    if not fitting:
         return Profile("", (), left_out)
-    shown.sort(key=lambda record: (record.occurred_at, record.id))
+    fitting.sort(key=lambda record: (record.occurred_at, record.id))
     more = [f"({left_out} more are pinned and do not fit)"] if left_out else []
-    text = framed(WISHES, [*(_line(record, owner) for record in shown), *more])
-    return Profile(text, tuple(shown), left_out)
+    text = framed(WISHES, [*(_line(record, owner) for record in fitting), *more])
+    return Profile(text, tuple(fitting), left_out)
 
 
 def _is_shown(record: MemoryRecord, owner: str | None, now: datetime) -> bool:
@@ -157,13 +157,13 @@ def _once(records: Sequence[MemoryRecord], owner: str | None) -> list[MemoryReco
 
 def _fitting(records: Sequence[MemoryRecord], room: int, owner: str | None) -> list[MemoryRecord]:
     """The records whose lines fit, each if there is room; later ones may be shorter."""
-    shown: list[MemoryRecord] = []
+    fitting: list[MemoryRecord] = []
     for record in records:
         size = len(_line(record, owner)) + 1
         if size <= room:
-            shown.append(record)
+            fitting.append(record)
             room -= size
-    return shown
+    return fitting
 
 
 def _line(record: MemoryRecord, owner: str | None) -> str:

@@ -143,12 +143,12 @@ async def merged_page(
     pages = await asyncio.gather(*(part(handle, start, limit) for handle, start in zip(handles, starts, strict=True)))
     place, descends = _PLACES[order]
     every = [(record, number) for number, page in enumerate(pages) for record in page.records]
-    shown = sorted(every, key=lambda one: place(one[0]), reverse=descends)[:limit]
+    chosen = sorted(every, key=lambda one: place(one[0]), reverse=descends)[:limit]
 
     async def after(number: int) -> _Start:
         """Where the handle's listing continues after the records that are shown."""
         page, start = pages[number], starts[number]
-        taken = sum(of == number for _, of in shown)
+        taken = sum(of == number for _, of in chosen)
         if not taken and page.records:
             return start
         if taken < len(page.records):  # the cursor after a part of the page comes from reading that part
@@ -157,7 +157,7 @@ async def merged_page(
 
     following = [await after(number) for number in range(len(handles))]
     is_last = not any(start != _NOWHERE for start in following)
-    return Page(tuple(record for record, _ in shown), None if is_last else _written(made_for, following))
+    return Page(tuple(record for record, _ in chosen), None if is_last else _written(made_for, following))
 
 
 def _digest(scopes: Iterable[Scope]) -> str:

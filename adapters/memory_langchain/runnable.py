@@ -21,7 +21,7 @@ from typing_extensions import override
 from memory_core import PUSHED, RecallOptions, run_sync
 from memory_core.adapting import Deadline, limits, on_core
 from memory_langchain.scope import Given, ScopeResolver
-from memory_langchain.turns import Plan, Turn, joined, to_the_end
+from memory_langchain.turns import ChainTurn, Plan, joined, to_the_end
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
@@ -169,8 +169,10 @@ class MemoryRunnable(Runnable[Any, Any]):
             await to_the_end(on_core(turn.save, turn.answer(output)))
         return output
 
-    async def _turn(self, given: object, config: RunnableConfig) -> Turn:
-        return Turn(self._plan, await self._scopes.resolved(self._plan.deadline, config, needs_session=True), given)
+    async def _turn(self, given: object, config: RunnableConfig) -> ChainTurn:
+        return ChainTurn(
+            self._plan, await self._scopes.resolved(self._plan.deadline, config, needs_session=True), given
+        )
 
 
 def _streamed(chain: Runnable[Any, Any], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:

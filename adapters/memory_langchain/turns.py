@@ -101,7 +101,7 @@ class Plan:
         )
 
 
-class Turn:
+class ChainTurn:
     """A question that a chain is processing, as a `with` block.
 
     It begins with what the memory knows; if the memory fails to tell, nothing is saved. If it is cancelled or fails

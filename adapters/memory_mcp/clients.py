@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final, Literal, NamedTuple, cast
 
-Entry = Mapping[str, object]
+JsonObject = Mapping[str, object]
 Speaker = Literal["user", "assistant"]
 
 
@@ -147,7 +147,7 @@ class Spoken(NamedTuple):
     """What they said; empty if the client wrote all of it."""
 
 
-def spoken_in(entry: Entry) -> Spoken | None:
+def spoken_in(entry: JsonObject) -> Spoken | None:
     """Who speaks in an entry, and what; `None` if nobody does, or if no client of the table writes such entries."""
     found = _content(entry)
     if found is None:
@@ -164,21 +164,21 @@ def spoken_in(entry: Entry) -> Spoken | None:
     return Spoken(client, role, "\n".join(filter(None, parts)))
 
 
-def _content(entry: Entry) -> tuple[Client, object, object] | None:
+def _content(entry: JsonObject) -> tuple[Client, object, object] | None:
     """The client that writes such entries, the word for who speaks, and the content."""
     kind, message, payload = entry.get("type"), entry.get("message"), entry.get("payload")
     if kind in CLAUDE_CODE.speakers and isinstance(message, Mapping):
-        return CLAUDE_CODE, kind, cast("Entry", message).get("content")
+        return CLAUDE_CODE, kind, cast("JsonObject", message).get("content")
     if kind == "response_item" and isinstance(payload, Mapping):
-        kind, entry = "message" if (inner := cast("Entry", payload)).get("type") == "message" else None, inner
+        kind, entry = "message" if (inner := cast("JsonObject", payload)).get("type") == "message" else None, inner
     if kind == "message" and "role" in entry:  # an item as it is, before version 0.32
         return CODEX, entry.get("role"), entry.get("content")
     if kind in GEMINI_CLI.speakers and "content" in entry:
         return GEMINI_CLI, kind, entry.get("content")
     if kind is None and isinstance(message, Mapping):
-        return CURSOR, entry.get("role"), cast("Entry", message).get("content")
+        return CURSOR, entry.get("role"), cast("JsonObject", message).get("content")
     if isinstance(kind, str) and isinstance(step := entry.get(kind), Mapping):
-        return WINDSURF, kind, cast("Entry", step).get(_WORDS_OF_STEP.get(kind, ""))
+        return WINDSURF, kind, cast("JsonObject", step).get(_WORDS_OF_STEP.get(kind, ""))
     return None
 
 
@@ -187,7 +187,7 @@ def _parts(content: object, client: Client) -> list[str]:
     if isinstance(content, str):
         return [content.strip()]
     blocks = cast("Sequence[object]", content) if isinstance(content, list) else [content]
-    parts = [cast("Entry", block) for block in blocks if isinstance(block, Mapping)]
+    parts = [cast("JsonObject", block) for block in blocks if isinstance(block, Mapping)]
     spoken = (part for part in parts if part.get("type", "text") in client.texts and not part.get("thought"))
     return [text.strip() for part in spoken if isinstance(text := part.get("text"), str)]
 

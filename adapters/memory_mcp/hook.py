@@ -25,7 +25,7 @@ STORE_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class HookTurn:
     """What was said, as an event tells it."""
 
     session: str | None
@@ -75,7 +75,7 @@ async def run_hook(memory: BoundMemory, event: str) -> str:
     return ""
 
 
-def turn_of(event: Event | None) -> Turn:
+def turn_of(event: Event | None) -> HookTurn:
     """What an event tells, which may be in a transcript.
 
     Raises:
@@ -85,14 +85,14 @@ def turn_of(event: Event | None) -> Turn:
         raise InvalidInputError("an event is one JSON object")
     transcript, messages = transcript_of(event), event.get("messages")
     if messages is not None:
-        return Turn(session_of(event), read_messages(messages), None)
+        return HookTurn(session_of(event), read_messages(messages), None)
     if transcript is not None:
         read = read_transcript(Path(transcript))
-        return Turn(session_of(event), read.visible, read.left)
+        return HookTurn(session_of(event), read.visible, read.left)
     raise InvalidInputError("the event must have 'prompt', 'messages' or the 'transcript_path' of a conversation")
 
 
-async def remember_turn(memory: BoundMemory, turn: Turn) -> None:
+async def remember_turn(memory: BoundMemory, turn: HookTurn) -> None:
     """Remember what was said, each message once, and take back what the conversation no longer shows."""
     if turn.session is not None and turn.left is not None:
         await follow_branch(memory, turn.session, turn.said, turn.left)
@@ -100,7 +100,7 @@ async def remember_turn(memory: BoundMemory, turn: Turn) -> None:
         await memory.remember(part, session=turn.session)
 
 
-def is_remembered_by(server: LocalServer, turn: Turn) -> bool:
+def is_remembered_by(server: LocalServer, turn: HookTurn) -> bool:
     """Let a server remember a turn, and say whether it has.
 
     Else it may have done so, or a part of it: then `remember_turn` does the rest, since each message is stored once.

@@ -21,7 +21,7 @@ except ImportError as error:
 
 Served = BoundMemory | Callable[[str], BoundMemory]
 """What a server serves: one memory, or the one that the function makes for the user of a token."""
-Owner = Callable[[], Awaitable[BoundMemory]]
+OwnerOfCall = Callable[[], Awaitable[BoundMemory]]
 """Called for each request; returns the memory of the caller."""
 
 
@@ -64,7 +64,7 @@ def access_of(user: str | None) -> AccessToken | None:
     return None if user is None else AccessToken(token="", client_id=user, subject=user, scopes=[])
 
 
-def owner_of_calls(memory: Served, *, has_tokens: bool) -> Owner:
+def owner_of_calls(memory: Served, *, has_tokens: bool) -> OwnerOfCall:
     """A function that returns the memory of the current call.
 
     Args:

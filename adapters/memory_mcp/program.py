@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from memory_core import BoundMemory, InvalidInputError, Memory, MemoryCoreError
 from memory_core.adapting import is_loopback, limits, log_plainly, one_line
 from memory_mcp.event import begins_session, object_in, prompt_of
-from memory_mcp.hook import Turn, is_remembered_by, remember_turn, run_hook, turn_of
+from memory_mcp.hook import HookTurn, is_remembered_by, remember_turn, run_hook, turn_of
 from memory_mcp.local_server import LocalServer
 from memory_mcp.stopping import run_until_signal
 
@@ -56,7 +56,7 @@ async def _answer(given: argparse.Namespace, event: str) -> None:
         sys.stdout.write(await run_hook(_of_hook(memory, given), event))
 
 
-async def _remember(given: argparse.Namespace, turn: Turn) -> None:
+async def _remember(given: argparse.Namespace, turn: HookTurn) -> None:
     async with Memory(given.file) as memory:
         await remember_turn(_of_hook(memory, given), turn)
 

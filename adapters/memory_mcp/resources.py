@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from memory_core import PULLED, BoundMemory, MemoryCoreError, StorageError
 from memory_core.adapting import Deadline, complaints, remembered_block
-from memory_mcp.owners import Owner
+from memory_mcp.owners import OwnerOfCall
 from memory_mcp.showing import shown_memory
 from memory_mcp.values import MAX_QUERY_CHARS, MAX_RESULTS
 
@@ -45,7 +45,7 @@ _MOST_VALUES: Final = 100
 class MemoryResources:
     """The resources and the prompt of one server."""
 
-    owner: Owner
+    owner: OwnerOfCall
     deadline: Deadline
     """Ends the wait for reads that the memory does not answer."""
 

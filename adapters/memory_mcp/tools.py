@@ -17,7 +17,7 @@ from memory_mcp.budget import MOST_CHARS, fits, fitted, most_that_fits
 from memory_mcp.entries import change, conditions, shelf, store, store_in, store_many, supersede
 from memory_mcp.forgetting import NOTHING_SHOWN, Answered, Selection, asking, can_ask, forget, text_of_forgotten
 from memory_mcp.meant import as_meant
-from memory_mcp.owners import Owner
+from memory_mcp.owners import OwnerOfCall
 from memory_mcp.schemas import compact
 from memory_mcp.showing import (
     MARK,
@@ -176,7 +176,7 @@ def can_write(names: Some[str]) -> bool:
 class MemoryTools:
     """The tools of one server."""
 
-    owner: Owner
+    owner: OwnerOfCall
     collection: str
     """The collection for calls that name none."""
     deadline: Deadline

@@ -15,7 +15,7 @@ from typing import Final, cast
 
 from memory_core import InvalidInputError, Message, Role
 from memory_core.adapting import check_key, storable, without_blocks
-from memory_mcp.clients import Entry, spoken_in
+from memory_mcp.clients import JsonObject, spoken_in
 from memory_mcp.event import object_in
 
 logger = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ def read_transcript(transcript: Path) -> Transcript:
     return _branches(entries)
 
 
-def _entries_of_whole(content: bytes) -> list[Entry] | None:
+def _entries_of_whole(content: bytes) -> list[JsonObject] | None:
     """The messages of a transcript that is one JSON object, as Gemini CLI writes it; `None` for any other."""
     if not content.lstrip().startswith(b"{") or b'"messages"' not in content:
         return None
@@ -65,10 +65,10 @@ def _entries_of_whole(content: bytes) -> list[Entry] | None:
     messages = None if whole is None else whole.get("messages")
     if not isinstance(messages, list):
         return None
-    return [cast("Entry", each) for each in cast("list[object]", messages) if isinstance(each, Mapping)]
+    return [cast("JsonObject", each) for each in cast("list[object]", messages) if isinstance(each, Mapping)]
 
 
-def _entries_of_lines(content: bytes, name: str) -> list[Entry]:
+def _entries_of_lines(content: bytes, name: str) -> list[JsonObject]:
     """The entries of a transcript with an entry a line.
 
     Raises:
@@ -85,7 +85,7 @@ def _entries_of_lines(content: bytes, name: str) -> list[Entry]:
     return [entry for entry, _ in entries if entry is not None]
 
 
-def _branches(entries: Sequence[Entry]) -> Transcript:
+def _branches(entries: Sequence[JsonObject]) -> Transcript:
     """Tell the visible branch from those that the user has left.
 
     Each entry names the one before it. Entries that are no ancestors of the last one have not all been left: the calls
@@ -142,27 +142,27 @@ def _forks(names: Sequence[str], parents: Mapping[str, str | None], visible: Con
     return forks
 
 
-def _roots(entries: Sequence[Entry]) -> list[str]:
+def _roots(entries: Sequence[JsonObject]) -> list[str]:
     """The names of entries that say that nothing is before them."""
     rooted = (entry for entry in entries if entry.get("parentUuid", "unknown") is None)
     return [name for entry in rooted if (name := _linked_name(entry)) is not None]
 
 
-def _linked_name(entry: Entry) -> str | None:
+def _linked_name(entry: JsonObject) -> str | None:
     return None if entry.get("isSidechain") else _name(entry, "uuid")
 
 
-def _parent(entry: Entry) -> str | None:
+def _parent(entry: JsonObject) -> str | None:
     """The entry before this one; for the first one after a compaction, the last one before it."""
     return _name(entry, "parentUuid") or _name(entry, "logicalParentUuid")
 
 
-def _name(entry: Entry, key: str) -> str | None:
+def _name(entry: JsonObject, key: str) -> str | None:
     name = entry.get(key)
     return name if isinstance(name, str) else None
 
 
-def _entry(line: str) -> tuple[Entry | None, bool]:
+def _entry(line: str) -> tuple[JsonObject | None, bool]:
     """The entry of a line, if it has one, and whether it is the whole line.
 
     What is written after a client has died follows on the half line that it left.
@@ -179,7 +179,7 @@ def _entry(line: str) -> tuple[Entry | None, bool]:
     return None, False
 
 
-def _message(entry: Entry) -> Message | None:
+def _message(entry: JsonObject) -> Message | None:
     """What the user or the model says in an entry."""
     spoken = spoken_in(entry)
     text = "" if spoken is None else without_blocks(storable(spoken.text))
@@ -188,14 +188,14 @@ def _message(entry: Entry) -> Message | None:
     return Message(text, role=spoken.role, id=_id(entry), occurred_at=_moment(entry))
 
 
-def _id(entry: Entry) -> str | None:
+def _id(entry: JsonObject) -> str | None:
     try:
         return check_key("the id of an entry", entry.get("uuid") or entry.get("id"))
     except InvalidInputError:
         return None
 
 
-def _moment(entry: Entry) -> datetime | None:
+def _moment(entry: JsonObject) -> datetime | None:
     try:
         moment = datetime.fromisoformat(str(entry.get("timestamp")))
         return moment.astimezone(UTC) if moment.tzinfo else None

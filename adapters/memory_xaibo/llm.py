@@ -29,7 +29,7 @@ _MOST_TURNS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class AskedTurn:
     """What an agent is answering."""
 
     question: ReferenceType[LLMMessage]
@@ -80,7 +80,7 @@ class MemoryLLM(LLMProtocol):
             seconds=given.get("timeout", limits.CALL_SECONDS),
             most=check_count("k", given["k"], 0) if "k" in given else None,
         )
-        self._turns: dict[int, Turn] = {}
+        self._turns: dict[int, AskedTurn] = {}
         """By the identity of the question: a turn calls its model several times, and several turns may do so."""
 
     async def generate(self, messages: list[LLMMessage], options: LLMOptions | None = None) -> LLMResponse:
@@ -108,7 +108,7 @@ class MemoryLLM(LLMProtocol):
         if turn is not None and (answer := "".join(parts)).strip():
             await self._answered(turn, answer)
 
-    async def _turn(self, messages: Sequence[LLMMessage]) -> Turn | None:
+    async def _turn(self, messages: Sequence[LLMMessage]) -> AskedTurn | None:
         """The turn of the last message of the user, which begins with its first call; `None` if that has no text."""
         at = max((at for at, message in enumerate(messages) if message.role == LLMRole.USER), default=None)
         if at is None or not text_of(messages[at]).strip():
@@ -120,7 +120,7 @@ class MemoryLLM(LLMProtocol):
         said = self._said(messages[: at + 1], conversation.key(name))
         before = [draft.text for draft in said[:-1] if draft.role == "user"]
         block = await conversation.recall(said[-1].text, Visible((), [draft.text for draft in said], before))
-        turn = Turn(ref(question, lambda _: turns.pop(key, None)), said, conversation.key(name, "answer"), block)
+        turn = AskedTurn(ref(question, lambda _: turns.pop(key, None)), said, conversation.key(name, "answer"), block)
         turns[key] = turn
         if len(turns) > _MOST_TURNS:
             del turns[next(iter(turns))]
@@ -131,7 +131,7 @@ class MemoryLLM(LLMProtocol):
     def _conversation(self) -> Conversation:
         return self._conversations.of(self._place.handle, self._place.session)
 
-    async def _answered(self, turn: Turn, answer: str) -> None:
+    async def _answered(self, turn: AskedTurn, answer: str) -> None:
         draft = spoken("assistant", storable(answer), self._place.session)
         await self._remember(replace(draft, source_key=turn.answer_key), turn.said)
 

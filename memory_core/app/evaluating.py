@@ -20,7 +20,7 @@ from memory_core.app.settings import NONE, embedder_of, reranker_of
 from memory_core.app.showing import counted
 from memory_core.app.why import NOTHING_IN_COMMON, explained
 from memory_core.errors import InvalidInputError
-from memory_core.evaluation.evaluation import BUDGETS, KS, LIMIT, OURS, Evaluation, Found, evaluate, search_of
+from memory_core.evaluation.evaluation import BUDGETS, KS, LIMIT, OURS, Evaluation, QuestionRanks, evaluate, search_of
 from memory_core.evaluation.questions import read_questions, resolve, templates
 from memory_core.every_record import every_record
 from memory_core.handle import BoundMemory, settled
@@ -142,7 +142,7 @@ async def _others(
         yield others
 
 
-async def _why(owner: BoundMemory, missed: Found) -> str:
+async def _why(owner: BoundMemory, missed: QuestionRanks) -> str:
     """Why an expected memory is not among the first hits."""
     lacking = next(
         wanted for wanted, rank in zip(missed.wanted, missed.ranks[OURS], strict=True) if rank is None or rank > LIMIT
@@ -154,7 +154,7 @@ async def _why(owner: BoundMemory, missed: Found) -> str:
     return f"rank {found.rank}: {reason}"
 
 
-def _value(done: Evaluation, misses: Sequence[tuple[Found, str]]) -> dict[str, Any]:
+def _value(done: Evaluation, misses: Sequence[tuple[QuestionRanks, str]]) -> dict[str, Any]:
     answerable = done.answerable
     return {
         "questions": len(done.found),
@@ -178,7 +178,7 @@ def _share(value: float) -> float | None:
     return None if math.isnan(value) else round(value, 4)
 
 
-def _view(done: Evaluation, misses: Sequence[tuple[Found, str]]) -> list[RenderableType]:
+def _view(done: Evaluation, misses: Sequence[tuple[QuestionRanks, str]]) -> list[RenderableType]:
     head = [counted(len(done.answerable), "question"), *(f"first {k}" for k in KS), "we are ahead at 10 by"]
     rows = [
         (

@@ -31,7 +31,7 @@ from memory_core.values.progress import Progress
 from memory_core.values.times import utc_now
 from memory_core.where.where import ANY_STATE
 
-BATCH: Final = 256
+PUT_AT_ONCE: Final = 256
 """Memories of an owner in one transaction."""
 MAX_SHOWN: Final = 10
 """Refusals that are printed; `--json` has all of them."""
@@ -139,7 +139,7 @@ class Intake:
                 self._accept(item)
             except InvalidInputError as error:
                 self.report.refused.append(Refused(item.place, str(error)))
-            for owner in [owner for owner, drafts in self._waiting.items() if len(drafts) == BATCH]:
+            for owner in [owner for owner, drafts in self._waiting.items() if len(drafts) == PUT_AT_ONCE]:
                 await self._put(owner)
             tell(self.read)
         for owner in list(self._waiting):
@@ -191,7 +191,7 @@ class Intake:
             if not exists(self._invocation.settings.file):
                 return before
         where = replace(ANY_STATE, source_keys=tuple(keys))
-        page = await (await self._handle(owner)).list(where=where, limit=BATCH)
+        page = await (await self._handle(owner)).list(where=where, limit=PUT_AT_ONCE)
         return before | {record.source_key for record in page.records if record.source_key is not None}
 
     async def _handle(self, owner: Scope) -> BoundMemory:

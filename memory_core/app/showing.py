@@ -21,7 +21,7 @@ from memory_core.values.json_text import encode_json
 
 PIPE_WIDTH: Final = 200
 """Columns of a table that no terminal shows."""
-MAX_SHOWN_CHARS: Final = 300
+MAX_CELL_CHARS: Final = 300
 """Characters of a memory in a table; `show` prints all of them."""
 MOST_ASKED: Final = 5
 """Memories that a question shows."""
@@ -56,7 +56,7 @@ def plain(text: str) -> str:
     return printable.plain(text)
 
 
-def line(text: str, most: int = MAX_SHOWN_CHARS) -> str:
+def line(text: str, most: int = MAX_CELL_CHARS) -> str:
     """The text as one line of at most so many characters."""
     return printable.one_line(text, most)
 
@@ -94,7 +94,7 @@ def as_json(value: object) -> str:
     return encode_json(value).replace("\x7f", "\\u007f")
 
 
-def text(value: object, style: str = "", most: int = MAX_SHOWN_CHARS) -> Text:
+def text(value: object, style: str = "", most: int = MAX_CELL_CHARS) -> Text:
     """A cell of at most so many characters."""
     if value is None:
         return Text("")
@@ -121,7 +121,7 @@ def moment(value: datetime | None) -> str:
     return "" if value is None else f"{value.astimezone(UTC):%Y-%m-%d %H:%MZ}"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, most: int = MAX_SHOWN_CHARS) -> Table:
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, most: int = MAX_CELL_CHARS) -> Table:
     """A table without lines; cells that do not fit are folded, and cut only after so many characters."""
     found = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for title in head:

@@ -30,7 +30,7 @@ Search = Callable[[str], Awaitable[Sequence[Hit]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class QuestionRanks:
     """What was found for one question."""
 
     question: Question
@@ -53,10 +53,10 @@ class Found:
 class Evaluation:
     """What was found for all questions."""
 
-    found: Sequence[Found]
+    found: Sequence[QuestionRanks]
 
     @property
-    def answerable(self) -> list[Found]:
+    def answerable(self) -> list[QuestionRanks]:
         """The questions that expect a memory."""
         return [each for each in self.found if each.question.expected]
 
@@ -87,7 +87,7 @@ class Evaluation:
         return fmean([each.is_silent for each in self.found if not each.question.expected] or [math.nan])
 
     @property
-    def missed(self) -> list[Found]:
+    def missed(self) -> list[QuestionRanks]:
         """The questions of which our first ten hits lack an expected memory."""
         return [each for each in self.answerable if each.share(OURS, LIMIT) < 1]
 
@@ -119,7 +119,7 @@ async def evaluate(
     """
     records = await every_record(handle)
     words = Bm25(records)
-    found: list[Found] = []
+    found: list[QuestionRanks] = []
     for resolved in resolve(questions, records):
         rankings = {OURS: [hit.record.id for hit in await search_of(handle)(resolved.question.text)]}
         for name, other in (others or {}).items():
@@ -133,11 +133,11 @@ async def evaluate(
     return Evaluation(found)
 
 
-async def _found(handle: BoundMemory, resolved: Resolved, rankings: Mapping[str, Sequence[str]]) -> Found:
+async def _found(handle: BoundMemory, resolved: Resolved, rankings: Mapping[str, Sequence[str]]) -> QuestionRanks:
     ranks = {name: [_rank(wanted, ranking[:LIMIT]) for wanted in resolved.wanted] for name, ranking in rankings.items()}
     blocks = [await _recalled(handle, resolved.question.text, budget) for budget in BUDGETS] if resolved.wanted else []
     whole = [all(not wanted.isdisjoint(block) for wanted in resolved.wanted) for block in blocks]
-    return Found(resolved.question, resolved.wanted, ranks, whole, not rankings[OURS])
+    return QuestionRanks(resolved.question, resolved.wanted, ranks, whole, not rankings[OURS])
 
 
 async def _recalled(handle: BoundMemory, question: str, budget: int) -> set[str]:

@@ -90,8 +90,8 @@ class LanguageModel:
         if not records:
             return []
         first = max(0, len(records) - MAX_REFLECTED)
-        shown = [f"{each.occurred_at:%a %Y-%m-%d %H:%M} {_line(each)}" for each in records[first:]]
-        answer = await self._answer(_prompt(REFLECT, shown))
+        listed = [f"{each.occurred_at:%a %Y-%m-%d %H:%M} {_line(each)}" for each in records[first:]]
+        answer = await self._answer(_prompt(REFLECT, listed))
         found: list[Insight] = []
         for numbers, text in _INSIGHT.findall(answer):
             places = {first + int(number) - 1 for number in numbers.split(",")}

@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 READ_AT_ONCE: Final = 100
 """Most turns that one call shows."""
-MAX_SHOWN_CHARS: Final = 40_000
+MAX_PROMPT_CHARS: Final = 40_000
 """Characters of turns after which another call begins, about 10,000 tokens."""
 SHOWN_BEFORE: Final = 6
 """Turns before the new ones of a conversation that a call shows as well."""
@@ -133,7 +133,7 @@ def unread(records: Iterable[MemoryRecord], read: Collection[tuple[str, ...]]) -
                 before.append(turn)
                 continue
             shown = min(len(turn.text), MAX_TURN_CHARS)
-            if part and (len(part) == READ_AT_ONCE or size + shown > MAX_SHOWN_CHARS):
+            if part and (len(part) == READ_AT_ONCE or size + shown > MAX_PROMPT_CHARS):
                 yield Part(tuple(before[-SHOWN_BEFORE:]), tuple(part))
                 before, part, size = [*before, *part], [], 0
             part.append(turn)

@@ -124,10 +124,10 @@ def _by_spelling(counts: Mapping[str, int]) -> Callable[[MemoryRecord], tuple[in
 
 def _merge(reason: Reason, kept: MemoryRecord, others: Iterable[MemoryRecord]) -> Step:
     gone = sorted(others, key=lambda record: record.id)
-    compacted = Patch(state="compacted")
+    retired = Patch(state="compacted")
     changes = [
         *_change(kept, merged(kept, gone)),
-        *(change for record in gone for change in _change(record, compacted)),
+        *(change for record in gone for change in _change(record, retired)),
     ]
     return Step(reason=reason, kept=kept.text, gone=tuple(record.text for record in gone), changes=tuple(changes))
 

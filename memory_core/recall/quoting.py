@@ -14,7 +14,7 @@ from memory_core.models import ROLES
 
 MAX_ITEM_CHARS: Final = 500
 """Maximum number of characters of a quoted text."""
-MAX_NAME_CHARS: Final = 60
+MAX_AUTHOR_CHARS: Final = 60
 """Maximum number of characters of a quoted name."""
 _MAX_WORD_CHARS: Final = 30
 _ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|mem_[0-9]{1,16}_[0-9a-f]{16}")
@@ -55,7 +55,7 @@ def printable(text: str, max_chars: int) -> str:
     return quoted(text, max_chars)[1:-1]
 
 
-def named(name: str, most: int = MAX_NAME_CHARS) -> str:
+def named(name: str, most: int = MAX_AUTHOR_CHARS) -> str:
     """A name that others chose: bare if it is a role, an id of our form or one short word, else quoted."""
     is_word = name.isalnum() and len(name) <= _MAX_WORD_CHARS
     return name if is_word or name in ROLES or _ID.fullmatch(name) else quoted(name, most)

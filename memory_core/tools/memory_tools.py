@@ -27,7 +27,7 @@ from memory_core.where.where import Where
 CATEGORIES: Final = ("fact", "pattern", "preference", "capability")
 """The kinds of long-term memory the tools offer to a model."""
 
-MAX_SHOWN_CHARS: Final = 1_000
+MAX_EXCERPT_CHARS: Final = 1_000
 """Maximum length of a memory's excerpt in a tool's answer, in characters."""
 
 NEAREST: Final = 3
@@ -228,14 +228,14 @@ def _writable(memory: AgentMemory) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    return quoted(text, MAX_SHOWN_CHARS)
+    return quoted(text, MAX_EXCERPT_CHARS)
 
 
 def _as_json(record: MemoryRecord, space: str | None) -> dict[str, Json]:
     return {
         **({} if space is None else {"space": space}),
         "id": record.id,
-        "text": excerpt(record.text, MAX_SHOWN_CHARS),
+        "text": excerpt(record.text, MAX_EXCERPT_CHARS),
         "kind": record.kind,
         "author": record.author,
         "occurred_at": record.occurred_at.isoformat(),

@@ -31,7 +31,7 @@ from memory_core.where.where import ANY_STATE
 
 FORMAT: Final = "memory-core"
 VERSION: Final = 1
-BATCH: Final = 512
+RECORDS_AT_ONCE: Final = 512
 """Records read, encoded and written at a time."""
 PART_BYTES: Final = 65_536
 """How long the lines that are encoded and written together are, but for the last one."""
@@ -159,13 +159,17 @@ async def _batches(port: Copyable, scope: Scope) -> AsyncIterator[tuple[int, int
     """The records of an owner in the order of arrival, with how far that is of what total."""
     if isinstance(port, _Numbered):
         last = await port.next_seq(scope)
-        for start in range(0, last, BATCH):
-            stop = min(start + BATCH, last)
+        for start in range(0, last, RECORDS_AT_ONCE):
+            stop = min(start + RECORDS_AT_ONCE, last)
             yield stop, last, await port.take_at(scope, range(start, stop))
         return
     ids = [entry.id for entry in await port.manifest(scope)]
-    for start in range(0, len(ids), BATCH):
-        yield min(start + BATCH, len(ids)), len(ids), await port.take(scope, ids[start : start + BATCH])
+    for start in range(0, len(ids), RECORDS_AT_ONCE):
+        yield (
+            min(start + RECORDS_AT_ONCE, len(ids)),
+            len(ids),
+            await port.take(scope, ids[start : start + RECORDS_AT_ONCE]),
+        )
 
 
 class _Lines:
@@ -338,7 +342,7 @@ class _Reader:
                 self._waiting = [item]
                 return found
             found.append(item)
-            if len(found) == BATCH:
+            if len(found) == RECORDS_AT_ONCE:
                 return found
         if not found and self._end is None:
             raise InvalidInputError(
@@ -431,9 +435,9 @@ class _Import:
         for scope, sources in self.sources.items():
             named = sorted({id_ for ids in sources.values() for id_ in ids})
             known = self.seen[scope]
-            for start in range(0, len(named), BATCH):
-                where = replace(ANY_STATE, ids=tuple(named[start : start + BATCH]))
-                request = ListRequest(where=where, order="newest", limit=BATCH, cursor=None, touch=False)
+            for start in range(0, len(named), RECORDS_AT_ONCE):
+                where = replace(ANY_STATE, ids=tuple(named[start : start + RECORDS_AT_ONCE]))
+                request = ListRequest(where=where, order="newest", limit=RECORDS_AT_ONCE, cursor=None, touch=False)
                 known |= {record.id for record in (await self.target.list(scope, request)).records}
             found += sum(not ids <= known for ids in sources.values())
         return found
@@ -454,7 +458,7 @@ class _Import:
         """The ids of the target's records by source key: one that was put again since has another id, and is newer."""
         keys = tuple(item.record.source_key for item in items if item.record.source_key is not None)
         where = replace(ANY_STATE, source_keys=keys)
-        request = ListRequest(where=where, order="newest", limit=BATCH, cursor=None, touch=False)
+        request = ListRequest(where=where, order="newest", limit=RECORDS_AT_ONCE, cursor=None, touch=False)
         page = await self.target.list(scope, request) if keys else Page((), None)
         return {record.source_key: record.id for record in page.records}
 

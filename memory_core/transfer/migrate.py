@@ -25,7 +25,7 @@ from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.places import SERVER_SCHEMES
 from memory_core.values.progress import Progress, ProgressCallback
 
-BATCH: Final = 512
+COPIED_AT_ONCE: Final = 512
 """Records copied at a time: some megabytes, with their vectors, sent to a server in several parallel requests."""
 PASSES: Final = 4
 """How often concurrent changes are copied too; later changes are left to the next call."""
@@ -177,8 +177,8 @@ class _Move:
                 return
             await self.target.restore(scope, (), remove=found.gone)
             self.removed += len(found.gone)
-            for start in range(0, len(found.differing), BATCH):
-                done += await self._copy(scope, found.differing[start : start + BATCH], sent)
+            for start in range(0, len(found.differing), COPIED_AT_ONCE):
+                done += await self._copy(scope, found.differing[start : start + COPIED_AT_ONCE], sent)
                 self._tell(number, owners, done, len(here))
 
     def _compare(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Final
 
-MAX_NAME_CHARS: Final = 100
+MAX_PRINTED_CHARS: Final = 100
 """Characters of a name in a log."""
 _HARMLESS: Final = frozenset("\n\t")
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
@@ -21,7 +21,7 @@ def plain(text: str) -> str:
     return "".join(_escaped(char) for char in text)
 
 
-def one_line(text: str, most: int = MAX_NAME_CHARS) -> str:
+def one_line(text: str, most: int = MAX_PRINTED_CHARS) -> str:
     """The text as one line of at most so many characters, in which no character acts."""
     joined = " ".join(plain(text).split())
     return joined if len(joined) <= most else joined[: most - 1] + "…"

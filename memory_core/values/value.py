@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 
-MAX_SHOWN_CHARS: Final = 60
+MAX_VALUE_CHARS: Final = 60
 """Maximum length of a text inside a `repr`."""
 
 
@@ -84,8 +84,8 @@ class Value:
 
 def brief(value: object) -> str:
     """The `repr` of a value, shortened if it is long."""
-    if isinstance(value, str) and len(value) > MAX_SHOWN_CHARS:
-        return f"{value[: MAX_SHOWN_CHARS - 1]!r}…"
+    if isinstance(value, str) and len(value) > MAX_VALUE_CHARS:
+        return f"{value[: MAX_VALUE_CHARS - 1]!r}…"
     return repr(value)
 
 

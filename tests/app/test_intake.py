@@ -10,7 +10,7 @@ import pytest
 
 from memory_core import Draft, Memory
 from memory_core.app.command import Invocation
-from memory_core.app.intake import BATCH, Intake
+from memory_core.app.intake import PUT_AT_ONCE, Intake
 from memory_core.app.mapping import Ownership
 from memory_core.app.settings import Settings
 from memory_core.models import STATES
@@ -46,7 +46,7 @@ async def test_what_has_expired_in_a_source_is_left_out_and_stops_nothing(tmp_pa
         Draft("expired", expires_at=past, source_key="expired"),
         Draft("expires later", expires_at=later, source_key="later"),
         Draft("never expires", source_key="never"),
-        *(Draft(f"expired too {number}", expires_at=past) for number in range(BATCH)),
+        *(Draft(f"expired too {number}", expires_at=past) for number in range(PUT_AT_ONCE)),
         Draft("the last one"),
     ]
     for round_ in range(2):

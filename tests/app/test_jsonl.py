@@ -47,13 +47,13 @@ from tests.storage.embedders import DIMENSIONS, WordEmbedder
 from tests.storage.qdrant.addresses import empty_collection
 
 Lines = list[bytes]
-BATCH = 32
+RECORDS_AT_ONCE = 32
 """Instead of 512, so that a hundred records are several batches."""
 
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory_core.transfer.jsonl.BATCH", BATCH)
+    monkeypatch.setattr("memory_core.transfer.jsonl.RECORDS_AT_ONCE", RECORDS_AT_ONCE)
 
 
 def file(path: Path) -> Memory:
@@ -70,7 +70,9 @@ def source(tmp_path: Path) -> Iterator[Memory]:
     clock = Ticks()
     with Memory(tmp_path / "source.db", embedder=WordEmbedder(), clock=clock) as memory:
         ann = memory.bind(user="ann")
-        drafts = [Draft(f"Ann saw bird number {n}", session=f"s{n % 7}", role="user") for n in range(3 * BATCH + 4)]
+        drafts = [
+            Draft(f"Ann saw bird number {n}", session=f"s{n % 7}", role="user") for n in range(3 * RECORDS_AT_ONCE + 4)
+        ]
         run_sync(ann.add_many, drafts)
         old = run_sync(ann.add, Draft("Ann lives in Oslo", data={"x": [1, {"y": 1e-9}]}, tags=("t", "ü\u2028")))
         run_sync(ann.supersede, old.id, "Ann lives in Rome")
@@ -314,8 +316,10 @@ def test_an_export_that_was_cut_can_be_completed(source: Memory, tmp_path: Path)
     lines, done = exported(source)
     with file(tmp_path / "target.db") as target:
         with pytest.raises(InvalidInputError, match="incomplete"):
-            imported(target, lines[: BATCH + 10])
-        assert imported(target, lines) == Imported(done.records, done.records - BATCH - 9, BATCH + 9, 0)
+            imported(target, lines[: RECORDS_AT_ONCE + 10])
+        assert imported(target, lines) == Imported(
+            done.records, done.records - RECORDS_AT_ONCE - 9, RECORDS_AT_ONCE + 9, 0
+        )
         assert state(target) == state(source)
 
 

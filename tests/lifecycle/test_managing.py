@@ -31,7 +31,7 @@ from memory_core.lifecycle import (
     undo_maintenance,
 )
 from memory_core.lifecycle.answers import MAX_FACT_CHARS, MAX_SAID, read_answer
-from memory_core.lifecycle.managing import MAX_SHOWN_CHARS, READ_AT_ONCE
+from memory_core.lifecycle.managing import MAX_PROMPT_CHARS, READ_AT_ONCE
 from memory_core.models import STATES
 from memory_core.protocols import ChatMessage
 from tests.lifecycle.scripted import Answers, Diligent, shown
@@ -189,7 +189,7 @@ async def test_a_long_conversation_is_read_in_parts(ann: BoundMemory) -> None:
     await maintain(ann, model=model)
     counts = [len(shown(messages)[1]) for messages in model.asked]
     assert counts == [READ_AT_ONCE, 5, 20, 10]  # of 2,000 characters each
-    assert all(len(messages[1]["content"]) < 2 * MAX_SHOWN_CHARS for messages in model.asked)
+    assert all(len(messages[1]["content"]) < 2 * MAX_PROMPT_CHARS for messages in model.asked)
 
 
 async def test_a_correction_is_proposed_until_a_policy_or_a_person_accepts_it(ann: BoundMemory) -> None:

@@ -41,7 +41,7 @@ def found(memory: Memory, query: str) -> list[int]:
 
 
 def test_an_older_file_is_analysed_anew_while_it_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reanalysis, "BATCH", 4)
+    monkeypatch.setattr(reanalysis, "ANALYSED_AT_ONCE", 4)
     path = tmp_path / "memory.db"
     make_older(path)
     with Memory(path, embedder=None) as memory:
@@ -55,7 +55,7 @@ def test_an_older_file_is_analysed_anew_while_it_is_searched(tmp_path: Path, mon
 
 
 def test_it_goes_on_where_it_stopped_and_is_done_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reanalysis, "BATCH", 4)
+    monkeypatch.setattr(reanalysis, "ANALYSED_AT_ONCE", 4)
     path = tmp_path / "memory.db"
     make_older(path)
     with closing(sqlite3.connect(path)) as db:

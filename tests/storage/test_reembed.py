@@ -28,12 +28,12 @@ from memory_core import (
     Patch,
     run_sync,
 )
-from memory_core.storage.sqlite.pending_vectors import BATCH
+from memory_core.storage.sqlite.pending_vectors import CHUNKS_AT_ONCE
 from tests.storage.consistency import assert_consistent, owed
 from tests.storage.embedders import MoodyEmbedder, WordEmbedder
 
 SCRIPT = Path(__file__).with_name("reembedding_process.py")
-COUNT = 3 * BATCH + 7
+COUNT = 3 * CHUNKS_AT_ONCE + 7
 PATIENCE_SECONDS = 300
 
 
@@ -247,7 +247,7 @@ async def test_what_a_failing_embedder_has_done_is_not_done_again(path: Path) ->
         half.let.release()
         assert (await handle.search("turn number 77 about topic27", mode="vector"))[0].similarity is not None
         new.failing = False
-        assert await memory.reembed(new) == COUNT + 1 - 2 * BATCH
+        assert await memory.reembed(new) == COUNT + 1 - 2 * CHUNKS_AT_ONCE
     await asyncio.to_thread(assert_consistent, path, WordEmbedder("new", 32))
 
 
@@ -286,7 +286,7 @@ async def test_what_is_erased_meanwhile_leaves_nothing_behind(path: Path) -> Non
         work = asyncio.create_task(memory.reembed(new))
         await new.stops_after(2)
         with closing(sqlite3.connect(path)) as db:
-            assert db.execute("SELECT count(*) FROM renewal").fetchone() == (2 * BATCH,)
+            assert db.execute("SELECT count(*) FROM renewal").fetchone() == (2 * CHUNKS_AT_ONCE,)
             await memory.bind(user="ann").erase()
             assert db.execute("SELECT count(*) FROM renewal").fetchone() == (0,)
         new.let.release(99)
@@ -321,7 +321,7 @@ async def test_a_caller_who_goes_away_leaves_a_memory_that_works(path: Path) -> 
 @pytest.mark.process
 def test_a_killed_process_goes_on_where_it_stopped(tmp_path: Path) -> None:
     path, log = tmp_path / "memory.db", tmp_path / "log"
-    count = 12 * BATCH
+    count = 12 * CHUNKS_AT_ONCE
     with Memory(path, embedder=WordEmbedder()) as memory:
         run_sync(memory.bind(user="ann").add_many, drafts(count))
     command = [sys.executable, str(SCRIPT), str(path), str(log)]
@@ -339,7 +339,7 @@ def test_a_killed_process_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert_consistent(path, WordEmbedder())
     subprocess.run(command, check=True, timeout=PATIENCE_SECONDS)
     assert kills == 3
-    assert count <= sum(map(int, lines(log))) <= count + kills * BATCH
+    assert count <= sum(map(int, lines(log))) <= count + kills * CHUNKS_AT_ONCE
     assert_consistent(path, WordEmbedder("new", 32))
 
 

@@ -60,7 +60,7 @@ def embedder() -> RefusingEmbedder:
 
 @pytest.fixture
 async def memory(embedder: RefusingEmbedder, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Memory]:
-    monkeypatch.setattr(pending_vectors, "BATCH", 4)
+    monkeypatch.setattr(pending_vectors, "CHUNKS_AT_ONCE", 4)
     async with Memory(":memory:", embedder=embedder) as opened:
         yield opened
 

@@ -17,7 +17,7 @@ from memory_core import Draft, Memory
 from memory_core.adapting import settled
 from memory_core.storage.shared.turns import Turns
 from memory_core.storage.sqlite.adding import MOST_TOGETHER
-from memory_core.storage.sqlite.pending_vectors import BATCH
+from memory_core.storage.sqlite.pending_vectors import CHUNKS_AT_ONCE
 from tests.storage.embedders import WordEmbedder
 
 MANY = 1_000
@@ -75,7 +75,7 @@ async def test_a_pending_vector_waits_for_one_batch_whatever_another_user_has_im
         embedder.may.set()
         await settled(tom)
         await settled(ann)
-        assert embedder.embedded.index("The kettle is off") <= 2 * BATCH
+        assert embedder.embedded.index("The kettle is off") <= 2 * CHUNKS_AT_ONCE
         assert sorted(embedder.embedded) == sorted(["The kettle is off", *(draft.text for draft in imported)])
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-MAX_NAME_CHARS: Final = 200
+MAX_FILE_NAME_CHARS: Final = 200
 """Characters of the name of a file; of a longer one, the beginning and the end, where its type is."""
 MAX_NAMED: Final = 20
 """Files of one message that are named; of the others, only the number is given."""
@@ -84,8 +84,8 @@ def clean_name(name: str | None) -> str:
     if not name or name[:5].casefold() == "data:":
         return ""
     name = name.replace("\\", "/").rpartition("/")[2]
-    if len(name) > MAX_NAME_CHARS:
-        name = name[: MAX_NAME_CHARS - _END_CHARS - 1] + "…" + name[-_END_CHARS:]
+    if len(name) > MAX_FILE_NAME_CHARS:
+        name = name[: MAX_FILE_NAME_CHARS - _END_CHARS - 1] + "…" + name[-_END_CHARS:]
     return " ".join("".join(c if c.isprintable() or c in _JOINERS else " " for c in name).split())
 
 

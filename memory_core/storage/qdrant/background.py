@@ -47,7 +47,7 @@ from memory_core.values.progress import Progress, ProgressCallback
 
 logger = logging.getLogger(__name__)
 
-BATCH: Final = 32
+POINTS_AT_ONCE: Final = 32
 PASSES: Final = 3
 """How often records written while the embedder changes are looked for before the switch."""
 FIRST_ROUND_SECONDS: Final = 1.0
@@ -128,7 +128,7 @@ class Background:
         vector = self._access.vector
         vectors = False if vector is None else [vector]
         request = models.QueryRequest(
-            filter=all_of(condition, but_not=but_not), limit=BATCH, with_payload=True, with_vector=vectors
+            filter=all_of(condition, but_not=but_not), limit=POINTS_AT_ONCE, with_payload=True, with_vector=vectors
         )
         return [(to_stored(point), point.rows(vector)) for point in (await self._access.points.query([request]))[0]]
 
@@ -204,7 +204,7 @@ async def _compute_lacking(access: Access, embedder: Embedder, progress: Progres
     """One pass over the points that lack a vector; returns how many vectors were computed, after `computed` others."""
     vector, made = vector_name(embedder.fingerprint), 0
     async for page in access.points.pages(_lacking(vector)):
-        for some in by(BATCH, [item for item in map(to_stored, page) if item.spans]):
+        for some in by(POINTS_AT_ONCE, [item for item in map(to_stored, page) if item.spans]):
             rows = await embed_pieces(embedder, [(item.record.text, item.spans) for item in some])
             await _add_vectors(access.points, vector, list(zip(some, rows, strict=True)))
             made += sum(map(len, rows))

@@ -233,7 +233,7 @@ async def _all_sources(owner: Owner, found: Sequence[Stored]) -> _Sources:
     names = {owner.access.names.gone(owner.scope, one): one for one in asked.difference(records)}
     found_markers = await owner.points.having("_keys", sorted(names), empty("_owner"), fields=False) if names else []
     markers = await owner.points.read([each.id for each in found_markers], fields=["_keys"]) if found_markers else []
-    return _Sources(records, {names[key] for each in markers for key in each.payload["_keys"] if key in names})
+    return _Sources(records, {names[marker] for each in markers for marker in each.payload["_keys"] if marker in names})
 
 
 def _sources(found: Iterable[Stored]) -> set[str]:

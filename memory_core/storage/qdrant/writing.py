@@ -107,8 +107,10 @@ class Changes:
     async def _send(self, sent: set[str]) -> None:
         points, was = self.owner.points, {change.point.id: change.was or "" for change in self.changes}
         for is_new in (True, False):
-            whole = [change.point for change in self.changes if change.is_whole and (change.was is None) is is_new]
-            for some in by(MAX_POINTS, whole):
+            whole_points = [
+                change.point for change in self.changes if change.is_whole and (change.was is None) is is_new
+            ]
+            for some in by(MAX_POINTS, whole_points):
                 sent.update(point.id for point in some)
                 await points.upsert(some, None if is_new else was)
         for partial in by(PAGE, [change for change in self.changes if not change.is_whole]):

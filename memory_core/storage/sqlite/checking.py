@@ -259,12 +259,12 @@ def _whole_chunks(db: sqlite3.Connection, key: int, text: str) -> list[Span] | N
     rows = db.execute("SELECT n, start, stop, digest FROM chunk WHERE record = ? ORDER BY n", (key,)).fetchall()
     if [n for n, *_ in rows] != list(range(len(rows))) or bool(text) != bool(rows):
         return None
-    is_written = all(piece_digest(key, n, start, stop) == digest for n, start, stop, digest in rows)
+    is_written = all(piece_digest(key, n, start, stop) == stored for n, start, stop, stored in rows)
     return [(start, stop) for _, start, stop, _ in rows] if is_written else None
 
 
 def _has_whole_vectors(db: sqlite3.Connection, key: int) -> bool:
     return all(
-        has_whole_vector(vector, digest)
-        for vector, digest in db.execute("SELECT vector, vector_digest FROM chunk WHERE record = ?", (key,))
+        has_whole_vector(vector, stored)
+        for vector, stored in db.execute("SELECT vector, vector_digest FROM chunk WHERE record = ?", (key,))
     )

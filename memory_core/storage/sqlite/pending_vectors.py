@@ -27,7 +27,7 @@ from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.values.json_text import encode_json
 
-BATCH: Final = 256
+CHUNKS_AT_ONCE: Final = 256
 SHARE: Final = 64
 """Chunks of one owner in a batch, if other owners wait too."""
 LULL_SECONDS: Final = 0.03
@@ -99,11 +99,11 @@ def _next_batch(db: sqlite3.Connection, after: int, set_aside: Collection[Piece]
             first = owner << OWNER_BITS
             chosen |= dict.fromkeys(_pending(db, first, first + (1 << OWNER_BITS), SHARE, set_aside))
             last = owner
-            if len(chosen) >= BATCH:
+            if len(chosen) >= CHUNKS_AT_ONCE:
                 break
         else:
-            chosen |= dict.fromkeys(_pending(db, 0, _END, BATCH, set_aside))
-        return texts_of(db, list(chosen)[:BATCH]), last
+            chosen |= dict.fromkeys(_pending(db, 0, _END, CHUNKS_AT_ONCE, set_aside))
+        return texts_of(db, list(chosen)[:CHUNKS_AT_ONCE]), last
 
 
 _END: Final = 2**63 - 1

@@ -23,7 +23,7 @@ from memory_core.storage.sqlite.schema import NAME_OF_ANALYSIS, note_analysis
 
 logger = logging.getLogger(__name__)
 
-BATCH: Final = 200
+ANALYSED_AT_ONCE: Final = 200
 """Records per transaction, which blocks other writers for about 20 ms."""
 PAUSE_SECONDS: Final = 0.05
 """Pause between two batches, for searches and writes."""
@@ -57,7 +57,7 @@ def renew(db: sqlite3.Connection) -> bool:
     version, following = progress(db)
     start = following if version == ANALYSIS else 0
     query = f"SELECT {COLUMNS}, owner, key FROM record WHERE key >= ? ORDER BY key LIMIT ?"
-    rows = db.execute(query, (start, BATCH)).fetchall()
+    rows = db.execute(query, (start, ANALYSED_AT_ONCE)).fetchall()
     changed: dict[int, list[int]] = {}
     for *row, owner, key in rows:
         found = features(to_record(tuple(row), *owner_names(db, owner)))
@@ -67,7 +67,7 @@ def renew(db: sqlite3.Connection) -> bool:
             changed.setdefault(owner, []).append(key)
     for owner, keys in changed.items():
         note_changes(db, owner, keys)
-    is_last = len(rows) < BATCH
+    is_last = len(rows) < ANALYSED_AT_ONCE
     note_analysis(db, None if is_last else rows[-1][-1] + 1)
     return not is_last
 

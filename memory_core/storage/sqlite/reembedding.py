@@ -23,7 +23,7 @@ from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.meta import store_fingerprint, stored_fingerprint
 from memory_core.storage.sqlite.owners import note_changes
-from memory_core.storage.sqlite.pending_vectors import BATCH, Piece, texts_of
+from memory_core.storage.sqlite.pending_vectors import CHUNKS_AT_ONCE, Piece, texts_of
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.values.progress import Progress, ProgressCallback
@@ -110,7 +110,7 @@ async def _next(reader: Connection, last: Piece, target: Fingerprint) -> tuple[P
         with snapshot(db):
             if not _is_wanted(db, target):
                 return None, {}
-            pieces: list[Piece] = db.execute(_MISSING, (*last, BATCH)).fetchall()
+            pieces: list[Piece] = db.execute(_MISSING, (*last, CHUNKS_AT_ONCE)).fetchall()
             return max(pieces, default=None), texts_of(db, pieces)
 
     return await reader.run(read)

@@ -30,7 +30,7 @@ from memory_core.concurrency.loop import on_core
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.storage.shared.transfer import Copyable, checksum
 from memory_core.testing import Ticks
-from memory_core.transfer.migrate import BATCH, Report, migrate
+from memory_core.transfer.migrate import COPIED_AT_ONCE, Report, migrate
 from memory_core.where.where import ANY_STATE
 from tests.open_store import store_of
 from tests.storage.embedders import WordEmbedder
@@ -173,7 +173,7 @@ def test_a_target_with_memories_of_its_own_is_left_alone(tmp_path: Path) -> None
 
 
 def test_progress_is_told_batch_by_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory_core.transfer.migrate.BATCH", 128)
+    monkeypatch.setattr("memory_core.transfer.migrate.COPIED_AT_ONCE", 128)
     clock, told = Ticks(), list[Progress]()
     with file(tmp_path / "a.db", clock, None) as source, qdrant(clock, None) as server:
         run_sync(source.bind(user="ann").add_many, [f"note {n}" for n in range(300)])
@@ -253,7 +253,7 @@ def test_a_move_that_was_killed_five_times_ends_with_equal_checksums(
     real_loopback: Loopback, tmp_path: Path, capsys: pytest.CaptureFixture[str], records: int
 ) -> None:
     # Five processes that end after as many requests (and what they have under way then) leave something to the sixth.
-    killed_after = max(records // BATCH // 6 * 4, 1)
+    killed_after = max(records // COPIED_AT_ONCE // 6 * 4, 1)
     loopback = real_loopback
     one, other = str(tmp_path / "a.db"), str(tmp_path / "b.db")
     uri = loopback.url.replace("http://", "qdrant://") + "/moved?timeout=300"

@@ -22,7 +22,7 @@ OWNERS, EACH = 2, 5
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background, "BATCH", 3)
+    monkeypatch.setattr(background, "POINTS_AT_ONCE", 3)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.storage.qdrant.settled import pending, settle, wait_for
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background, "BATCH", 4)
+    monkeypatch.setattr(background, "POINTS_AT_ONCE", 4)
 
 
 def test_other_texts_get_their_vectors(connect: Open, loopback: Loopback) -> None:
