@@ -230,9 +230,8 @@ async def sql_view(invocation: Invocation) -> Answer:
     return Answer({"view": name}, Text(f"the file has the view {name} now"))
 
 
-COMMANDS: Final = {
-    "export": export,
-    "migrate": migrate_,
+TRANSFERS: Final = {"export": export, "migrate": migrate_}
+UPKEEP: Final = {
     "backup": backup,
     "restore": restore,
     "reembed": reembed,

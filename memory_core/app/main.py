@@ -6,11 +6,12 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points, version
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 try:
     import rich as _rich  # noqa: F401  # pyright: ignore[reportUnusedImport]  (both are of one extra)
     import typer
+    from typer.core import TyperGroup
 except ImportError as error:
     extra = "serve" if sys.argv[1:2] == ["serve"] else "cli"
     raise ImportError(f"`memory-core` needs typer and rich: pip install 'memory-core[{extra}]'") from error
@@ -21,7 +22,7 @@ from memory_core.app.settings import settings
 from memory_core.errors import InvalidInputError, MemoryCoreError, reason_for_log
 
 NAME: Final = "memory-core"
-GROUP: Final = "memory_core.commands"
+ENTRY_POINTS: Final = "memory_core.commands"
 FAILED, INTERRUPTED, BROKEN = 2, 130, 70
 """Exit codes besides 0 and 1: a request that cannot be carried out, Ctrl-C, and a defect of this program."""
 
@@ -34,16 +35,39 @@ MEMORY_CORE_USER, or from the keys file, app and user of memory-core.toml in ~/.
 something is not as it should be; 2 not done, and standard error says why.
 """
 
+GROUPS: Final = {
+    "Write": writing.COMMANDS,
+    "Read": reading.COMMANDS,
+    "Serve": serving.COMMANDS,
+    "Bring in and take out": moving.COMMANDS | importing.COMMANDS | files.TRANSFERS,
+    "Keep the file well": files.UPKEEP | doctor.COMMANDS | evaluating.COMMANDS,
+}
+"""The commands of this package, as `--help` lists them."""
+
+
+class _Grouped(TyperGroup):
+    """Lists the commands under the titles of their groups, and those of adapters last."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  (typer gives both)
+        own = {name for commands in GROUPS.values() for name in commands}
+        groups = {**GROUPS, "Adapters": [name for name in self.commands if name not in own]}
+        width = max(map(len, self.commands))
+        for title, names in groups.items():
+            with formatter.section(title):
+                room = formatter.width - width - 6
+                rows = [(name.ljust(width), self.commands[name].get_short_help_str(room)) for name in names]
+                formatter.write_dl(rows)
+
 
 @cache
 def program() -> typer.Typer:
     """The commands of this package and of the installed adapters."""
-    made = typer.Typer(name=NAME, help=HELP, pretty_exceptions_enable=False, rich_markup_mode=None)
+    made = typer.Typer(name=NAME, help=HELP, cls=_Grouped, pretty_exceptions_enable=False, rich_markup_mode=None)
     made.callback()(_options)
-    for module in (writing, reading, serving, moving, importing, files, doctor, evaluating):
-        for name, work in module.COMMANDS.items():
+    for commands in GROUPS.values():
+        for name, work in commands.items():
             add_command(made, name, work)
-    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
         _add_foreign(made, point)
     return made
 

@@ -665,7 +665,9 @@ def test_a_new_user_finds_a_memory_with_nothing_but_the_help(run: Run) -> None:
     page = run("--help").out
     assert run().out == page
     assert run("--version").out == f"memory-core {memory_core.__version__}\n"
-    assert "..." not in page.partition("Commands:")[2]
+    titles = re.findall(r"(?m)^([A-Z][a-z ]+):$", page)
+    assert titles == ["Options", "Write", "Read", "Serve", "Bring in and take out", "Keep the file well", "Adapters"]
+    assert "..." not in page.partition("Write:")[2]
     joined = " ".join(page.split())
     add = joined.partition('memory-core add "')[2].partition('"')[0]
     question = joined.partition('memory-core search "')[2].partition('"')[0]

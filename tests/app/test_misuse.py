@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_core.app.main import GROUP, program
+from memory_core.app.main import ENTRY_POINTS, program
 from tests.app.conftest import Run
 
 PROGRAM = f"{sys.executable} -m memory_core"
@@ -66,7 +66,7 @@ def refused_and_nothing_made(run: Run, folder: Path, *call: str) -> None:
 
 def test_each_command_has_its_arguments_here() -> None:
     known = {command.name for command in program().registered_commands}
-    adapters = {point.name for point in entry_points(group=GROUP)}
+    adapters = {point.name for point in entry_points(group=ENTRY_POINTS)}
     assert known - adapters - {"formats"} == set(COMMANDS)
 
 
