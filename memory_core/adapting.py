@@ -1,4 +1,4 @@
-"""What an adapter needs beside `memory_core`, the API for applications.
+"""The names that an adapter needs beside `memory_core`, the API for applications.
 
 An adapter imports from `memory_core` and from here, and from nowhere else in the core; an importer or an exporter also
 from `memory_core.formats`, a store also from `memory_core.storing`.

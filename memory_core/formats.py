@@ -1,4 +1,4 @@
-"""What an importer or an exporter needs: what it yields and receives, and reading the files of other programs.
+"""The names that an importer or an exporter needs: its values, and readers of the files of other programs.
 
 **What it is**: `Found` and `Refused` of an importer, `Exporter`.
 

@@ -109,7 +109,8 @@ class BoundMemory:
 
     @property
     def memory(self) -> OpenStore:
-        """What the handle shares with its `Memory` and the other handles: the open store, which `close` closes."""
+        """The part that the handle shares with its `Memory` and the other handles: the open store, which `close`
+        closes."""
         return self._memory
 
     @property
@@ -735,9 +736,9 @@ class BoundMemory:
 
     @operation
     async def profile(self, *, max_chars: int = DEFAULT_PROFILE_CHARS, owner: str | None = None) -> Profile:
-        """What holds whatever is asked, as a block for every prompt: the pinned memories that this handle can reach,
-        the most important ones that fit, none of a space. A wish holds in every conversation, so ask a handle without a
-        session.
+        """The memories that hold whatever is asked, as a block for every prompt: the pinned memories that this handle
+        can reach, the most important ones that fit, none of a space. A wish holds in every conversation, so ask a
+        handle without a session.
 
         A person pins by the tag `pinned`, a model by the tool `memory_pin` or as the manager of the memory. Of what a
         model pinned, only what the owner said is shown.
@@ -870,7 +871,7 @@ def whole_owner(handle: BoundMemory) -> BoundMemory:
 
 
 async def known(handle: BoundMemory, keys: Sequence[str] | None = None) -> list[Known]:
-    """What is stored of a conversation, without reading whole records: 5,000 messages in some milliseconds.
+    """The stored messages of a conversation, without reading whole records: 5,000 messages in some milliseconds.
 
     Args:
         handle: Bound to the session of the conversation.

@@ -1,4 +1,4 @@
-"""What to write instead of a name that other libraries have: a table, asked when Python has found no such attribute.
+"""The names to write instead of those of other libraries: a table, asked when Python has found no such attribute.
 
 No method and no constructor is wrapped for it, so a correct call never comes here. A wrong argument gets Python's own
 error, and a misspelt name Python's own "Did you mean".

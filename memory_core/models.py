@@ -23,7 +23,7 @@ else:
 
 State = Literal["active", "compacted", "archived"]
 Role = Literal["user", "assistant", "tool", "system"]
-"""Who spoke: a person, the model, a tool, or the application that instructs the model."""
+"""The speaker: a person, the model, a tool, or the application that instructs the model."""
 Tier = Literal["raw", "medium", "high", "summary"]
 Mode = Literal["substring", "lexical", "vector", "hybrid"]
 Order = Literal["newest", "oldest", "importance", "accessed"]
@@ -49,7 +49,7 @@ ROLES: Final[tuple[Role, ...]] = ("user", "assistant", "tool", "system")
 TIERS: Final[tuple[Tier, ...]] = ("raw", "medium", "high", "summary")
 
 PASSAGE_END: Final = "\f"
-"""What separates passages in a text: the form feed, which ends a page."""
+"""The form feed, which ends a page, and so separates passages in a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Draft(Value):
     text: str = ""
     _: KW_ONLY
     role: Role | None = None
-    """Who spoke in a conversation: a person, the model, a tool or the application; `None` if there is no speaker,
+    """The speaker in a conversation: a person, the model, a tool or the application; `None` if there is no speaker,
     several, or an unknown one. A record with a role and a session is a turn and is ranked together with the turns
     around it."""
     kind: str = "note"
@@ -175,7 +175,7 @@ class MemoryRecord(Value):
     valid_to: datetime | None
     state: State
     left: bool = False
-    """Whether a person has left this message in the record of its framework, by an edit or another branch. Reads skip
+    """True if a person has left this message in the record of its framework, by an edit or another branch. Reads skip
     it, nothing is deleted, and it may be resumed. Independent of `state`."""
     former_state: State | None = None
     """The state before another record superseded this one, for taking that back; `None` if none did."""
@@ -251,7 +251,7 @@ def whole_passage(text: str) -> Passage:
 
 @dataclass(frozen=True, slots=True)
 class Relevance(Value):
-    """How much a record says about the query itself, in spreads of the cosines of unrelated texts.
+    """The degree to which a record says something about the query itself, in spreads of the cosines of unrelated texts.
 
     Unlike scores, these values are comparable between searches.
     """
@@ -259,13 +259,14 @@ class Relevance(Value):
     strength: float
     """The evidence of the record alone, without its neighbors and without preferences for kinds of records."""
     chance: float
-    """What the best of as many unrelated records reaches by chance."""
+    """The strength that the best of as many unrelated records reaches by chance."""
     small_talk: float
-    """How near the query is to greetings, thanks, sums, jokes and other phrases that ask for nothing remembered."""
+    """The nearness of the query to greetings, thanks, sums, jokes and other phrases that ask for nothing remembered."""
 
     @property
     def surplus(self) -> float:
-        """How far the strength exceeds both; above 0, the query is about something that the record says."""
+        """The distance by which the strength exceeds both; above 0, the query is about something that the record
+        says."""
         return self.strength - max(self.chance, self.small_talk)
 
 
@@ -283,14 +284,14 @@ class Hit(Value):
     passage: Passage | None = None
     """The best-matching part of a long text, or all of a short one."""
     relevance: Relevance | None = None
-    """How much the record says about the query itself; `None` in searches by substring or by vectors alone."""
+    """The strength of the record for the query itself; `None` in searches by substring or by vectors alone."""
 
     def __repr__(self) -> str:
         return f"Hit({self.score:.3f}, {self.record!r})"
 
 
 class Known(NamedTuple):
-    """What a conversation compares of a stored message with its framework's record, without the message itself."""
+    """The part of a stored message that a conversation compares with its framework's record."""
 
     key: str
     """Its `source_key`."""
@@ -302,7 +303,7 @@ class Known(NamedTuple):
 
     @classmethod
     def of(cls, record: MemoryRecord) -> Known:
-        """That of a record with a source key."""
+        """The source key of a record that has one."""
         return cls(record.source_key or "", record.id, record.rev, record.version, record.state, record.left)
 
 
@@ -354,7 +355,7 @@ class Stats(Value):
     by_tier: Mapping[str, int]
     by_state: Mapping[str, int]
     left: int
-    """How many of them were left, in whatever state."""
+    """The number of them that were left, in whatever state."""
     sessions: int
     oldest: datetime | None
     newest: datetime | None
@@ -374,9 +375,9 @@ class Finding(Value):
     """Something that a check of a memory found."""
 
     problem: str
-    """What is wrong, in one sentence."""
+    """The problem, in one sentence."""
     is_damage: bool = False
-    """Whether a checksum or the database itself proves that data is not as it was written. Anything else may as well
+    """True if a checksum or the database itself proves that data is not as it was written. Anything else may as well
     be a defect of this library, and is no reason to return to a backup."""
 
     def __str__(self) -> str:
@@ -388,12 +389,12 @@ class Deleted(Value):
     """Receipt of a deletion: how many records went."""
 
     records: int
-    """Those that were named, or satisfied the conditions."""
+    """The number of records that were named, or satisfied the conditions."""
     derived: int = 0
     """Other records that went with them, because they were made of their words."""
 
     def __bool__(self) -> bool:
-        """Whether anything was deleted."""
+        """True if anything was deleted."""
         return self.records > 0
 
 
@@ -412,7 +413,7 @@ class ErasureReceipt(Value):
         "backups, snapshots of a copy-on-write file system, the spare cells of an SSD, and blocks of the disk that a "
         "file gave back earlier can still hold copies"
     )
-    """Where copies may remain that no erasure of a file reaches: one sentence."""
+    """The copies that may remain, which no erasure of a file reaches: one sentence."""
 
 
 @dataclass(frozen=True, slots=True)

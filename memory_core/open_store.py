@@ -1,4 +1,4 @@
-"""What a memory and its handles share: the store, opened on first use and closed once.
+"""The store that a memory and its handles share, opened on first use and closed once.
 
 A `Memory` and its handles hold one `OpenStore`, which holds none of them. So the store stays open as long as one of
 them is left, and is closed in the background once Python has collected the last.
@@ -26,10 +26,10 @@ from memory_core.protocols import Adding, Background, Clock, HitOrder, Listing, 
 logger = logging.getLogger(__name__)
 
 _COUNTING_SECONDS: Final = 4.0
-"""How long `close` waits until reads are counted, as long as adapters wait for their writes."""
+"""The time that `close` waits until reads are counted, as long as adapters wait for their writes."""
 
 EXIT_SECONDS: Final = 1.0
-"""How long interpreter shutdown waits for unclosed memories; acknowledged writes are safe in any case."""
+"""The time that interpreter shutdown waits for unclosed memories; acknowledged writes are safe in any case."""
 
 
 class OpenStore:
@@ -162,7 +162,7 @@ class OpenStore:
             await on_core(self._close)
 
     def _is_of_parent(self) -> bool:
-        """Whether this is a forked process and its parent has opened the memory, or was about to."""
+        """True if this is a forked process and its parent has opened the memory, or was about to."""
         used = self._store is not None or self._opening.locked()
         return used and self._core is not None and self._core.pid != os.getpid()
 

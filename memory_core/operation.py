@@ -50,7 +50,7 @@ def operation(method: Method) -> Method:
 
 
 def is_observed() -> bool:
-    """Whether there is an observer."""
+    """True if there is an observer."""
     return _observer is not None
 
 

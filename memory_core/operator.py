@@ -69,7 +69,7 @@ class Operator:
         return Hits(best)
 
     async def check(self) -> list[Finding]:
-        """What is wrong with the store, and what of it is damage; empty if it is intact. Reads everything."""
+        """The problems of the store, and which of them are damage; empty if it is intact. Reads everything."""
         return await self._run(lambda store: maintained(store).check())
 
     async def vacuum(self) -> None:

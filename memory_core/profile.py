@@ -38,7 +38,7 @@ _MORE_CHARS: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What holds whatever is asked: `str(profile)` is the block for a prompt."""
+    """The memories that hold whatever is asked: `str(profile)` is the block for a prompt."""
 
     text: str
     """The block, marked as data and escaped; empty if nothing is pinned."""
@@ -81,7 +81,7 @@ async def with_profile(memory: object, block: str, *, owner: str | None = None) 
 
 
 def speaks_for(record: MemoryRecord, owner: str | None) -> bool:
-    """Whether a record says what the owner said, or what the owner's own agent wrote down.
+    """True if a record says what the owner said, or what the owner's own agent wrote down.
 
     Args:
         record: Its role must not be that of the model or a tool.

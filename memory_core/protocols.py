@@ -271,7 +271,7 @@ class Store(Records, Protocol):
 
 
 def has_atomic_batches(store: Store) -> bool:
-    """Whether a write of several records is applied completely or not at all; a store without the attribute
+    """True if a write of several records is applied completely or not at all; a store without the attribute
     `atomic_batches` promises it."""
     return bool(getattr(store, "atomic_batches", True))
 

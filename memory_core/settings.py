@@ -64,7 +64,7 @@ def insist_on_file(store: object, quota: object, cache_bytes: object, *, read_on
 
 
 def made_reranking(reranker: Reranker) -> Reranking:
-    """What asks the reranker; another object is refused at once."""
+    """The reranker as it is asked; another object is refused at once."""
     if isinstance(reranker, type) or not callable(getattr(reranker, "rerank", None)):
         raise InvalidInputError(
             "reranker must be an object with `async def rerank(query, texts)`, which returns a score for each text, "

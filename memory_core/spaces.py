@@ -34,7 +34,7 @@ MAX_SPACES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What is granted of another owner's memory."""
+    """The part of another owner's memory that is granted."""
 
     scope: Scope
     """The owner, and the agent, session or collection to which the grant is limited."""
@@ -113,7 +113,7 @@ _PLACES: Final[Mapping[Order, tuple[Callable[[MemoryRecord], datetime | float], 
 """The value that an order sorts by, and whether the greatest comes first."""
 
 _Start = str | None
-"""Where the listing of a handle continues: at a cursor, or at its beginning (`None`)."""
+"""The place where the listing of a handle continues: at a cursor, or at its beginning (`None`)."""
 _NOWHERE: Final = ""
 """The handle has no more records."""
 
@@ -146,7 +146,7 @@ async def merged_page(
     chosen = sorted(every, key=lambda one: place(one[0]), reverse=descends)[:limit]
 
     async def after(number: int) -> _Start:
-        """Where the handle's listing continues after the records that are shown."""
+        """The place where the handle's listing continues after the records that are shown."""
         page, start = pages[number], starts[number]
         taken = sum(of == number for _, of in chosen)
         if not taken and page.records:
@@ -161,7 +161,7 @@ async def merged_page(
 
 
 def _digest(scopes: Iterable[Scope]) -> str:
-    """What tells the parts of one handle from those of another, in a cursor."""
+    """The key that tells the parts of one handle from those of another, in a cursor."""
     return hashlib.sha256(json.dumps([astuple(scope) for scope in scopes]).encode()).hexdigest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""What a store of your own needs beside `memory_core.protocols.Store`, which it implements.
+"""The names that a store of your own needs beside `memory_core.protocols.Store`, which it implements.
 
 **The rules of a write**, over the rows that the store reads and writes: `rules`, `versions_of`; where a store has no
 transactions, what becomes of a record: `retired`, `patched`.

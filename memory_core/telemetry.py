@@ -136,7 +136,7 @@ def _attributes(name: str, scope: Scope, limit: object) -> Attributes:
 
 
 def _count(result: object) -> int:
-    """How many memories an operation returned, wrote or deleted."""
+    """The number of memories that an operation returned, wrote or deleted."""
     if isinstance(result, Page | Recalled):
         return len(result.records)
     if isinstance(result, int):

@@ -258,7 +258,7 @@ async def clear(scope: CallScope) -> None:
 
 
 def _is_summary(record: MemoryRecord) -> bool:
-    """Whether a record summarises messages, as `maintain` does; tools may store others of this kind."""
+    """True if a record summarises messages, as `maintain` does; tools may store others of this kind."""
     return any(link.relation == "summarizes" for link in record.links)
 
 

@@ -47,7 +47,7 @@ Values = Mapping[str, Sequence[BaseMessage]]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Where the record of a run is."""
+    """The place of the record of a run."""
 
     saver: Saver
     thread: str
@@ -58,9 +58,9 @@ class Run:
     named: str | None
     """The checkpoint that the caller named."""
     is_resuming: bool
-    """Whether the run has just been resumed or repeated, without an input."""
+    """True if the run has just been resumed or repeated, without an input."""
     is_stored_at_once: bool
-    """Whether checkpoints are stored while the run goes on, and not at its end."""
+    """True if checkpoints are stored while the run goes on, and not at its end."""
     namespace: str
     """Of the agent; empty for the root graph."""
     own_checkpoint: str | None
@@ -78,7 +78,7 @@ class Run:
 
     @property
     def has_history(self) -> bool:
-        """Whether the agent has a history of its own inside a graph: its namespace is the same in each run."""
+        """True if the agent has a history of its own inside a graph: its namespace is the same in each run."""
         return bool(self.namespace) and ":" not in self.namespace.rpartition("|")[2]
 
 
@@ -141,7 +141,7 @@ class Stored:
 
     @property
     def is_finished(self) -> bool:
-        """Whether its run has nothing left to do."""
+        """True if its run has nothing left to do."""
         values = self.entry.checkpoint["channel_values"]
         return not any(name in {_INPUT, _TASKS} or name.startswith(_BRANCH) for name in values)
 
@@ -153,7 +153,7 @@ class Stored:
         return seen if seen.get(_INPUT) == versions.get(_INPUT) else {}
 
     def has_stopped(self, task: str) -> bool:
-        """Whether a task has failed here before, or has waited for a person."""
+        """True if a task has failed here before, or has waited for a person."""
         return any(one == task and channel in _STOPPED for one, channel, _ in self.entry.pending_writes or ())
 
     @property

@@ -197,7 +197,7 @@ def _readable(block: str | dict[str, Any]) -> str | dict[str, Any]:
 
 
 def _is_placeholder(block: str | dict[str, Any]) -> bool:
-    """Whether a block stands for content that was too large, which nobody has said."""
+    """True if a block stands for content that was too large, which nobody has said."""
     text = block if isinstance(block, str) else block.get("text")
     return isinstance(text, str) and _PLACEHOLDER.fullmatch(text) is not None
 

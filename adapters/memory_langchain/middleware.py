@@ -47,7 +47,7 @@ _MOST_BEFORE: Final = 4
 
 @dataclass(slots=True)
 class _Turn:
-    """What is known of an invocation of an agent until it ends."""
+    """The facts about an invocation of an agent until it ends."""
 
     has_record: bool = False
     keys: dict[str, str] = field(default_factory=dict[str, str])
@@ -191,11 +191,11 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return None
 
     def _asks(self, config: RunnableConfig) -> bool:
-        """Whether this run is a person's, and is stored; a tool starts a sub-agent with its own configuration."""
+        """True if this run is a person's, and is stored; a tool starts a sub-agent with its own configuration."""
         return self._captures and _TOOL_NODE not in _nodes_around(config)
 
     def _changes(self, config: RunnableConfig, state: AgentState[Any]) -> Changes:
-        """What the record says; a checkpointer that fails costs a run its record."""
+        """The start that the record tells; a checkpointer that fails costs a run its record."""
         start: Start | None = None
         with self._conversations.deadline.spared(_NO_RECORD, Exception):
             start = start_of(config, seconds=self._seconds)
@@ -215,7 +215,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self._unstored.bring(_name(scope), brought(found, state["messages"], ref(_invocation(runtime))))
 
     def _is_new(self, config: RunnableConfig, runtime: Runtime[Any]) -> bool:
-        """Whether this invocation goes on behind `before_agent`: after an interrupt, or from a checkpoint."""
+        """True if this invocation goes on behind `before_agent`: after an interrupt, or from a checkpoint."""
         return _namespace(config) not in self._turns.get(_invocation(runtime), {})
 
     def _turn(self, config: RunnableConfig, runtime: Runtime[Any]) -> _Turn:
@@ -319,18 +319,18 @@ def _question(shown: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> st
 
 
 def _before(said: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """What was said in a thread before some of its messages."""
+    """The messages of a thread before some of its messages."""
     first = {message.id for message in said[:1]}
     return [message for message in takewhile(lambda message: message.id not in first, thread) if is_spoken(message)]
 
 
 def _name(scope: CallScope) -> Hashable:
-    """What tells a conversation of one owner apart from all others."""
+    """The key that tells a conversation of one owner apart from all others."""
     return scope.memory.scope, scope.session
 
 
 def _invocation(runtime: Runtime[Any]) -> object:
-    """What tells an invocation apart from others of its thread at the same time; LangGraph makes a writer for each."""
+    """The key of an invocation among others of its thread at the same time; LangGraph makes a writer for each."""
     return runtime.stream_writer
 
 

@@ -73,7 +73,7 @@ def from_path(path: str) -> Namespace:
 
 
 def matches(namespace: Namespace, condition: MatchCondition) -> bool:
-    """Whether a namespace begins or ends with the labels of a condition, in which `*` stands for any label."""
+    """True if a namespace begins or ends with the labels of a condition, in which `*` stands for any label."""
     if condition.match_type not in {"prefix", "suffix"}:
         raise ValueError(f"match_type must be 'prefix' or 'suffix', not {condition.match_type!r}")
     wanted, room = condition.path, len(namespace) - len(condition.path)

@@ -72,7 +72,7 @@ class _Budget:
         self._end = time.monotonic() + seconds
 
     def allows(self, question: Question) -> bool:
-        """Whether something is left; a wait needs time alone."""
+        """True if something is left; a wait needs time alone."""
         waits = isinstance(question, At) and question.waits > 0
         return (self._loads > 0 or waits) and time.monotonic() < self._end
 

@@ -46,7 +46,7 @@ class MemoryRetriever(BaseRetriever):
     """Search options, such as `RecallOptions(where=Where(kinds=("preference",)), floor=False)`. Each text is returned
     once, and bare questions similar to the query are left out. The budget does not count, and `k` is the limit."""
     timeout: float = Field(default=limits.EXPLICIT_SECONDS, gt=0)
-    """How many seconds a call may take before it is an error."""
+    """The seconds that a call may take before it is an error."""
 
     @field_validator("recall")
     @classmethod

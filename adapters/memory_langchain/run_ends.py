@@ -1,4 +1,4 @@
-"""Where the runs of threads have ended in this process, so that a run that only goes on need not ask the record.
+"""The ends of the runs of threads in this process, so that a run that only goes on need not ask the record.
 
 One invariant holds here: *the steps of a thread count without gaps, so between an end and a run two steps later lies
 nothing but the input of that run.* An `update_state`, a run that failed, a node before the agent and another branch
@@ -32,7 +32,7 @@ class _End:
     conversation: Hashable
     step: int
     size: int
-    """How many messages the thread had."""
+    """The number of messages that the thread had."""
     content: int
     """Of their ids and contents."""
 
@@ -61,7 +61,7 @@ class RunEnds:
                 self._ends.popitem(last=False)
 
     def since(self, config: RunnableConfig, conversation: Hashable, thread: Sequence[BaseMessage]) -> Changes | None:
-        """What the input of a run has brought that goes on where the last one of the same conversation has ended.
+        """The input of a run that goes on where the last one of the same conversation has ended.
 
         Args:
             config: Of the hook before the agent.

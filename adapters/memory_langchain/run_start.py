@@ -1,4 +1,4 @@
-"""Where a run of an agent began, asked of LangGraph's record.
+"""The start of a run of an agent, asked of LangGraph's record.
 
 Checkpoints have a source and a parent. A run with an input stores an `input` behind the checkpoint that it started
 from: the one that the caller named, or else the newest. Each `update_state` before it stores an `update`, a repetition
@@ -27,7 +27,7 @@ except ImportError as error:
 
 
 _INNER_SECONDS: Final = 0.2
-"""How long a checkpoint of a graph inside the root graph is waited for; one without a checkpointer stores none."""
+"""The time that a checkpoint of a graph inside the root graph is waited for; one without a checkpointer stores none."""
 
 
 def start_of(config: RunnableConfig, *, loads: int = MOST_LOADS, seconds: float = MOST_SECONDS) -> Start | None:
@@ -175,7 +175,7 @@ def _behind_a_resumption(run: Run, reached: Stored) -> Asking[Start]:
 
 
 def _is_resumed_inside(run: Run) -> Asking[bool]:
-    """Whether a graph inside the root graph was resumed; the root graph stores that with its next checkpoint only."""
+    """True if a graph inside the root graph was resumed; the root graph stores that with its next checkpoint only."""
     for namespace, checkpoint in run.inner:
         reached: Stored | None = yield At(checkpoint, waits=_INNER_SECONDS, namespace=namespace)
         if reached is not None and reached.resumed_at:
@@ -231,7 +231,7 @@ def _updated(run: Run, start: Start, base: Stored) -> Asking[Start]:
 
 
 def _is_by_its_person(run: Run, stored: Stored) -> bool:
-    """Whether the person of a run made a checkpoint, as far as both name a user."""
+    """True if the person of a run made a checkpoint, as far as both name a user."""
     return stored.user is None or run.user is None or stored.user == run.user
 
 

@@ -36,7 +36,7 @@ MemoryOf = Callable[[str, object], BoundMemory]
 """Makes the handle of a call from its user and its context (`None` without one). It decides what the user may read, so
 it must not grant on the word of a context that a client has sent."""
 Given = BoundMemory | Memory | MemoryOf
-"""What the classes of this package take as memory; a `Memory` means its app `"default"`."""
+"""The values that the classes of this package take as memory; a `Memory` means its app `"default"`."""
 
 _SESSION: Final = ("session_id", "thread_id", "conversation_id")
 _RUNTIME: Final = "__pregel_runtime"
@@ -57,7 +57,7 @@ class CallScope:
     """The resolved scope of one call."""
 
     reach: BoundMemory
-    """What may be recalled: the user's own memory, with its spaces."""
+    """The memories that may be recalled: the user's own, with its spaces."""
     session: str | None
     agent: str | None
 
@@ -178,7 +178,7 @@ def of_one_owner(memory: object, example: str) -> BoundMemory:
 
 
 def _named(names: tuple[str, ...], context: object, configurable: Mapping[str, object]) -> str | None:
-    """What the first place that has one of the names says."""
+    """The value of the first place that has one of the names."""
     for name in names:
         if (value := field_of(context, name)) is not None:
             return _as_key(name, value)

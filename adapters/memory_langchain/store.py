@@ -24,7 +24,7 @@ LONG_CHARS: Final = 20_000
 
 
 class ItemStore(BaseStore):
-    """What `MemoryStore` and `AsyncMemoryStore` share: everything but how they are set up and swept.
+    """The parts that `MemoryStore` and `AsyncMemoryStore` share: everything but how they are set up and swept.
 
     Args:
         memory: A handle that is bound to a user; namespaces of the store are collections of that owner. The items of

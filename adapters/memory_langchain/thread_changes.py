@@ -1,4 +1,4 @@
-"""What a person has changed in a thread, and said in it, as LangGraph's record shows it.
+"""The changes that a person has made in a thread, and the words said in it, as LangGraph's record shows them.
 
 One invariant holds here: *what a person has left, edited or said follows from two states of a thread between which
 only a person has acted, and from nothing else.* Such states are the two sides of an `update_state`, of the input of a
@@ -29,11 +29,11 @@ _WRITTEN_BY: Final = "lc_source"
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What the record says of the start of a run."""
+    """The start of a run, as the record tells it."""
 
     cause: Literal["input", "resumption", "unknown"]
-    """What began the run. A resumption repeats or continues another run and brings nothing. If the input cannot be
-    read, the last questions that the thread did not show before are what was said."""
+    """The input that began the run. A resumption repeats or continues another run and brings nothing. If the input
+    cannot be read, the last questions that the thread did not show before are what was said."""
     shown: Channels = field(default_factory=dict[str, Sequence[BaseMessage]])
     """At the start, before the input."""
     applied: Channels | None = None
@@ -41,21 +41,21 @@ class Start:
     before_updates: Channels | None = None
     """Before the calls of `update_state` directly before the run; `None` without such a call."""
     added: Sequence[BaseMessage] = ()
-    """What the person of this run added with those calls, as it was added, if it is still there."""
+    """The messages that the person of this run added with those calls, as they were added, if they are still there."""
     foreign: frozenset[str] = frozenset()
     """Ids of messages whose text another person wrote with those calls."""
     departed: Channels | None = None
     """Of the newest checkpoint, if the person has gone back to an older one."""
     private: Channels = field(default_factory=dict[str, Sequence[BaseMessage]])
-    """What an agent with a history of its own inside a graph (`checkpointer=True`) showed before the run."""
+    """The messages that an agent with a history of its own inside a graph (`checkpointer=True`) showed before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What the person of a run has said, and has changed in the thread, until the run began."""
+    """The messages that the person of a run has said, and has changed in the thread, until the run began."""
 
     asked: Sequence[BaseMessage] = ()
-    """What the person said, in order; never messages of nodes, summaries, supervisors or earlier runs."""
+    """The messages of the person, in order; never messages of nodes, summaries, supervisors or earlier runs."""
     left: frozenset[str] = frozenset()
     """Ids of messages that a person has taken out of the thread, or has gone back behind."""
     resumed: frozenset[str] = frozenset()
@@ -63,7 +63,7 @@ class Changes:
     edited: Mapping[str, BaseMessage] = field(default_factory=dict[str, BaseMessage])
     """The messages whose text a person has changed, by id, as they are now."""
     has_record: bool = True
-    """Whether LangGraph's record tells it."""
+    """True if LangGraph's record tells it."""
 
 
 def changes(start: Start | None, state: Sequence[BaseMessage]) -> Changes:
@@ -80,7 +80,7 @@ def changes(start: Start | None, state: Sequence[BaseMessage]) -> Changes:
 
 
 def answered(state: Sequence[BaseMessage], returned: Iterable[BaseMessage]) -> list[BaseMessage]:
-    """What an agent has said in this invocation: what its model calls returned, as the state shows it in the end.
+    """The answers of an agent in this invocation: what its model calls returned, as the state shows it in the end.
 
     Args:
         state: The messages of the agent at the end of the invocation.
@@ -91,7 +91,7 @@ def answered(state: Sequence[BaseMessage], returned: Iterable[BaseMessage]) -> l
 
 
 def said_in_run(start: Start | None, state: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """What the person of a run has said, and what was answered to it so far, without calls of tools."""
+    """The messages of the person of a run, and the answers to them so far, without calls of tools."""
     asked = changes(start, state).asked
     if start is None:
         first = next((at for at, one in enumerate(state) if any(one is said for said in asked)), len(state))
@@ -116,12 +116,12 @@ def last_questions(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
 
 
 def is_spoken(message: BaseMessage) -> bool:
-    """Whether it is said, or an answer without calls of tools."""
+    """True if it is said, or an answer without calls of tools."""
     return is_said(message) or (isinstance(message, AIMessage) and not message.tool_calls)
 
 
 def is_said(message: BaseMessage) -> bool:
-    """Whether it is a human message that is not marked as written by LangChain's own middleware."""
+    """True if it is a human message that is not marked as written by LangChain's own middleware."""
     return isinstance(message, HumanMessage) and _WRITTEN_BY not in message.additional_kwargs
 
 
@@ -131,7 +131,7 @@ def by_id(channels: Channels) -> dict[str, BaseMessage]:
 
 
 def _asked(applied: Channels, known: Iterable[str], state: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """What the input brought, as far as the agent sees it.
+    """The messages that the input brought, as far as the agent sees them.
 
     An agent that a node calls with messages of its own sees other objects: the same words are the same message. Where
     the input of the graph has no messages at all, the last question of the agent is what was said.

@@ -54,7 +54,7 @@ class Plan:
 
     @property
     def merges(self) -> bool:
-        """Whether history and memories are prepended to the question as messages."""
+        """True if history and memories are prepended to the question as messages."""
         return self.history_key is None and self.memories_key is None
 
     def check_form(self, options: Mapping[str, object]) -> None:
@@ -210,7 +210,7 @@ class ChainTurn:
         await self._write(asked, said, is_resent=_is_conversation(self._question))
 
     def _part(self) -> list[BaseMessage]:
-        """What a chain has said of an answer that it did not end: words only, if they are to be kept."""
+        """The part of an answer that a chain did not end: words only, if they are to be kept."""
         if not self._plan.keep_partial:
             return []
         with suppress(Exception):  # part of an output may have no answer yet, or none that the caller's function reads
@@ -298,7 +298,7 @@ def _named(value: object) -> Mapping[str, object] | None:
 
 
 def _is_conversation(question: Sequence[BaseMessage]) -> bool:
-    """Whether the question is a whole conversation, sent by a client that manages it itself."""
+    """True if the question is a whole conversation, sent by a client that manages it itself."""
     return any(isinstance(message, AIMessage) for message in question)
 
 

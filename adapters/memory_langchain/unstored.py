@@ -1,4 +1,4 @@
-"""What runs have brought and answered, until it is stored.
+"""The messages that runs have brought and answered, until they are stored.
 
 One invariant holds here: *what a run has brought to its memory waits in its conversation until a model call or the end
 of a run of this person there stores it, whatever becomes of the run that brought it.* A run may fail before its first
@@ -30,7 +30,7 @@ _MOST_ANSWERS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What the person of a run has said and changed, and how the agent first saw it."""
+    """The messages that the person of a run has said and changed, and how the agent first saw them."""
 
     changes: Changes
     invocation: object
@@ -70,8 +70,8 @@ class Brought:
         is_of_run: bool,
         edited: AbstractSet[str],
     ) -> BaseMessage | None:
-        """What a node had rewritten before the agent began is not what the person said. `None` if a message was
-        rewritten since its run was given up, and nobody can tell by whom."""
+        """A message that a node had rewritten before the agent began is not what the person said. `None` if a message
+        was rewritten since its run was given up, and nobody can tell by whom."""
         seen = self.seen.get(message.id or "")
         now = None if seen is None else thread.get(seen.id)
         if seen is None or now is None or now.content == seen.content or (not is_of_run and message.id in edited):
@@ -80,7 +80,7 @@ class Brought:
 
 
 def brought(changes: Changes, state: Sequence[BaseMessage], invocation: object) -> Brought:
-    """What a run has brought, and the state of its agent when it began."""
+    """The input of a run, and the state of its agent when it began."""
     given = {message.id: message for message in (*changes.asked, *changes.edited.values()) if message.id is not None}
     ids = {message.id: message for message in state if message.id in given}
     missing = {one.text for key, one in given.items() if key not in ids}
@@ -93,11 +93,11 @@ def brought(changes: Changes, state: Sequence[BaseMessage], invocation: object) 
 class _Conversation:
     brought: list[Brought] = field(default_factory=list[Brought])
     returned: list[BaseMessage] = field(default_factory=list[BaseMessage])
-    """What models have returned; the messages get their ids later."""
+    """The answers of models; the messages get their ids later."""
 
 
 class Unstored:
-    """What waits to be stored, by conversation; runs in several threads put it there and take it."""
+    """The messages that wait to be stored, by conversation; runs in several threads put it there and take it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""How long an answer may be, in both of its forms.
+"""The greatest length of an answer, in both of its forms.
 
 Invariant: neither form of an answer is longer than `MOST_CHARS` characters and `MOST_TOKENS` tokens. A tokenizer makes
 at most one token of a byte, so bytes are counted. What is too long loses its end, and the note says so.
@@ -17,7 +17,7 @@ A = TypeVar("A", bound=Answer)
 
 MOST_CHARS: Final = 20_000
 MOST_TOKENS: Final = 25_000
-"""What a widespread client takes of an answer by default; it refuses a longer one as a whole."""
+"""The length that a widespread client accepts by default; it refuses a longer answer as a whole."""
 _LEAST_TEXT_CHARS: Final = 250
 """Contents are not cut below this while there is an item that can be left out."""
 _NAME_CHARS: Final = 100
@@ -31,7 +31,7 @@ _CUT: Final = "…"
 
 
 def fits(answer: Answer, text: str) -> bool:
-    """Whether both forms of an answer are short enough."""
+    """True if both forms of an answer are short enough."""
     return _is_short(_json(answer.model_dump(mode="json", exclude_none=True))) and _is_short(text)
 
 

@@ -1,4 +1,4 @@
-"""What coding clients write into a conversation themselves: one table, by client and version.
+"""The texts that coding clients write into a conversation themselves: one table, by client and version.
 
 Invariant: of a transcript, only what a person typed or a model answered is a message. What a client writes in between
 is known by its marks (fields of an entry) and its tags (in the text of the person's entries), never by how a text
@@ -23,17 +23,17 @@ class Client(NamedTuple):
 
     name: str
     versions: str
-    """Those whose transcripts or documents were looked at."""
+    """The versions whose transcripts or documents were looked at."""
     source: str
-    """Where these are published."""
+    """The address at which these are published."""
     speakers: Mapping[str, Speaker]
-    """Who speaks, by the word of the client."""
+    """The speakers by the words of the client."""
     texts: frozenset[str]
     """The types of the parts of a message that are text."""
     marks: frozenset[str] = frozenset()
     """Fields of an entry that the client sets on what it writes itself."""
     tags: frozenset[str] = frozenset()
-    """What the client encloses in these tags in the person's entries, it wrote itself."""
+    """Tags in the person's entries: the client wrote itself what they enclose."""
     kept: frozenset[str] = frozenset()
     """Tags around what the person typed; only the tags are cut."""
     lines: re.Pattern[str] | None = None
@@ -134,7 +134,7 @@ WINDSURF: Final = Client(
     texts=frozenset(),
 )
 _WORDS_OF_STEP: Final = {"user_input": "user_response", "planner_response": "response"}
-"""Where a step of Windsurf has its words."""
+"""The field in which a step of Windsurf has its words."""
 CLIENTS: Final = (CLAUDE_CODE, CODEX, GEMINI_CLI, CURSOR, WINDSURF)
 
 
@@ -144,11 +144,12 @@ class Spoken(NamedTuple):
     client: Client
     role: Speaker
     text: str
-    """What they said; empty if the client wrote all of it."""
+    """Their words; empty if the client wrote all of them."""
 
 
 def spoken_in(entry: JsonObject) -> Spoken | None:
-    """Who speaks in an entry, and what; `None` if nobody does, or if no client of the table writes such entries."""
+    """The speaker and the words of an entry; `None` if nobody does, or if no client of the table writes such
+    entries."""
     found = _content(entry)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""What a client writes to its hook: one JSON object. Needs nothing but the standard library."""
+"""The event that a client writes to its hook, one JSON object. Needs nothing but the standard library."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ Event = Mapping[str, object]
 _AFTER: Final = frozenset({"AfterAgent"})
 """Events after a turn that repeat its prompt."""
 WRITTEN_BY_CLIENTS: Final = ("<", "[", "#", "---")
-"""What clients write into a prompt begins with one of these; any other prompt does without their table, whose import
-takes some milliseconds."""
+"""Clients begin what they write into a prompt with one of these; any other prompt does without their table, whose
+import takes some milliseconds."""
 _CONVERSATIONS: Final = ("session_id", "conversation_id", "trajectory_id")
 """The fields in which clients name the conversation: Claude Code and most others, Cursor, Windsurf."""
 
@@ -26,7 +26,7 @@ def object_in(text: str) -> Event | None:
 
 
 def prompt_of(event: Event) -> str | None:
-    """What the person says now, if the event is from before a prompt."""
+    """The words that the person says now, if the event is from before a prompt."""
     prompt = None if event.get("hook_event_name") in _AFTER else event.get("prompt")
     if not isinstance(prompt, str):
         return None
@@ -38,12 +38,12 @@ def prompt_of(event: Event) -> str | None:
 
 
 def begins_session(event: Event) -> bool:
-    """Whether a conversation begins or goes on, also after the client has compacted it."""
+    """True if a conversation begins or goes on, also after the client has compacted it."""
     return event.get("hook_event_name") == "SessionStart"
 
 
 def has_compacted(event: Event) -> bool:
-    """Whether the client no longer shows what it was given in the conversation before."""
+    """True if the client no longer shows what it was given in the conversation before."""
     return event.get("source") in ("compact", "clear") or event.get("hook_event_name") == "PreCompact"
 
 

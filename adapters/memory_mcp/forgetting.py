@@ -32,21 +32,21 @@ Selected = Callable[[str | None, Filter], Awaitable[tuple[BoundMemory, Where]]]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a question is about."""
+    """The memories that a question is about."""
 
     records: Sequence[MemoryRecord] = ()
-    """What satisfies the conditions."""
+    """The memories that satisfy the conditions."""
     derived: Sequence[MemoryRecord] = ()
-    """What was made of their words, and goes with them."""
+    """The memories that were made of their words, and go with them."""
 
     @property
     def counted(self) -> str:
-        """How many memories go."""
+        """The number of memories that go."""
         return with_derived(Deleted(len(self.records), len(self.derived)))
 
     @property
     def satisfying(self) -> str:
-        """How many satisfy the conditions, and how many go with them."""
+        """The numbers of memories that satisfy the conditions, and that go with them."""
         made = f", and {len(self.derived)} were made from them" if self.derived else ""
         return f"{len(self.records)} memories satisfy the filter{made}"
 
@@ -55,13 +55,13 @@ NOTHING_SHOWN: Final = Selection()
 
 
 class Agreement(BaseModel):
-    """What the user is asked."""
+    """The question that the user is asked."""
 
     delete: bool = Field(description="Delete them for good")
 
 
 Answered = AcceptedElicitation[Agreement] | DeclinedElicitation | CancelledElicitation
-"""What the user answers."""
+"""The answer of the user."""
 
 
 def asking(tool: Tool, selected: Selected) -> Tool:
@@ -103,7 +103,7 @@ def code_of(shown: Selection) -> str:
 
 
 def question(shown: Selection) -> str:
-    """What the user is asked: how many memories go, which are the first, and the code of all of them."""
+    """The question to the user: how many memories go, which are the first, and the code of all of them."""
     head = f"Delete {shown.counted} for good? They cannot be brought back."
     return "\n".join([head, *first_lines(shown.records), f"Selection {code_of(shown)}"])
 
@@ -149,7 +149,7 @@ async def forget(
 
 
 def text_of_forgotten(answer: ForgetAnswer) -> str:
-    """What was deleted by conditions, or what it takes to delete it."""
+    """The memories that were deleted by conditions, or what it takes to delete them."""
     return "\n".join([answer.note, *answer.shown])
 
 
@@ -181,7 +181,7 @@ def _refused(shown: Selection, *, has_asked: bool) -> ForgetAnswer:
 
 
 def can_ask(context: Context[Any, Any]) -> bool:
-    """Whether the client can ask its user."""
+    """True if the client can ask its user."""
     capabilities = context.client_capabilities
     return capabilities is not None and capabilities.elicitation is not None
 

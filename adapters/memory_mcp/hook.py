@@ -21,17 +21,17 @@ _AT_ONCE: Final = 200
 """Messages that are stored together. A client stops a hook that takes too long; the next call continues after what was
 stored."""
 STORE_SECONDS: Final = 10.0
-"""How long a server that answers may take to store them: it computes their vectors."""
+"""The time that a server that answers may take to store them: it computes their vectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookTurn:
-    """What was said, as an event tells it."""
+    """The messages of a conversation, as an event tells them."""
 
     session: str | None
     said: Sequence[Message]
     left: Sequence[Message] | None
-    """What the conversation no longer shows; `None` if the client does not say."""
+    """The messages that the conversation no longer shows; `None` if the client does not say."""
 
     def parts(self) -> Iterator[Sequence[Message]]:
         """The messages in parts, if they can be told apart without the messages around them."""
@@ -76,7 +76,7 @@ async def run_hook(memory: BoundMemory, event: str) -> str:
 
 
 def turn_of(event: Event | None) -> HookTurn:
-    """What an event tells, which may be in a transcript.
+    """The messages that an event tells, itself or by its transcript.
 
     Raises:
         InvalidInputError: It tells nothing, or the transcript cannot be read.
@@ -113,7 +113,7 @@ def is_remembered_by(server: LocalServer, turn: HookTurn) -> bool:
 
 
 def _names(messages: Sequence[Message]) -> list[Json]:
-    """What tells messages apart, without their texts."""
+    """The identities of messages, without their texts."""
     return [{"text": "", "id": message.id, "role": message.role} for message in messages]
 
 

@@ -18,9 +18,9 @@ from typing import Final, NamedTuple, cast
 Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 
 PROTOCOL: Final = 1
-"""What both sides understand; a version that changes anything has another number."""
+"""The protocol that both sides understand; a version that changes anything has another number."""
 ANSWER_SECONDS: Final = 1.0
-"""How long an answer may take, all in all, before the file is opened instead."""
+"""The time that an answer may take, all in all, before the file is opened instead."""
 _MOST_BYTES: Final = 1_000_000
 """Of an answer; the largest block and its profile have a few thousand."""
 _PART_BYTES: Final = 65_536
@@ -41,7 +41,8 @@ class LocalServer(NamedTuple):
     def ask(
         self, action: str, session: str | None, given: Mapping[str, Json], seconds: float = ANSWER_SECONDS
     ) -> str | None:
-        """What it answers within so many seconds; `None` if nobody answers, or not as this version understands it.
+        """The answer of the server within so many seconds; `None` if nobody answers, or not as this version
+        understands it.
 
         Args:
             action: `prompt`, or `turn`; what the server was asked may have been done even without an answer.

@@ -1,4 +1,4 @@
-"""What a client means by the arguments that it sends: a pure function of a tool's schema and a call.
+"""The arguments that a client means by those that it sends: a pure function of a tool's schema and a call.
 
 Invariant: the schema says what form a value has, and the form of a call may differ from it where no meaning is lost.
 

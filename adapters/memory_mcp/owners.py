@@ -20,7 +20,7 @@ except ImportError as error:
     raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
 
 Served = BoundMemory | Callable[[str], BoundMemory]
-"""What a server serves: one memory, or the one that the function makes for the user of a token."""
+"""The memory that a server serves, or the function that makes one for the user of a token."""
 OwnerOfCall = Callable[[], Awaitable[BoundMemory]]
 """Called for each request; returns the memory of the caller."""
 
@@ -60,7 +60,7 @@ class StaticTokens:
 
 
 def access_of(user: str | None) -> AccessToken | None:
-    """What the SDK is told of a token's user, if the token has one."""
+    """The user of a token as the SDK is told it, if the token has one."""
     return None if user is None else AccessToken(token="", client_id=user, subject=user, scopes=[])
 
 

@@ -1,4 +1,4 @@
-"""What the command does with the memory file open: serve it, or process an event."""
+"""The work of the command with the memory file open: to serve it, or to process an event."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ async def serve(given: argparse.Namespace) -> None:
 
 
 def _reached(memory: Memory, given: argparse.Namespace, user: str | None, collection: str | None = None) -> BoundMemory:
-    """What a user reaches: the own memory or a collection of it, and the spaces that the options share."""
+    """The memories that a user reaches: the own memory or a collection of it, and the spaces that the options share."""
     handle = memory.bind(app=given.app, user=given.user).bind(user=user, collection=collection)
     spaces = {label: memory.bind(app=given.app, user=owner) for label, owner, _ in given.share}
     return handle.sharing(spaces, writable=[label for label, _, is_writable in given.share if is_writable])

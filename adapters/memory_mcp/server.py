@@ -93,7 +93,7 @@ def memory_server(
 
 
 def _instructions(names: Sequence[str]) -> str:
-    """What an agent is told of these tools."""
+    """The instructions that an agent gets for these tools."""
     return "\n".join([_FIRST, *([] if can_write(names) else [_ONLY_READ]), *advice_on(names), _LAST])
 
 

@@ -31,7 +31,7 @@ _MOST_PARTS: Final = 16
 
 
 class StandardInput(io.RawIOBase):
-    """What the client writes, until it closes the stream or `end` is called."""
+    """The bytes that the client writes, until it closes the stream or `end` is called."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -24,7 +24,7 @@ INTERRUPTED: Final = 130
 """Exit code after Ctrl-C, as shells number it. After the other signals it is 0: a supervisor asked the program to end,
 and it did; systemd and Docker report any other code as a failure."""
 GRACE_SECONDS: Final = 2
-"""How long a program that is ending waits for clients that keep a stream open or no longer read."""
+"""The time for which a program that is ending waits for clients that keep a stream open or no longer read."""
 _INTERRUPTS: Final = ("SIGINT", "SIGBREAK")
 _ENDS: Final = ("SIGTERM", "SIGHUP")
 """Not every system has every signal."""

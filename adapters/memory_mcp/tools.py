@@ -107,7 +107,7 @@ _READ_ON: Final = "memory_get shows the whole of a memory."
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What is said of a tool, and what it does."""
+    """The description of a tool, and its function."""
 
     operation: operations.Operation
     title: str
@@ -168,7 +168,7 @@ def advice_on(names: Some[str]) -> list[str]:
 
 
 def can_write(names: Some[str]) -> bool:
-    """Whether one of these tools changes something."""
+    """True if one of these tools changes something."""
     return any(not OFFERS[name].hints.read_only_hint for name in names)
 
 
@@ -182,7 +182,7 @@ class MemoryTools:
     deadline: Deadline
     """Ends the wait for calls that the memory does not answer."""
     skynet: bool = False
-    """Whether the arguments are those of the Skynet document."""
+    """True if the arguments are those of the Skynet document."""
 
     def all(self, names: Some[str], *, writable: Sequence[str] | None = ()) -> list[Tool]:
         """The tools of these names, ready to be registered with a server.
@@ -520,7 +520,7 @@ class MemoryTools:
         return shelf((await self.owner()).own, collection or self.collection)
 
     async def _reading(self, collection: str | None, given: Filter | None) -> tuple[BoundMemory, Where]:
-        """What a search or a list reads, and its conditions."""
+        """The memory that a search or a list reads, and its conditions."""
         reach, name, where = await self.owner(), collection or self.collection, conditions(given)
         if not reach.spaces:
             return shelf(reach, name), where

@@ -30,7 +30,7 @@ class Transcript:
 
     visible: Sequence[Message]
     left: Sequence[Message] = ()
-    """Those that the last prompt does not descend from, because the user went back to an earlier one."""
+    """The entries that the last prompt does not descend from, because the user went back to an earlier one."""
 
 
 def read_transcript(transcript: Path) -> Transcript:
@@ -180,7 +180,7 @@ def _entry(line: str) -> tuple[JsonObject | None, bool]:
 
 
 def _message(entry: JsonObject) -> Message | None:
-    """What the user or the model says in an entry."""
+    """The message of the user or the model in an entry."""
     spoken = spoken_in(entry)
     text = "" if spoken is None else without_blocks(storable(spoken.text))
     if spoken is None or not text:

@@ -42,7 +42,7 @@ def _not_blank(text: str) -> str:
 
 
 _SAYS_SOMETHING: Final[dict[str, JsonValue]] = {"pattern": r"\S"}
-"""What `_not_blank` checks, for a schema."""
+"""The rule that `_not_blank` checks, for a schema."""
 
 Content = Annotated[
     str,
@@ -68,7 +68,8 @@ Tags = Annotated[list[Name], Field(max_length=MAX_TAGS)]
 
 
 class Given(BaseModel, frozen=True, extra="forbid"):
-    """What a client sends; a name that does not exist is refused, for a misspelt filter would find everything."""
+    """A value that a client sends; a name that does not exist is refused, for a misspelt filter would find
+    everything."""
 
 
 class Metadata(Given, frozen=True):
@@ -129,7 +130,7 @@ class SaidMessage(Given, frozen=True):
 
 
 class Answer(BaseModel):
-    """What every answer has.
+    """The fields that every answer has.
 
     Invariant: an answer is enough in either form. Some clients show their model the structured form and not the text,
     so what a model has to know beside the data stands in `note`, the first field.
@@ -139,7 +140,7 @@ class Answer(BaseModel):
 
 
 class RecallAnswer(Answer):
-    """What is remembered, for a prompt."""
+    """The block of what is remembered, for a prompt."""
 
     block: str
     """Empty if nothing is remembered."""
@@ -203,11 +204,11 @@ class WholeMemory(ShownMemory, Answer):
     """A part of one memory, which is all of it unless it is long."""
 
     start: int
-    """Where the part begins, in characters."""
+    """The place where the part begins, in characters."""
     length: int
     """Characters of the whole text."""
     next: int | None = None
-    """Where the next part begins; left out with the last one."""
+    """The place where the next part begins; left out with the last one."""
 
 
 class SearchAnswer(Answer):
@@ -225,7 +226,7 @@ class BatchAnswer(Answer):
     """In the order given, including those of memories that were known already."""
     count: int
     known: int
-    """How many were known already."""
+    """The number of memories that were known already."""
 
 
 class ListAnswer(Answer):
@@ -238,7 +239,7 @@ class ListAnswer(Answer):
 
 
 class ShownVersion(BaseModel):
-    """What a memory said in a span of time."""
+    """A text that a memory had in a span of time."""
 
     id: str
     content: str
@@ -261,7 +262,7 @@ class SupersedeAnswer(StoredMemory):
 
 
 class PinAnswer(Answer):
-    """Whether a memory is pinned."""
+    """True if a memory is pinned."""
 
     id: str
     pinned: bool
@@ -285,11 +286,11 @@ class ForgetAnswer(Answer):
     """The receipt of a deletion by conditions."""
 
     matching: int
-    """How many memories satisfied the conditions."""
+    """The number of memories that satisfied the conditions."""
     deleted: int
     """All of them or none."""
     derived: int
-    """How many other memories went with them, or would go, because they were made of their words."""
+    """The number of other memories that went with them, or would go, because they were made of their words."""
     ids: list[str]
     """Of those deleted, or the first of them."""
     expected: str | None = None
@@ -301,12 +302,12 @@ class ForgetAnswer(Answer):
 
 
 class DeleteAnswer(Answer):
-    """What was deleted."""
+    """The memory that was deleted."""
 
     id: str
     deleted: Literal[True] = True
     derived: int
-    """How many other memories went with it, because they were made of its words."""
+    """The number of other memories that went with it, because they were made of its words."""
     filesClean: bool  # noqa: N815
-    """Whether no file contains its text any more; a reader of an older state, in any process, keeps it until the next
+    """True if no file contains its text any more; a reader of an older state, in any process, keeps it until the next
     deletion, and a server of another store until it tidies up."""

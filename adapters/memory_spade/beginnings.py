@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 BACKLOG_SECONDS: Final = 60.0
-"""How long after a login or a join a message may have been said earlier."""
+"""The time after a login or a join within which a message may have been said earlier."""
 _OWN_PRESENCE, _NEW_NICK = 110, 303
 """Status codes of XEP-0045."""
 
@@ -44,6 +44,6 @@ class Beginnings:
             self._joins.pop(room, None)
 
     def is_backlog(self, room: str | None) -> bool:
-        """Whether a message that arrives now may have been said earlier; `None` is for one that no room delivers."""
+        """True if a message that arrives now may have been said earlier; `None` is for one that no room delivers."""
         began = self._login if room is None else self._joins.get(room)
         return began is not None and self._clock() - began <= BACKLOG_SECONDS

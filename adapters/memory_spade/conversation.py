@@ -25,7 +25,7 @@ def sender_of(message: Message) -> str | None:
 
 
 def author_of(message: Message, peer: str | None) -> str | None:
-    """Who said a message: a nick in a room (in full if it looks like a JID), otherwise the peer."""
+    """The speaker of a message: a nick in a room (in full if it looks like a JID), otherwise the peer."""
     if not is_of_room(message):
         return peer
     nick = str(message.sender.resource)

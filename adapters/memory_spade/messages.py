@@ -1,4 +1,4 @@
-"""What a SPADE agent hears and says, told to its `Conversation`: one message is one record.
+"""The messages that a SPADE agent hears and says, told to its `Conversation`: one message is one record.
 
 - Who said a message, the id of its stanza (in a room, the id that the room has given it) and its text tell it apart. A
   sender chooses ids, so nobody else's message has the same key, and one who uses an id again has said another text.
@@ -51,17 +51,17 @@ class Told:
     room: str | None
     """The session of the room that it was said in."""
     is_own: bool
-    """Whether the agent said it."""
+    """True if the agent said it."""
     arrival: Arrival | None
 
     @property
     def is_retraction(self) -> bool:
-        """Whether it says nothing but that an earlier message is retracted."""
+        """True if it says nothing but that an earlier message is retracted."""
         return self.arrival is not None and self.arrival.retracts is not None
 
 
 def told(message: Message, *, agent: str, peer: str | None, author: str | None, is_own: bool) -> Told | None:
-    """What a message tells a conversation; `None` if that is nothing. JIDs are bare."""
+    """The part of a message that a conversation is told; `None` if that is nothing. JIDs are bare."""
     arrival, text = arrival_of(message), message.body or ""
     is_retraction = arrival is not None and arrival.retracts is not None
     if (arrival is not None and arrival.is_error) or not (text.strip() or is_retraction):
@@ -182,7 +182,7 @@ def _same_occupant(said: Told) -> DataCondition:
 
 
 async def _note_as_own(memory: BoundMemory, key: str | None) -> None:
-    """What an agent says in a room comes back to all who hear it; the view of who said it is the right one."""
+    """A message of an agent in a room comes back to all who hear it; the view of who said it is the right one."""
     page = await memory.own.list(where=replace(ANY_STATE, source_keys=(key,) if key else ()), limit=1)
     for record in page.records:
         if record.role != "assistant":

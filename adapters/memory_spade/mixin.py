@@ -167,7 +167,7 @@ class MemoryMixin(_AgentBehind):
         return str(jid) if jid.resource and bare in self._nicks() else bare or None
 
     def is_own_nick(self, message: Message) -> bool:
-        """Whether a room has sent the agent's own message back to it."""
+        """True if a room has sent the agent's own message back to it."""
         return is_of_room(message) and self._nicks().get(str(message.sender.bare)) == message.sender.resource
 
     def _nicks(self) -> dict[str, str]:

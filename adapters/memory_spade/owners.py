@@ -66,7 +66,7 @@ class Owners:
             _bound(self._answers)
 
     async def _result(self, peer: str) -> str | ScopeError:
-        """What the function returns; whatever it raises costs this message its memory and nothing else."""
+        """The owner that the function returns; whatever it raises costs this message its memory and nothing else."""
         try:
             if inspect.iscoroutinefunction(self._function):
                 return await self._function(peer)  # type: ignore[no-any-return]  # checked by `owned_by`

@@ -14,7 +14,7 @@ from memory_spade.memory.home import Home
 
 
 class Remembering(Protocol):
-    """What the modules that the mixin uses need of an agent with it."""
+    """The parts of an agent with the mixin that the mixin's modules need."""
 
     home: Home
     interaction_memory: Any
@@ -35,7 +35,7 @@ class Remembering(Protocol):
 
 @runtime_checkable
 class Listening(Protocol):
-    """What an agent with a memory needs of a behaviour that remembers."""
+    """The parts of a behaviour that remembers which an agent with a memory needs."""
 
     async def enqueue(self, message: Message) -> None:
         """Let the behaviour receive a message."""
@@ -54,7 +54,7 @@ async def recalled(
     *,
     most: int | None = None,
 ) -> Recalled:
-    """What an agent recalls for its answer to a peer.
+    """The memories that an agent recalls for its answer to a peer.
 
     Errors, also those of functions in the options and a deadline that is exceeded, are logged, and nothing is recalled.
     """

@@ -1,4 +1,5 @@
-"""What a stanza says of a message and SPADE's class leaves out: its ids, its time, its room, and what it corrects."""
+"""The facts of a message that a stanza says and SPADE's class leaves out: its ids, its time, its room, and what it
+corrects."""
 
 from __future__ import annotations
 
@@ -28,15 +29,15 @@ RETRACT: Final = "{urn:xmpp:message-retract:1}retract"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """How a message arrived from the server."""
+    """The way in which a message arrived from the server."""
 
     sender: JID
     at: datetime
     is_of_room: bool
     is_error: bool
-    """Whether it quotes a message that was not delivered."""
+    """True if it quotes a message that was not delivered."""
     is_backlog: bool
-    """Whether it may have been said before it arrived; see `beginnings.py`."""
+    """True if it may have been said before it arrived; see `beginnings.py`."""
     stamp: datetime | None
     """When it was said, if an element in the name of the room or of the agent's own server says that it was delayed.
     Servers pass on such an element of the sender's."""
@@ -80,14 +81,14 @@ def received(stanza: Any, *, is_backlog: bool = False) -> Message:  # slixmpp's 
 
 
 def arrival_of(message: Message) -> Arrival | None:
-    """How a message arrived; `None` for one of this process, such as a received one that is passed on in another
-    name."""
+    """The way in which a message arrived; `None` for one of this process, such as a received one that is passed on in
+    another name."""
     arrival = message.arrival if isinstance(message, _Received) else None
     return arrival if arrival is not None and arrival.sender == message.sender else None
 
 
 def is_of_room(message: Message) -> bool:
-    """Whether a message was said in a room."""
+    """True if a message was said in a room."""
     arrival = arrival_of(message)
     return arrival is not None and arrival.is_of_room
 
@@ -102,7 +103,7 @@ def identified(message: Message, sender: str | None) -> Message:
 
 
 def is_identified(message: Message) -> bool:
-    """Whether a message has an id that its sender made; a reply of a plain agent has the id of what it answers."""
+    """True if a message has an id that its sender made; a reply of a plain agent has the id of what it answers."""
     return (message.get_metadata(MESSAGE_ID) or "").startswith(f"{message.sender.bare or None}#")
 
 
@@ -123,7 +124,7 @@ def _attribute(stanza: Any, element: str) -> str | None:
 
 
 def _said_by(deliverer: str, elements: Sequence[Any], name: str, value: str) -> str | None:
-    """What an element says in the name of the server or the room that has delivered a message; such an element with
+    """The values of an element of the server or the room that has delivered a message; such an element with
     another name, or without any, is the sender's own."""
     said = [element.get(value) for element in elements if element.get(name) == deliverer]
     return said[-1] if said else None

@@ -30,16 +30,16 @@ _MOST_TURNS: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class AskedTurn:
-    """What an agent is answering."""
+    """The turn that an agent is answering."""
 
     question: ReferenceType[LLMMessage]
     """With it the turn is forgotten, before another message can have its identity."""
     said: Sequence[Draft]
-    """What the two have said, up to the question, which is the last and has a key."""
+    """The messages of the two, up to the question, which is the last and has a key."""
     answer_key: str
     """The key of the answer. A later answer of the same turn replaces an earlier one: reasoning comes before it."""
     block: str
-    """What its model is shown."""
+    """The block that its model is shown."""
 
 
 class MemoryLLM(LLMProtocol):
@@ -145,7 +145,7 @@ class MemoryLLM(LLMProtocol):
             await conversation.settled()
 
     def _said(self, messages: Sequence[LLMMessage], key: str) -> list[Draft]:
-        """What the two have said. Xaibo's servers put a question into the history, too, so that it comes twice."""
+        """The messages of the two. Xaibo's servers put a question into the history, too, so that it comes twice."""
         said = [
             spoken(role_of(message), storable(text_of(message)), self._place.session)
             for message in messages

@@ -88,7 +88,7 @@ class CoreMemory(MemoryProtocol):
 
     @property
     def conversation(self) -> Conversation:
-        """Where `MemoryConversation` and `MemoryLLM` keep the messages of the agent.
+        """The place where `MemoryConversation` and `MemoryLLM` keep the messages of the agent.
 
         Raises:
             ScopeError: `session` is missing.
@@ -181,12 +181,12 @@ OPERATIONS: Final[Mapping[str, operations.Operation]] = {
     CoreMemory.delete_memory.__name__: BoundMemory.delete,
     CoreMemory.update_memory.__name__: operations.change,
 }
-"""What each method of the protocol does. A list is whole, as the protocol says: it has every id, also of memories that
+"""The methods of the protocol. A list is whole, as the protocol says: it has every id, also of memories that
 say the same."""
 
 
 def apart(record: MemoryRecord) -> str:
-    """What tells memories with equal texts apart: their attributes."""
+    """The attributes that tell memories with equal texts apart."""
     return repr(sorted(record.data.items()))
 
 

@@ -22,12 +22,12 @@ _ROLES: Final[Mapping[LLMRole, Role]] = {
 
 
 def role_of(message: LLMMessage) -> Role:
-    """Who speaks."""
+    """The name of the speaker."""
     return _ROLES[message.role]
 
 
 def text_of(message: LLMMessage) -> str:
-    """What a message says: its texts, one per line."""
+    """The texts of a message, one per line."""
     return "\n".join(part.text for part in message.content if part.text)
 
 

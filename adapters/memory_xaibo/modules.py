@@ -20,7 +20,7 @@ OWNER: Final = ("app", *SCOPE)
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Where the conversation of an agent is kept."""
+    """The place where the conversation of an agent is kept."""
 
     handle: BoundMemory
     """Of its owner; what is recalled comes from its spaces too."""
@@ -78,7 +78,7 @@ def bound(memory: BoundMemory | None, place: Memory | None, given: Config) -> Bo
 
 
 def conversation_of(memory: object) -> Conversation:
-    """Where the conversation of the agent with this memory is kept; Xaibo passes modules behind a proxy.
+    """The place where the conversation of the agent with this memory is kept; Xaibo passes modules behind a proxy.
 
     Raises:
         InvalidInputError: The memory is not a `CoreMemory`.

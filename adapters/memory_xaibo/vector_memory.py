@@ -60,7 +60,7 @@ REV: Final = "rev"
 SINGLE_USER: Final = "single-user"
 """The user of a memory whose configuration names none, as Xaibo's does not."""
 PAGE_OF_VECTORS: Final = 16
-"""How many vectors are requested first to find the ids of a text's vectors."""
+"""The number of vectors that are requested first to find the ids of a text's vectors."""
 MAX_ASKED: Final = 1_000_000
 """Most vectors that one search requests from an index: an index may return stale vectors without end."""
 
@@ -332,7 +332,7 @@ def _result(record: MemoryRecord, score: float) -> MemorySearchResult:
 
 
 def _is_of(attributes: Attributes, record: MemoryRecord) -> bool:
-    """Whether a vector belongs to the current text of the memory."""
+    """True if a vector belongs to the current text of the memory."""
     return attributes.get(MADE_OF) in (*get_args(Modality), _digest(record.text))
 
 

@@ -1,4 +1,4 @@
-"""How a command is declared: an async function of a `Invocation` and its own options, which returns an `Answer`.
+"""The form of a command: an async function of an `Invocation` and its own options, which returns an `Answer`.
 
 The decorator adds the options that every command has, opens and closes the memory, and prints the answer.
 """
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command prints, and its exit code."""
+    """The output of a command, and its exit code."""
 
     json: object
     view: RenderableType | None
@@ -134,7 +134,7 @@ class Invocation:
         return memory_at(self.settings.file, embedder, reranker, cache_bytes)
 
     def _is_only_readable(self) -> bool:
-        """Whether it is a file that cannot be written, or one in a folder where SQLite cannot write beside it."""
+        """True if it is a file that cannot be written, or one in a folder where SQLite cannot write beside it."""
         if is_server(self.settings.file) or not self.path.is_file():
             return False
         path = self.path.resolve()

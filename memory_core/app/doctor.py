@@ -80,7 +80,7 @@ def _space(path: Path) -> Iterator[Problem]:
 
 
 def _copies(path: Path, *, repair: bool) -> Iterator[Problem]:
-    """What backups and restores left that were killed."""
+    """The files that killed backups and restores have left."""
     from memory_core.storage.sqlite.unfinished_copies import abandoned, remove_abandoned  # noqa: PLC0415  (for files only)
 
     folder = path.resolve().parent
@@ -106,7 +106,7 @@ async def _inside(invocation: Invocation, *, repair: bool) -> list[Problem]:
 
 
 def _with_way_out(left: Finding) -> str:
-    """What a repair has left."""
+    """The problems that a repair has left."""
     return f"{left}; only a backup has what is lost (memory-core restore)" if left.is_damage else left.problem
 
 

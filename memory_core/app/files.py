@@ -105,7 +105,8 @@ def _new_file(name: str, *, overwrite: bool) -> Generator[IO[bytes]]:
 
 @contextmanager
 def _new_path(name: str, *, overwrite: bool) -> Generator[Path]:
-    """Where to make a file or a folder, which appears under its name when it is complete, and else not at all."""
+    """The path at which to make a file or a folder, which appears under its name when it is complete, and else not at
+    all."""
     check_path("the file to make", name)
     path = Path(name).expanduser()
     _insist_on_room(path, overwrite=overwrite and not path.is_dir())

@@ -90,7 +90,7 @@ def _opened(source: str) -> AbstractContextManager[IO[bytes]]:
 
 
 def _lines_in(file: IO[bytes]) -> int:
-    """How many lines a file has, for a bar; 0 for a pipe, which can be read once only."""
+    """The number of lines of a file, for a bar; 0 for a pipe, which can be read once only."""
     if not file.seekable():
         return 0
     count = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
@@ -99,7 +99,7 @@ def _lines_in(file: IO[bytes]) -> int:
 
 
 def _lines_at(path: Path) -> int:
-    """How many lines that are not blank a file has, for a bar; a missing file is reported when it is read."""
+    """The number of lines of a file that are not blank, for a bar; a missing file is reported when it is read."""
     if not path.expanduser().is_file():
         return 0
     return sum(bool(line.strip()) for _, line in lines_of(str(path)))

@@ -43,7 +43,7 @@ EXAMPLE: Final = (
 
 @dataclass(slots=True)
 class Report:
-    """What became of everything in a source."""
+    """The outcome of everything in a source."""
 
     read: int = 0
     new: int = 0
@@ -129,7 +129,7 @@ class Intake:
 
     @property
     def read(self) -> int:
-        """What importers have yielded so far."""
+        """The number of items that importers have yielded so far."""
         return self.report.read + len(self.report.refused)
 
     async def take(self, found: AsyncIterator[Found | Refused], tell: Callable[[int], None]) -> None:

@@ -1,4 +1,5 @@
-"""What a memory of another program becomes: whose it is, and which of its fields say when, where and by whom."""
+"""The record that a memory of another program becomes: whose it is, and which of its fields say when, where and by
+whom."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ class Ownership:
 
     @property
     def may_merge(self) -> bool:
-        """Whether people whom the importer did not recognise become one owner without a word of the command."""
+        """True if people whom the importer did not recognise become one owner without a word of the command."""
         return not self._one_user and self._keys.user is None
 
     def of(self, item: Found) -> tuple[Scope, Draft]:

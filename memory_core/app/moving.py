@@ -76,7 +76,7 @@ async def move(  # noqa: PLR0913  (an option each)
 
 @dataclass(slots=True)
 class _Share:
-    """What one owner would get."""
+    """The memories that one owner would get."""
 
     memories: int = 0
     sessions: set[str] = field(default_factory=set[str])
@@ -104,7 +104,7 @@ class _Share:
 
 @dataclass(slots=True)
 class Look:
-    """What a source would become."""
+    """The memories that a source would become."""
 
     shares: defaultdict[Scope, _Share] = field(default_factory=lambda: defaultdict[Scope, _Share](_Share))
     people: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict[str, set[str]](set[str]))

@@ -12,7 +12,7 @@ from memory_core.values.progress import Progress
 
 
 async def pending_vectors(operator: Operator) -> Mapping[Scope, int]:
-    """How many vectors are pending, for each owner who has some."""
+    """The number of pending vectors, for each owner who has some."""
     return {owner: each.vectors_pending for owner, each in (await operator.stats()).items() if each.vectors_pending}
 
 

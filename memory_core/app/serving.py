@@ -135,7 +135,7 @@ def _hooked(invocation: Invocation) -> tuple[int, int] | None:
 
 
 def _callers(host: str, tokens: Path | None) -> tuple[Mapping[bytes, Caller], str | None]:
-    """Who may call; without a file, anybody who has the key, which is in the link."""
+    """The callers; without a file, anybody who has the key, which is in the link."""
     from memory_core.app.serve.callers import OPERATOR, tokens_in, tokens_of  # noqa: PLC0415
 
     if tokens is not None:

@@ -53,7 +53,7 @@ class Settings:
     embedder: str
     """As `embedder_of` reads it."""
     named_user: bool
-    """Whether the user was named, and is not the name of the login."""
+    """True if the user was named, and is not the name of the login."""
 
 
 def settings(*, file: str | None, app: str | None, user: str | None, embedder: str | None) -> Settings:
@@ -82,7 +82,7 @@ def settings(*, file: str | None, app: str | None, user: str | None, embedder: s
 
 
 def config_path() -> Path:
-    """Where the configuration file is, if there is one."""
+    """The place of the configuration file, if there is one."""
     given = os.environ.get("MEMORY_CORE_CONFIG")
     folder = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     return Path(given or f"{folder}/memory-core.toml").expanduser()
@@ -155,7 +155,7 @@ def reranker_of(name: str) -> Reranker:
 
 
 def _own(place: str, method: str) -> Any:
-    """What a module of the user's has or makes; it may be in the current folder, as for `python -m`."""
+    """The object that a module of the user's has or makes; it may be in the current folder, as for `python -m`."""
     sys.path.insert(0, os.getcwd())  # noqa: PTH109
     return _made(place, method)
 

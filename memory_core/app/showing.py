@@ -1,4 +1,4 @@
-"""What commands print: tables for people, with every stored text made harmless for their terminal."""
+"""The output of commands: tables for people, with every stored text made harmless for their terminal."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def complain(text: str) -> None:
 
 
 def sentence(error: Exception) -> str:
-    """What an error says, with the way out of this program."""
+    """The sentence of an error, with the way out of this program."""
     if isinstance(error, ReadOnlyError):
         return "this user may not write the memory file or its folder, so it is only read; nothing was changed"
     if not isinstance(error, FingerprintError):
@@ -195,7 +195,7 @@ def bars(parts: Mapping[str, Component], best: float) -> list[RenderableType]:
 
 
 def considered(found: Sequence[Considered]) -> RenderableType:
-    """What a recall considered, and why each memory is in the block or not."""
+    """The memories that a recall considered, and why each is in the block or not."""
     if not found:
         return Text("no memory has a word or a meaning in common with the question", "dim")
     rows = [(each.rank, each.hit.score, each.reason, each.hit.record.text, short(each.hit.record.id)) for each in found]

@@ -23,14 +23,14 @@ async def explained(
     *,
     max_chars: int = PUSHED_CHARS,
 ) -> Considered | None:
-    """What a recall decided about one memory; `None` if it has nothing in common with the question."""
+    """The decision of a recall about one memory; `None` if it has nothing in common with the question."""
     considered = (await looked_at(owner, query, max_chars=max_chars)).considered
     found = next((each for each in considered if each.hit.record.id == id), None)
     return found or await _beyond(owner, query, id)
 
 
 async def looked_at(owner: BoundMemory, query: str, *, max_chars: int = PUSHED_CHARS) -> Recalled:
-    """What an agent would recall, explained; a person who looks at it does not count as a reader of the memories."""
+    """The recall of an agent, explained; a person who looks at it does not count as a reader of the memories."""
     return await recall_for(owner, Asked(query, counts_reads=False), replace(PUSHED, max_chars=max_chars), explain=True)
 
 

@@ -1,4 +1,4 @@
-"""What a process does before it ends, while threads can still be started.
+"""The work of a process before it ends, while threads can still be started.
 
 `atexit` handlers run too late for work that needs threads: by then `concurrent.futures` refuses new work, and from
 Python 3.12 on no thread starts. `threading` calls its own handlers before that, in reverse order of registration. Its

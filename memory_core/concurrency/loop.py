@@ -307,7 +307,7 @@ async def on_core(fn: Callable[P, Coroutine[object, object, T]], /, *args: P.arg
 
 
 def is_cancelled() -> bool:
-    """Whether this task was asked to stop; otherwise a `CancelledError` comes from what it awaits."""
+    """True if this task was asked to stop; otherwise a `CancelledError` comes from what it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -24,11 +24,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 SLICE_SECONDS: Final = 0.003
-"""How long work in a thread runs before it yields."""
+"""The time that work in a thread runs before it yields."""
 MAX_FOREIGN: Final = 100
 """Most threads of the application's functions."""
 _LONGEST_TURN_SECONDS: Final = 0.1
-"""How long that work waits for a turn of the loop, which may have stopped."""
+"""The time that this work waits for a turn of the loop, which may have stopped."""
 
 _own = threading.local()
 
@@ -39,7 +39,7 @@ def mark_own_thread() -> None:
 
 
 def is_own_thread() -> bool:
-    """Whether `mark_own_thread` was called in this thread."""
+    """True if `mark_own_thread` was called in this thread."""
     return getattr(_own, "is_marked", False)
 
 

@@ -1,4 +1,5 @@
-"""What is shown before a prompt to a program that knows nothing but the prompt and the name of its conversation."""
+"""The block that is shown before a prompt to a program that knows nothing but the prompt and the name of its
+conversation."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _AT_ONCE: Final = 50
 
 
 async def stored(handle: BoundMemory, session: str, keys: Sequence[str]) -> list[Known]:
-    """What is stored of the messages of a session with these keys, any number of them."""
+    """The stored messages of a session with these keys, any number of them."""
     conversation = handle.bind(session=session)
     parts = [keys[start : start + MAX_LISTED] for start in range(0, len(keys), MAX_LISTED)]
     return [one for part in parts for one in await known(conversation, part)]

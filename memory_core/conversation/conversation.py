@@ -108,14 +108,14 @@ class _Write:
 
 @dataclass(frozen=True, slots=True)
 class Visible:
-    """What a prompt shows of its conversation."""
+    """The part of its conversation that a prompt shows."""
 
     keys: Sequence[str] = ()
     """Of the messages with an id, in order; see `Conversation.key`."""
     texts: Sequence[str] = ()
     """Of the messages without an id."""
     before: Sequence[str] = ()
-    """What the person said before the question, oldest first; the question may be among it."""
+    """The words of the person before the question, oldest first; the question may be among them."""
 
 
 class Conversations:
@@ -183,7 +183,7 @@ class Conversations:
 
 
 class Conversation:
-    """What one owner says and hears in one session; see the module."""
+    """The messages that one owner says and hears in one session; see the module."""
 
     def __init__(self, shared: Conversations, memory: BoundMemory, session: str) -> None:
         self._shared = shared
@@ -272,7 +272,7 @@ class Conversation:
         await self._put_keys(_delete, keys)
 
     async def known(self, keys: Sequence[str] | None = None) -> list[Known]:
-        """What is stored of the conversation under keys, in order and in every state.
+        """The stored messages of the conversation under keys, in order and in every state.
 
         Args:
             keys: Only these, at most 10,000.
@@ -366,7 +366,7 @@ class Conversation:
 
 
 def when_embedded(drafts: Sequence[Draft]) -> Literal["now", "later"]:
-    """Whether the vectors of messages are computed at once or in the background."""
+    """True if the vectors of messages are computed at once or in the background."""
     return "later" if sum(len(draft.text) for draft in drafts) > _LONG_CHARS else "now"
 
 

@@ -43,7 +43,7 @@ class Deadline:
     def __init__(self, seconds: float, who: str) -> None:
         self.seconds = check_seconds("timeout", seconds)
         self.is_over = False
-        """Whether they have stopped: that calls of their memory fail then is to be expected."""
+        """True if they have stopped: that calls of their memory fail then is to be expected."""
         self._who = one_line(who)
         self._writing: set[asyncio.Future[Any]] = set()
         """Late ones included."""

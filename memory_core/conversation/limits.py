@@ -1,4 +1,4 @@
-"""How long anybody waits for a memory, and how much may wait for it: one table of defaults for all adapters."""
+"""The limits of waiting for a memory, and of what may wait for it: one table of defaults for all adapters."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ BEHIND_SECONDS: Final = 5.0
 BACKGROUND_SECONDS: Final = 300.0
 """When a call that nobody waits for is given up, so that it can be made again; any part of a store gives up earlier."""
 CLOSE_SECONDS: Final = 4.0
-"""How long what is closed waits for its writes. Google ADK gives a plugin five seconds, and then fails."""
+"""The time that what is closed waits for its writes. Google ADK gives a plugin five seconds, and then fails."""
 EXIT_SECONDS: Final = 1.5
-"""How long an interpreter that ends waits for writes that nobody has flushed."""
+"""The time that an interpreter that ends waits for writes that nobody has flushed."""
 MAX_WAITING: Final = 1_000
 """Most conversations with unfinished writes before a turn waits for one of them."""
 MAX_LATE: Final = 1_000

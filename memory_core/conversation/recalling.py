@@ -104,7 +104,8 @@ async def block_in_session(
 async def block_of_turn(
     memory: Searching, asked: Asked, options: RecallOptions, *, most: int | None = None, owner: str | None = None
 ) -> Recalled:
-    """What is pushed into the prompt of a turn: the profile, and the memories that are relevant to the question.
+    """The block that is pushed into the prompt of a turn: the profile, and the memories that are relevant to the
+    question.
 
     Args:
         most: Most memories, if the options do not say it; with 0, nothing is pushed.

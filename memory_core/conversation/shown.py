@@ -1,4 +1,5 @@
-"""What the hook of a coding client has shown in a session, so that it shows a memory once until that changes.
+"""The memories that the hook of a coding client has shown in a session, so that it shows a memory once until that
+changes.
 
 A client keeps what its hook prints in the conversation, so the same lines would pile up with every prompt. Each call of
 a hook may be another process, and a server may answer some of them, so this stands beside the memory file. It contains

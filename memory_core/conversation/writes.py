@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class Write(Protocol):
-    """What is to be stored of a conversation. It is done any number of times, and the last one counts: each message has
+    """The messages of a conversation to store. They are given any number of times, and the last counts: each has
     a key."""
 
     @property
@@ -91,7 +91,7 @@ class Writes(Generic[W]):
             await asyncio.wait(done, timeout=limits.BEHIND_SECONDS, return_when=asyncio.FIRST_COMPLETED)
 
     def is_behind(self, conversation: Hashable) -> bool:
-        """Whether a write of this conversation failed since this was last asked."""
+        """True if a write of this conversation failed since this was last asked."""
         with self._lock:
             is_behind = conversation in self._behind
             self._behind.discard(conversation)
@@ -170,7 +170,7 @@ class Writes(Generic[W]):
         return True
 
     def running(self) -> set[Future[None]]:
-        """What is being written; nothing in a forked process, whose parent does it."""
+        """The messages that are being written; nothing in a forked process, whose parent does it."""
         return set(self._running.values()) if self._pid == os.getpid() else set()
 
     def _start(self, write: W) -> None:

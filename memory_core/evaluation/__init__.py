@@ -1,1 +1,1 @@
-"""How well a memory answers questions of your own: beside plain retrievers, in blocks, and in silence."""
+"""The quality of a memory for questions of your own: beside plain retrievers, in blocks, and in silence."""

@@ -1,4 +1,4 @@
-"""What anybody could write in an afternoon: BM25, the cosine, and their reciprocal rank fusion."""
+"""The retrievers that anybody could write in an afternoon: BM25, the cosine, and their reciprocal rank fusion."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from memory_core.recall.values import RecallOptions
 
 OURS: Final = "memory-core"
 KS: Final = (1, 5, 10)
-"""How many of the first hits count."""
+"""The number of first hits that count."""
 BUDGETS: Final = (600, 1_500, 4_000)
 """Characters of the blocks."""
 LIMIT: Final = max(KS)
@@ -31,7 +31,7 @@ Search = Callable[[str], Awaitable[Sequence[Hit]]]
 
 @dataclass(frozen=True, slots=True)
 class QuestionRanks:
-    """What was found for one question."""
+    """The hits for one question."""
 
     question: Question
     wanted: Sequence[frozenset[str]]
@@ -41,7 +41,7 @@ class QuestionRanks:
     in_block: Sequence[bool]
     """For each of `BUDGETS`, whether the block of `recall` has every expected memory."""
     is_silent: bool
-    """Whether the search found nothing."""
+    """True if the search found nothing."""
 
     def share(self, system: str, k: int) -> float:
         """The share of the expected memories among the first `k` hits."""
@@ -51,7 +51,7 @@ class QuestionRanks:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What was found for all questions."""
+    """The hits for all questions."""
 
     found: Sequence[QuestionRanks]
 
@@ -70,7 +70,7 @@ class Evaluation:
         return fmean([each.share(system, k) for each in self.answerable] or [math.nan])
 
     def difference(self, system: str, k: int) -> tuple[float, float]:
-        """How much less than ours a system finds among the first `k`, and the standard error of that over the
+        """The part by which a system finds less than ours among the first `k`, and the standard error of that over the
         questions; the error is NaN for fewer than two."""
         gaps = [each.share(OURS, k) - each.share(system, k) for each in self.answerable]
         error = stdev(gaps) / math.sqrt(len(gaps)) if len(gaps) > 1 else math.nan

@@ -33,7 +33,7 @@ _MARKS: Final = " \t-*\u2022`"
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one line of an answer says."""
+    """The statement of one line of an answer."""
 
     verb: Verb
     turn: int
@@ -46,7 +46,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an answer says, in order."""
+    """The statements of an answer, in order."""
 
     said: tuple[Said, ...]
     refused: int
@@ -55,7 +55,7 @@ class Answer:
 
 
 def read_answer(text: str, turns: int, facts: int) -> Answer:
-    """What a model said about so many turns and known facts.
+    """The answer of a model about so many turns and known facts.
 
     Raises:
         UnreadableAnswerError: No line has a form that was asked for, or none of them names what was shown.

@@ -1,4 +1,4 @@
-"""What derived records have in common: ids by which nothing is derived twice, links to their sources, and notes."""
+"""The common parts of derived records: ids by which nothing is derived twice, links to their sources, and notes."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def linked_to(relation: Relation, records: Sequence[MemoryRecord]) -> tuple[Link
 
 
 def reading(turn: MemoryRecord) -> tuple[str, ...]:
-    """What identifies a record as it reads now: an edited one is read again."""
+    """The identity of a record as it reads now: an edited one is read again."""
     return (turn.id,) if turn.rev == 1 else (turn.id, str(turn.rev))
 
 
 def read_by(notes: Iterable[MemoryRecord], by: str) -> set[tuple[str, ...]]:
-    """What somebody has read, as `reading` identifies it.
+    """The readings of somebody, as `reading` identifies them.
 
     Args:
         notes: Among records of any kind.

@@ -60,7 +60,7 @@ IMPORTANT: Final = 0.8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Helpers:
-    """Who derives records; `None` derives none."""
+    """The maker of derived records; `None` derives none."""
 
     manager: Manager | None = None
     summarizer: Summarizer | None = None
@@ -74,7 +74,7 @@ class Helpers:
 
 
 def is_note(record: MemoryRecord) -> bool:
-    """Whether a record only notes what was read, so that it is read once, or what was taken back."""
+    """True if a record only notes what was read, so that it is read once, or what was taken back."""
     return record.kind in {EXTRACTION, REFLECTION, UNDONE} and not record.text
 
 

@@ -57,7 +57,7 @@ def outdated(records: Iterable[MemoryRecord], days: float, now: datetime) -> Ite
 
 
 def is_pinned(record: MemoryRecord) -> bool:
-    """Whether a record stays active, because a person or a model pinned it."""
+    """True if a record stays active, because a person or a model pinned it."""
     return not set(PINS).isdisjoint(record.tags)
 
 

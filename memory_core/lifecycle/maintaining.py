@@ -112,7 +112,7 @@ async def _derived(
     *,
     dry_run: bool,
 ) -> tuple[Maintenance, list[MemoryRecord]]:
-    """What was derived, and the records to maintain after that."""
+    """The derived records, and the records to maintain after that."""
     wanted = replace(policy.where, states=STATES)
     records = await every_record(handle, wanted)
     taken, missed = list[Step](), list[Step]()
@@ -181,7 +181,7 @@ async def apply_steps(
 
 
 async def _apply(handle: BoundMemory, step: Step) -> bool:
-    """Whether the whole step could be applied."""
+    """True if the whole step could be applied."""
     now = handle.memory.clock()
     if any(has_expired(draft, now) for draft in step.added):  # with the turn that it was read from
         return False

@@ -74,7 +74,7 @@ def _check_seconds(name: str, value: object, least: Literal["above", "from"]) ->
 async def ask(
     manager: Manager, messages: Sequence[ChatMessage], turns: int, facts: int, spent: list[Usage]
 ) -> Answer | None:
-    """What the model says about so many turns and known facts; `None` if none of its answers can be read.
+    """The answer of the model about so many turns and known facts; `None` if none of its answers can be read.
 
     Args:
         spent: Gets the costs of each call.

@@ -211,5 +211,5 @@ def _correcting(new: Draft, old: MemoryRecord) -> Draft:
 
 
 def is_same_speaker(one: Draft | MemoryRecord, other: MemoryRecord) -> bool:
-    """Whether two facts were drawn from what one speaker said: only such a fact may replace the other."""
+    """True if two facts were drawn from what one speaker said: only such a fact may replace the other."""
     return (one.author, one.role) == (other.author, other.role)

@@ -1,4 +1,4 @@
-"""What a chat model that manages a memory is asked: the instructions, the known facts and the conversation.
+"""The prompt for a chat model that manages a memory: the instructions, the known facts and the conversation.
 
 Pure functions.
 """

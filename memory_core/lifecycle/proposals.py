@@ -1,4 +1,4 @@
-"""What reflectors propose, and the protocol they follow."""
+"""The proposals of reflectors, and the protocol that they follow."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Reflector(Protocol):
         ...
 
     async def reflect(self, records: Sequence[MemoryRecord]) -> Sequence[Insight]:
-        """What the memories of one owner show together, given oldest first.
+        """The patterns that the memories of one owner show together, given oldest first.
 
         Raises:
             UnreadableAnswerError: A model's answer cannot be read; the next run asks again. Any other exception reaches

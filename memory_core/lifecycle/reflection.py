@@ -100,7 +100,7 @@ def _of_person(person: str, places: Sequence[int], records: Sequence[MemoryRecor
 def _may_go_together(
     pair: tuple[str, str], said: Mapping[str, Sequence[int]], days: Mapping[str, Days], names: AbstractSet[str]
 ) -> bool:
-    """Whether two subjects are worth comparing: on one day often enough, and not merely words of one phrase."""
+    """True if two subjects are worth comparing: on one day often enough, and not merely words of one phrase."""
     one, other = set(said[pair[0]]), set(said[pair[1]])
     is_phrase = bool(one & other) and names.isdisjoint(pair)
     return len(days[pair[0]] & days[pair[1]]) >= LEAST_DAYS and not is_phrase

@@ -91,7 +91,7 @@ def _places_of(statement: Statement) -> Iterator[tuple[tuple[bool, Sequence[str]
 
 
 def _is_one_slip(word: str, other: str) -> bool:
-    """Whether one inserted, deleted or replaced letter, or two exchanged neighbors, turn one word into the other; or
+    """True if one inserted, deleted or replaced letter, or two exchanged neighbors, turn one word into the other; or
     nothing."""
     if len(word) > len(other):
         word, other = other, word

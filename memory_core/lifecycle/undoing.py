@@ -52,7 +52,7 @@ async def undo_maintenance(handle: BoundMemory, maintenance: Maintenance) -> tup
 
 
 def _is_as_added(record: MemoryRecord, draft: Draft, scope: Scope) -> bool:
-    """Whether a record is as it was added, also if a later run has changed it and was taken back before."""
+    """True if a record is as it was added, also if a later run has changed it and was taken back before."""
     added = complete(draft, scope, record.created_at)
     return all(getattr(record, name) == getattr(added, name) for name in _COMPARED)
 

@@ -47,7 +47,7 @@ _Contradictions = Literal["supersede", "propose", "keep"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MaintainPolicy(Value):
-    """What `maintain` does with its findings.
+    """The way in which `maintain` treats its findings.
 
     Turns of conversations, steps of a bank and summaries are neither merged nor corrected, because they document what
     was said and done. Records with the tag `pinned` stay active.
@@ -152,7 +152,7 @@ class Change(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Step(Value):
-    """What belongs together: records that are added in one transaction, then changes of records, one by one."""
+    """Writes that belong together: records that are added in one transaction, then changes of records, one by one."""
 
     reason: Reason
     kept: str
@@ -168,12 +168,12 @@ class Step(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage(Value):
-    """What a model cost."""
+    """The cost of a model."""
 
     calls: int = 0
     """Calls, repeated ones included."""
     failed_calls: int = 0
-    """Those that raised, took too long, or brought an answer that cannot be read."""
+    """The calls that raised, took too long, or brought an answer that cannot be read."""
     prompt_tokens: int = 0
     """Tokens of the messages, as `Manager.count_tokens` counts them; by default a quarter of the characters."""
     answer_tokens: int = 0
@@ -196,7 +196,7 @@ class Maintenance(Value):
     """Steps not applied, or only in part, because a record was changed in the meantime; call `maintain` again."""
     is_dry_run: bool = False
     usage: Usage = field(default_factory=Usage)
-    """What the model that manages the memory cost."""
+    """The cost of the model that manages the memory."""
 
 
 DEFAULT_POLICY: Final = MaintainPolicy()

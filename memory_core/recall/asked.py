@@ -1,4 +1,4 @@
-"""What a recall is for: the question, and what its caller knows about the prompt that the block goes into.
+"""The purpose of a recall: the question, and what its caller knows about the prompt that the block goes into.
 
 An application sets `RecallOptions`; what is here is known to the module that asks, and is never an option of a user's.
 """
@@ -27,22 +27,22 @@ class Asked:
     text: str
     """The question, or the words of a tool; blank without any, as for an image."""
     before: Sequence[str | Message] = ()
-    """What was said before the question in the same conversation, oldest first; a bare text is the person's. The
+    """The messages before the question in the same conversation, oldest first; a bare text is the person's. The
     question itself may be the last."""
     shows: Callable[[MemoryRecord], bool] = shows_nothing_yet
-    """Whether the prompt shows a record already."""
+    """True if the prompt shows a record already."""
     shown: Condition | None = None
     """A condition that only such records satisfy, which a store looks up: see `condition_of_shown`. If they may crowd
     out the others, the search leaves them out itself, so that a recall costs no more in a long conversation than in a
     short one."""
     shows_query: bool = True
-    """Whether the prompt shows the text, so that a user's message equal to it is left out. `False` for words to search
+    """True if the prompt shows the text, so that a user's message equal to it is left out. `False` for words to search
     for, which may equal a message; questions like the text are left out in either case."""
     counts_reads: bool = True
     """Count the best memories of the block as read, once a day, so that what is used does not fade."""
 
     def shows_few(self, most: int) -> bool:
-        """Whether `shown` names so few records that they crowd out no others."""
+        """True if `shown` names so few records that they crowd out no others."""
         named = self.shown if isinstance(self.shown, FieldCondition) and self.shown.op == "in" else None
         return self.shown is None or (named is not None and len(cast("Sequence[str]", named.value)) <= most)
 

@@ -1,4 +1,4 @@
-"""What is asked: the question, and what the last turns of its conversation are about."""
+"""The searches of a recall: for the question, and for what the last turns of its conversation are about."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ class InContext:
 
     question: str
     about: str
-    """What the person said last before it; empty at the beginning of a conversation."""
+    """The words that the person said last before it; empty at the beginning of a conversation."""
     said: frozenset[str]
     """The texts of the conversation before the question, which are never results."""
     prompt: Asked
-    """What its caller knows about the prompt."""
+    """The facts that its caller knows about the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found for a question."""
+    """The hits of a search for a question."""
 
     hits: list[Hit]
     """Best first."""
@@ -86,7 +86,7 @@ async def find(
 
 
 def _is_small_talk(text: str, hits: Sequence[Hit]) -> bool:
-    """Whether a message asks for nothing, so that it is no question about its conversation either."""
+    """True if a message asks for nothing, so that it is no question about its conversation either."""
     if not asks(text) and not telling(analyse(text)):
         return True
     level, terms = chance(len(PHRASES)) + SPREADS, frozenset(analyse(text))
@@ -97,7 +97,7 @@ def _is_small_talk(text: str, hits: Sequence[Hit]) -> bool:
 
 
 async def _continues(asked: InContext, about: Sequence[Hit], search: Callable[..., Awaitable[list[Hit]]]) -> bool:
-    """Whether a short question ("Which days work?") keeps to what its conversation is about."""
+    """True if a short question ("Which days work?") keeps to what its conversation is about."""
     relevant = _best_surplus(about, asked.said)
     if relevant <= 0 or not asks(asked.question):
         return False
@@ -131,7 +131,7 @@ def _together(kept: Sequence[Hit], about: Sequence[Hit], alone: Sequence[Hit]) -
 
 
 def _may_answer(hit: Hit) -> bool:
-    """Whether a hit says more than chance and small talk do; one of a store that does not compare them may."""
+    """True if a hit says more than chance and small talk do; one of a store that does not compare them may."""
     return hit.relevance is None or hit.relevance.surplus > 0
 
 

@@ -18,7 +18,7 @@ COMPARABLE: Final = 0.25
 
 
 def is_shared(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bool]) -> bool:
-    """Whether the lines are of at least three authors, one of them not trusted."""
+    """True if the lines are of at least three authors, one of them not trusted."""
     authors = {_author(each) for each in lines}
     return len(authors) >= FEWEST_AUTHORS and not all(is_trusted(each.record) for each in lines)
 

@@ -109,7 +109,7 @@ def choose(
 
 
 def is_answered(found: Found) -> bool:
-    """Whether a hit says more about the question than chance and small talk do; one that was not compared may."""
+    """True if a hit says more about the question than chance and small talk do; one that was not compared may."""
     return any(found.surplus.get(key_of(hit.record), 1.0) > 0 for hit in found.hits)
 
 
@@ -241,7 +241,7 @@ def _once(lines: Sequence[Line], outcomes: Outcomes) -> list[Line]:
 
 
 def is_one_statement(one: MemoryRecord, other: MemoryRecord) -> bool:
-    """Whether two records of the same words are one statement; two people who say the same make two."""
+    """True if two records of the same words are one statement; two people who say the same make two."""
     return one.author == other.author or None in (one.author, other.author) or "assistant" in (one.role, other.role)
 
 

@@ -48,7 +48,7 @@ def question_of(text: str) -> Question:
 
 
 def is_the_same(record: MemoryRecord, question: Question) -> bool:
-    """Whether a user's message is the question but for how it is written."""
+    """True if a user's message is the question but for how it is written."""
     text = record.text
     return (
         record.role == "user"
@@ -58,13 +58,13 @@ def is_the_same(record: MemoryRecord, question: Question) -> bool:
 
 
 def asks_nothing_else(record: MemoryRecord, question: Question) -> bool:
-    """Whether a text asks, and without a term that the question lacks."""
+    """True if a text asks, and without a term that the question lacks."""
     text = record.text
     return record.role in ("user", None) and _is_asking(text) and question.terms.issuperset(analyse(text))
 
 
 def asks_again(record: MemoryRecord, question: Question) -> bool:
-    """Whether a message asks about what the question is about, and names nothing that the question does not name.
+    """True if a message asks about what the question is about, and names nothing that the question does not name.
 
     Who asks again and again must find the answer before the earlier questions.
     """
@@ -84,7 +84,7 @@ def names(text: str) -> frozenset[str]:
 
 
 def _is_asking(text: str) -> bool:
-    """Whether a text ends in a question mark, of whatever script, or begins as English questions do and has a question
+    """True if a text ends in a question mark, of whatever script, or begins as English questions do and has a question
     word."""
     if asks(text[-1:]):
         return True
@@ -97,7 +97,7 @@ def _is_asking(text: str) -> bool:
 
 
 def is_copy(text: str, question: Question) -> bool:
-    """Whether a text has nearly all the words of the question, question words included."""
+    """True if a text has nearly all the words of the question, question words included."""
     folded, least = text.casefold(), COPIED * len(question.words)
     if len(question.words) < _FEWEST_WORDS or sum(word in folded for word in question.words) < least:
         return False  # without splitting the text: hardly any has so many of them, even as parts of words
@@ -105,7 +105,7 @@ def is_copy(text: str, question: Question) -> bool:
 
 
 def tells_more(record: MemoryRecord, question: Question, said: str) -> bool:
-    """Whether a text has a word, in any script, that the question and the conversation lack, and is not a question like
+    """True if a text has a word, in any script, that the question and the conversation lack, and is not a question like
     it.
 
     Args:
@@ -116,7 +116,7 @@ def tells_more(record: MemoryRecord, question: Question, said: str) -> bool:
 
 
 def _has(folded: str, run: str) -> bool:
-    """Whether a text has such a run, found without splitting it, since a conversation may be long."""
+    """True if a text has such a run, found without splitting it, since a conversation may be long."""
     at = folded.find(run)
     while at >= 0:
         if _is_apart(folded[at - 1 : at]) and _is_apart(folded[at + len(run) : at + len(run) + 1]):
@@ -142,7 +142,7 @@ _SPACED: Final = _Spaced()
 
 
 def _is_apart(c: str) -> bool:
-    """Whether a character, or the end of a text, separates runs."""
+    """True if a character, or the end of a text, separates runs."""
     return not c or category(c)[0] in "PZC"
 
 

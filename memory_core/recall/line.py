@@ -20,7 +20,7 @@ class Line:
 
     hit: Hit
     worth: float
-    """What orders the lines, best first: the score, or less for a copy of the question."""
+    """The value that orders the lines, best first: the score, or less for a copy of the question."""
     text: str
     """The text to show: the best passage, or all of a short text."""
     before: MemoryRecord | None = None

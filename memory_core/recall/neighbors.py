@@ -64,26 +64,26 @@ async def with_neighbors(
 
 
 def needs_neighbor(record: MemoryRecord) -> bool:
-    """Whether a turn may need the one before it to be understood or, if it asks, the one after it."""
+    """True if a turn may need the one before it to be understood or, if it asks, the one after it."""
     if record.session is None or (record.role is None and record.kind != "message"):
         return False
     return is_short_question(record) or is_short(record.text, REPLY_WORDS)
 
 
 def is_short_question(record: MemoryRecord) -> bool:
-    """Whether a person's short turn ends in a question mark, of whatever script. What a model asks back is a reply."""
+    """True if a person's short turn ends in a question mark, of whatever script. What a model asks back is a reply."""
     text = record.text
     return record.role != "assistant" and _ends_asking(text) and is_short(text, QUESTION_WORDS)
 
 
 def _ends_asking(text: str) -> bool:
-    """Whether a text ends with a question, or nearly so."""
+    """True if a text ends with a question, or nearly so."""
     end = text[-_SHORT_CHARS:]
     return asks(end) and any(map(str.isalnum, end))
 
 
 def is_short(text: str, most: int = MERE_REPLY_WORDS) -> bool:
-    """Whether a text has at most so many words."""
+    """True if a text has at most so many words."""
     return len(text) <= _SHORT_CHARS and words(text) <= most
 
 
@@ -119,5 +119,5 @@ def _beside(
 
 
 def _is_others(one: MemoryRecord, other: MemoryRecord) -> bool:
-    """Whether somebody else says something else."""
+    """True if somebody else says something else."""
     return (one.role, one.author) != (other.role, other.author) and equal_form(one.text) != equal_form(other.text)

@@ -93,7 +93,7 @@ class _Filling:
             self._place(line, _alone(line))
 
     def _is_repeated(self, line: Line) -> bool:
-        """Whether another text in the block says the same; the same reply to another question does not."""
+        """True if another text in the block says the same; the same reply to another question does not."""
         key, question = line.key, line.before
         if key in self.lines:
             return False
@@ -108,7 +108,7 @@ class _Filling:
         return True
 
     def _place(self, line: Line, shown: Line) -> bool:
-        """Whether a line fits; it replaces the line of the same record, if there is one.
+        """True if a line fits; it replaces the line of the same record, if there is one.
 
         Args:
             line: With all its neighbors.
@@ -163,7 +163,7 @@ class _Filling:
         return replace(line, before=before, after=after)
 
     def _is_said(self, text: str) -> bool:
-        """Whether the block says a text; a short reply such as "Yes." may stand beside several questions."""
+        """True if the block says a text; a short reply such as "Yes." may stand beside several questions."""
         twin = self.said.get(equal_form(text))
         return twin is not None and (key_of(twin) in self.lines or not is_short(text))
 

@@ -1,4 +1,4 @@
-"""What is pushed into a prompt unasked: only what is about the message, and only lines that add something."""
+"""The lines that are pushed into a prompt unasked: only what is about the message, and adds something."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def worth_pushing(question: Question, hits: Sequence[Hit], surplus: Mapping[Key,
 
 
 def adds(text: str, known: Collection[str]) -> bool:
-    """Whether a text has a word, number or name beyond the known terms and everyday replies ("Nice.", "Noted.")."""
+    """True if a text has a word, number or name beyond the known terms and everyday replies ("Nice.", "Noted.")."""
     terms = [term for term in analyse(text) if term not in known]
     return bool(telling(terms)) or any(map(str.isdigit, terms))

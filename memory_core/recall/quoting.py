@@ -40,7 +40,7 @@ def least_chars(text: str, most: int) -> int:
 
 
 def _is_a_line(stripped: str) -> bool:
-    """Whether an excerpt has the same characters, or the first of them."""
+    """True if an excerpt has the same characters, or the first of them."""
     return stripped.isprintable() and "  " not in stripped
 
 

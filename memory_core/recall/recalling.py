@@ -198,7 +198,7 @@ def _lines_wanted(options: RecallOptions) -> int:
 
 
 def _trust(handle: Searching, options: RecallOptions) -> Callable[[MemoryRecord], bool]:
-    """Whether a record is of the owner of the memory or of the owner's agents, or of one whom the options trust."""
+    """True if a record is of the owner of the memory or of the owner's agents, or of one whom the options trust."""
     # Who writes to a space may give any name and any role, also those of the owner.
     is_alone = not (_has_spaces(handle) and handle.spaces)
     own = handle.scope if is_alone and _has_scope(handle) else None

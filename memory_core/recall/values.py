@@ -94,8 +94,8 @@ class RecallOptions:
     min_score: float = 0.0
     """Share of the best hit's score that a memory needs, 0 to 1."""
     diversity: float = 0.0
-    """How much lines should differ from those before them, 0 to 1; see `BoundMemory.search`. Repetitions are left out
-    at any value."""
+    """The degree to which lines should differ from those before them, 0 to 1; see `BoundMemory.search`. Repetitions
+    are left out at any value."""
     latest_first: bool = True
     """Show the latest first among memories about as relevant as the best; otherwise show the best first."""
     neighbors: bool = True
@@ -127,7 +127,7 @@ class RecallOptions:
         return min(budget for budget in budgets if budget is not None)
 
     def fits(self, text: str) -> bool:
-        """Whether a text is within the budget."""
+        """True if a text is within the budget."""
         return (self.max_chars is None or len(text) <= self.max_chars) and (
             self.max_tokens is None or self.count_tokens is None or self.count_tokens(text) <= self.max_tokens
         )
@@ -138,12 +138,12 @@ class RecallOptions:
         return [count(text) for budget, count in counters if budget is not None and count is not None]
 
     def room(self, frame: str) -> list[int]:
-        """What remains of each budget after the header and the end of the block, characters first."""
+        """The rest of each budget after the header and the end of the block, characters first."""
         budgets = [budget for budget in (self.max_chars, self.max_tokens) if budget is not None]
         return [budget - taken for budget, taken in zip(budgets, self.sizes(frame), strict=True)]
 
     def exceeds(self, least: int, room: Sequence[int]) -> bool:
-        """Whether a line of at least so many characters is too long for the rest of the budgets."""
+        """True if a line of at least so many characters is too long for the rest of the budgets."""
         if self.max_chars is not None and room[0] < max(least, _SHORTEST_LINE):
             return True
         return self.max_tokens is not None and room[-1] < _SHORTEST_LINE // _CHARS_PER_TOKEN

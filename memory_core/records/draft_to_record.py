@@ -131,7 +131,7 @@ def new_record(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
 
 
 def has_expired(entry: Draft | MemoryRecord, now: datetime) -> bool:
-    """Whether reads at `now` leave the memory out because its time is over."""
+    """True if reads at `now` leave the memory out because its time is over."""
     return entry.expires_at is not None and entry.expires_at <= now
 
 
@@ -298,12 +298,12 @@ def _with_passages(draft: Draft) -> object:
 
 
 def is_long_batch(entries: Sequence[object]) -> bool:
-    """Whether completing these drafts would block a loop for more than about a millisecond."""
+    """True if completing these drafts would block a loop for more than about a millisecond."""
     return len(entries) > LONG_BATCH or any(_has_long_data(entry) for entry in entries)
 
 
 def is_long_patch(patch: object) -> bool:
-    """Whether applying the patch would block a loop for more than about a millisecond."""
+    """True if applying the patch would block a loop for more than about a millisecond."""
     text = patch.text if isinstance(patch, Patch) else ""
     return (isinstance(text, str) and texts_are_long(text)) or _has_long_data(patch)
 

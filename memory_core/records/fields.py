@@ -21,7 +21,7 @@ from memory_core.values.limits import MAX_DATA_BYTES, MAX_LINKS, MAX_TAGS, MAX_T
 T = TypeVar("T")
 
 Form = Literal["plain", "flag", "time", "data", "tags", "links"]
-"""How a value is stored: as it is, as true or false, as a moment, or as JSON of the field's own shape."""
+"""The form in which a value is stored: as it is, as true or false, as a moment, or as JSON of the field's own shape."""
 
 
 def or_none(check: Callable[[str, object], T], name: str) -> Callable[[object], T | None]:
@@ -124,9 +124,9 @@ class Field:
     """Returns a caller's value as it is stored, or raises `InvalidInputError`; `None` for what the store maintains."""
     form: Form = "plain"
     can_change: bool = True
-    """Whether a `Patch` has it."""
+    """True if a `Patch` has it."""
     tells_apart: bool = False
-    """Whether records with equal texts say different things if they differ in it, so that they are never merged."""
+    """True if records with equal texts say different things if they differ in it, so that they are never merged."""
 
 
 FIELDS: Final = (

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 MESSAGE_KIND: Final = "message"
-"""What one speaker said in a conversation."""
+"""The words that one speaker said in a conversation."""
 USER_QUERY: Final = "user_query"
-"""What a user said that has no answer yet."""
+"""The words of a user that have no answer yet."""
 CONVERSATION_TURN: Final = "conversation_turn"
-"""What a user said, and the answer, in one record."""
+"""The words of a user and the answer, in one record."""
 STEP: Final = "step"
 """A step of a task, in a `MemoryBank`."""
 
 
 def is_message(kind: str) -> bool:
-    """Whether a record was said in its session's conversation; a fact was not, no matter who stated it and where."""
+    """True if a record was said in its session's conversation; a fact was not, no matter who stated it and where."""
     return kind == MESSAGE_KIND

@@ -1,4 +1,4 @@
-"""What it means to add a source key again."""
+"""The effect of adding a source key again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memory_core.values.json_text import is_same_json
 
 
 def is_same(record: MemoryRecord, later: Draft | MemoryRecord) -> bool:
-    """Whether a later version under the same source key leaves the record as it is; without a role, the role stays."""
+    """True if a later version under the same source key leaves the record as it is; without a role, the role stays."""
     said = (later.text, later.role or record.role, later.author, tuple(later.tags))
     return said == (record.text, record.role, record.author, record.tags) and is_same_json(later.data, record.data)
 
@@ -24,7 +24,7 @@ def restated_links(record: MemoryRecord, later: MemoryRecord) -> tuple[Link, ...
 
 
 def are_same_links(links: Iterable[Link], others: Iterable[Link]) -> bool:
-    """Whether links are equal, and of the same readings."""
+    """True if links are equal, and of the same readings."""
     return [reading_of(link) for link in links] == [reading_of(link) for link in others]
 
 

@@ -1,4 +1,4 @@
-"""How a record changes when another one supersedes it: pure functions."""
+"""The changes of a record when another one supersedes it: pure functions."""
 
 from __future__ import annotations
 

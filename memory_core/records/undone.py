@@ -31,7 +31,7 @@ class Undone:
     """For each reason and record, the records of each step that was about it."""
 
     def has(self, reason: str, *ids: str) -> bool:
-        """Whether a step for this reason that was about all of these records was taken back."""
+        """True if a step for this reason that was about all of these records was taken back."""
         about_first = self.steps.get(noted_reason(reason), {}).get(ids[0], ())
         return any(group.issuperset(ids) for group in about_first)
 
@@ -40,7 +40,7 @@ NOTHING: Final = Undone({})
 
 
 def undone_by(notes: Iterable[MemoryRecord]) -> Undone:
-    """What the notes among some records say."""
+    """The statements of the notes among some records."""
     found: dict[str, dict[str, list[frozenset[str]]]] = defaultdict(lambda: defaultdict(list))
     for reason, *ids in (step for note in notes for step in _noted(note)):
         group = frozenset(ids)

@@ -143,7 +143,7 @@ WANTED: Final[dict[str, tuple[Any, ...]]] = {
 
 
 def _is_several(name: str) -> bool:
-    """Whether a condition has several values."""
+    """True if a condition has several values."""
     kinds = [get_origin(each) for each in (hints_of(Where)[name], *get_args(hints_of(Where)[name]))]
     return any(kind in {Sequence, Mapping} for kind in kinds)
 
@@ -162,7 +162,7 @@ def _found(records: Sequence[MemoryRecord], where: Where, clock: Ticks) -> set[s
 
 
 _CHANGES: Final = (Patch(left=True), Patch(state="archived"), Patch(left=True, state="archived"))
-"""What happens to the first records, so that not all of them are found by default."""
+"""The changes of the first records, so that not all of them are found by default."""
 
 
 class ConditionContract(Contract):

@@ -1,4 +1,4 @@
-"""What was made of the words of other records has their life."""
+"""A contract: a record that was made of the words of others has their life."""
 
 # ruff: noqa: S101  (a contract is made of assertions)
 

@@ -27,7 +27,7 @@ def _leave(handle: BoundMemory, record: MemoryRecord) -> MemoryRecord:
 
 
 def _ranked(handle: BoundMemory, where: Where = EVERYTHING) -> dict[str, list[tuple[str, float, tuple[str, ...]]]]:
-    """What searches find, with the score and the names of its parts."""
+    """The hits of searches, with the score and the names of its parts."""
     found = {
         query: run_sync(handle.search, query, where=where, floor=False, explain=True)
         for query in (_PIER, "on Friday?", "What did Nadia say?")

@@ -43,7 +43,7 @@ ANY_STATE: Final = Where(states=STATES)
 KEY: Final = "same key"
 SAID: Final = ("user", "the kettle talk")
 _REFUSED: Final = (ConflictError, DuplicateIdError, RecordNotFoundError, ScopeError, UnsupportedError)
-"""How an operation says that it does not reach a record, or that the store does not have it."""
+"""The answer of an operation that does not reach a record, or whose store does not have it."""
 
 Call = Callable[[BoundMemory, MemoryRecord], object]
 
@@ -133,7 +133,7 @@ class Owners:
 
 
 class SharingContract(Contract):
-    """What a handle with spaces reaches, over every operation."""
+    """A contract: the memories that a handle with spaces reaches, over every operation."""
 
     @pytest.fixture
     def owners(self, memory: Memory, ann: BoundMemory) -> Owners:

@@ -17,7 +17,7 @@ QUESTION: Final = "Which tea does Ann drink?"
 
 
 class VectorContract(Contract):
-    """What `search_by_vector` finds; without an embedder, only that it refuses."""
+    """A contract: the hits of `search_by_vector`; without an embedder, only that it refuses."""
 
     @pytest.fixture
     def vector(self, make_embedder: MakeEmbedder | None) -> list[float]:

@@ -45,7 +45,7 @@ class ToolContext:
     clock: Clock = utc_now
     """Returns the present moment."""
     floor: bool = True
-    """Whether a search returns relevant memories only (see `BoundMemory.search`); `False` returns the best anyway."""
+    """True if a search returns relevant memories only (see `BoundMemory.search`); `False` returns the best anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,9 @@ class Tool:
     """A JSON schema of type object."""
     handler: Handler
     operation: Operation | None = None
-    """What it does; `None` for what no tool of another framework does."""
+    """The operation of the tool; `None` for what no tool of another framework does."""
     stores: bool = False
-    """Whether it stores a long-term memory, and so offers the spaces that may be written to."""
+    """True if it stores a long-term memory, and so offers the spaces that may be written to."""
 
     def offered_for(self, memory: AgentMemory) -> Tool:
         """The tool as a model sees it that uses `memory`: with writable spaces a storing tool has a choice `space`.

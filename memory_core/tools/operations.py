@@ -1,4 +1,4 @@
-"""What the tools of all frameworks do to a memory, each operation once; `docs/tools.md` shows which tool does which.
+"""The operations of the tools of all frameworks on a memory, each once; `docs/tools.md` shows which tool does which.
 
 Invariant: a tool of a framework is a name, a schema and words around one operation, which is a method of `BoundMemory`
 or, where agents need more than that, a function of this module. So whichever framework calls it,
@@ -33,13 +33,13 @@ from memory_core.where.where import EVERYTHING, Where
 logger = logging.getLogger(__name__)
 
 Operation = Callable[..., Awaitable[object]]
-"""What a tool does: a method of `BoundMemory`, or a function of this module."""
+"""The work of a tool: a method of `BoundMemory`, or a function of this module."""
 T = TypeVar("T")
 
 _turns: Final[WeakValueDictionary[object, asyncio.Lock]] = WeakValueDictionary()
 """A lock for each text that is being stored, by loop, owner, space and text."""
 _adding: Final[set[asyncio.Task[MemoryRecord]]] = set()
-"""What is being stored: asyncio itself holds tasks weakly."""
+"""The tasks that store: asyncio itself holds tasks weakly."""
 MOST_FETCHED: Final = 1_000
 """Maximum number of hits that a search reads to find different sentences."""
 _MOST_READS: Final = 5
@@ -48,11 +48,11 @@ _MOST_READS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What became of something that a tool was to store."""
+    """The outcome of something that a tool was to store."""
 
     record: MemoryRecord
     is_known: bool = False
-    """Whether the memory was there before, so that nothing was stored."""
+    """True if the memory was there before, so that nothing was stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +271,7 @@ def same_sentences(
     record_of: Callable[[T], MemoryRecord],
     apart: Callable[[MemoryRecord], object] = lambda _: None,
 ) -> list[list[T]]:
-    """What was found, in its order, with the memories of one owner that say the same sentence together.
+    """The hits in their order, with the memories of one owner that say the same sentence together.
 
     Args:
         found: Hits or records.

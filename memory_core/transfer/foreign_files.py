@@ -138,7 +138,8 @@ def json_in_zip(path: Path, name: str) -> Any:  # JSON
 
 
 _ZIP_ERRORS: Final = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, NotImplementedError)
-"""What `zipfile` raises for damage, and with the last two for a password or a method that it does not know."""
+"""The errors that `zipfile` raises for damage, and with the last two for a password or a method that it does not
+know."""
 
 
 def _json(content: bytes, what: str) -> Any:

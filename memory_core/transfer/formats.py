@@ -1,4 +1,4 @@
-"""What importers of other programs' memories yield, and what exporters to them receive.
+"""The items that importers of other programs' memories yield, and that exporters to them receive.
 
 An importer is registered as an entry point of the group `memory_core.importers`, under the name of its format. It is
 called with the source, a path or an address, and the first line of its docstring says what that is. It only reads.
@@ -23,7 +23,7 @@ class Found:
     """A memory in the source."""
 
     place: str
-    """Where it is in the source, for the report: "line 3", "event 7"."""
+    """The place in the source, for the report: "line 3", "event 7"."""
     draft: Draft
     """With a `source_key` that it also has in the next import, so that importing twice adds nothing. Different texts
     that a source has under the same key are told apart by a number."""
@@ -46,7 +46,7 @@ class Refused:
 
     place: str
     reason: str
-    """What is wrong with it, as the rest of a sentence."""
+    """The problem, as the rest of a sentence."""
     is_meant: bool = False
     """It is left out on purpose, which is reported and is no failure."""
 

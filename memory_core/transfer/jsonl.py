@@ -34,7 +34,7 @@ VERSION: Final = 1
 RECORDS_AT_ONCE: Final = 512
 """Records read, encoded and written at a time."""
 PART_BYTES: Final = 65_536
-"""How long the lines that are encoded and written together are, but for the last one."""
+"""The length of the lines that are encoded and written together, but for the last one."""
 HASHES: Final = 1_000
 """Forgotten source keys in a line."""
 MAX_LINE_BYTES: Final = 1 << 28
@@ -109,7 +109,7 @@ async def export_jsonl(
 
 
 async def exported(memory: Memory, *, owner: Scope | None = None, vectors: bool = True) -> AsyncGenerator[bytes]:
-    """What `export_jsonl` writes, in parts, each of complete lines; raises the same errors.
+    """The lines that `export_jsonl` writes, in parts, each of complete lines; raises the same errors.
 
     A part is read when it is asked for. In between nothing runs and nothing waits, however long that takes, and if
     nobody asks for the next one, nothing is left behind.
@@ -464,7 +464,7 @@ class _Import:
 
 
 def _is_forgotten(item: Carried, scope: Scope, known: Tombstones | None) -> bool:
-    """Whether the target has forgotten a record on purpose; within one store, `restore` knows it."""
+    """True if the target has forgotten a record on purpose; within one store, `restore` knows it."""
     key = item.record.source_key
     return known is not None and key is not None and tombstone(known.secret, scope, key) in known.digests
 

@@ -28,9 +28,9 @@ from memory_core.values.progress import Progress, ProgressCallback
 COPIED_AT_ONCE: Final = 512
 """Records copied at a time: some megabytes, with their vectors, sent to a server in several parallel requests."""
 PASSES: Final = 4
-"""How often concurrent changes are copied too; later changes are left to the next call."""
+"""The number of times that concurrent changes are copied too; later changes are left to the next call."""
 NAMED: Final = 5
-"""How many differing records of an owner an error names."""
+"""The number of differing records of an owner that an error names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Moved:
     checksum: str
     """Checksum of all records at the target, with their earlier texts; equal at the source if nothing is behind."""
     behind: int = 0
-    """How many records changed at the source during the last round."""
+    """The number of records that changed at the source during the last round."""
     sourceless: int = 0
     """Records at the target that were made of the words of others, of which one is not there, because it has expired,
     say. They are kept as they are."""
@@ -60,12 +60,12 @@ class Report:
 
     @property
     def records(self) -> int:
-        """How many records the target has."""
+        """The number of records that the target has."""
         return sum(owner.records for owner in self.owners)
 
     @property
     def behind(self) -> int:
-        """How many records the next call has to copy; 0 if both sides agreed."""
+        """The number of records that the next call has to copy; 0 if both sides agreed."""
         return sum(owner.behind for owner in self.owners)
 
     @property
@@ -136,7 +136,7 @@ class _Move:
     same_vectors: bool = False
     moved: list[Moved] = field(default_factory=list[Moved])
     wrong: list[str] = field(default_factory=list[str])
-    """What differs although it was copied: a sentence for each owner."""
+    """The differences although all was copied: a sentence for each owner."""
 
     async def carry(self) -> Report:
         await self._claim()
@@ -222,13 +222,13 @@ class _Move:
 
 
 def is_server(address: str) -> bool:
-    """Whether the address names a Qdrant server instead of a file."""
+    """True if the address names a Qdrant server instead of a file."""
     scheme, is_url, _ = address.partition("://")
     return bool(is_url) and scheme in SERVER_SCHEMES
 
 
 def exists(address: str) -> bool:
-    """Whether there is such a file; a server is assumed to be there, and opening it says otherwise."""
+    """True if there is such a file; a server is assumed to be there, and opening it says otherwise."""
     return is_server(address) or Path(address).expanduser().is_file()
 
 

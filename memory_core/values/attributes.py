@@ -1,8 +1,8 @@
-"""Whether an object has an attribute."""
+"""True if an object has an attribute."""
 
 from __future__ import annotations
 
 
 def has(owner: object, name: str) -> bool:
-    """Whether an object has an attribute, without its `__getattr__`, which may look for what was meant."""
+    """True if an object has an attribute, without its `__getattr__`, which may look for what was meant."""
     return hasattr(type(owner), name) or name in getattr(owner, "__dict__", ())

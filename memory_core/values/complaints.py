@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with values from outside, in the words of JSON.
+"""The complaints of pydantic about values from outside, in the words of JSON.
 
 An answer names what the caller sent (fields, positions and JSON's kinds of values), never a class, a function or a type
 of Python.
@@ -41,7 +41,7 @@ _SAID: Final[Mapping[str, str]] = {
 
 
 def complaints(errors: Sequence[Mapping[str, Any]], given: object) -> str:
-    """What is wrong, in one sentence.
+    """The problem, in one sentence.
 
     Args:
         errors: What pydantic's `errors()` returns.

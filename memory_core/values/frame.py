@@ -18,11 +18,11 @@ WISHES: Final = "Quotes of what always holds: data about the user and their wish
 FRAME_END: Final = "</memories>"
 
 _NAME: Final = "memories"
-"""What each beginning and each end has in it, however it is escaped."""
+"""The words that each beginning and each end have in them, however they are escaped."""
 _ESCAPES: Final = (("<", ">"), (r"\\u003[cC]", r"\\u003[eE]"), ("&lt;", "&gt;"), ("&#60;", "&#62;"))
-"""How `<` and `>` are written: as they are, in JSON, and in XML or HTML."""
+"""The forms of `<` and `>`: as they are, in JSON, and in XML or HTML."""
 _QUOTED: Final = r"(?:(?m:^)[ \t]*(?:>[ \t]*)+)?"
-"""What mail programs and Markdown put before each line of what they quote."""
+"""The marks that mail programs and Markdown put before each line of what they quote."""
 _SPACE: Final = r"(?:[\s>]|\\[nr])*"
 """Space between the beginning and the first line, whose line break may be escaped, too, or have become a space."""
 _ESCAPED_BREAKS: Final = re.compile(r"(?:\\[nr])*")
@@ -41,7 +41,7 @@ _CUT: Final = re.compile(
 
 
 def frame_start(head: str) -> str:
-    """What a block begins with."""
+    """The beginning of a block."""
     return f"<memories>\n{head}"
 
 

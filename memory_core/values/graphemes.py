@@ -1,4 +1,4 @@
-"""Where a text can be split without cutting a character that readers see as one (a grapheme cluster).
+"""The places where a text can be split without cutting a character that readers see as one (a grapheme cluster).
 
 The rules are those of UAX #29, from the categories that `unicodedata` knows.
 """
@@ -20,7 +20,7 @@ _VIRAMA: Final = 9
 
 
 def is_boundary(text: str, at: int, start: int = 0) -> bool:
-    """Whether the text can be split before position `at`.
+    """True if the text can be split before position `at`.
 
     Args:
         start: A boundary at or before `at`, from which flags (pairs of letters) are counted.

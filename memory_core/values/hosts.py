@@ -6,7 +6,7 @@ from ipaddress import ip_address
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only programs on the same machine reach a server that listens on this host."""
+    """True if only programs on the same machine reach a server that listens on this host."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

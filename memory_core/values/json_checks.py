@@ -14,7 +14,7 @@ from memory_core.values.limits import MAX_DATA_BYTES, MAX_DATA_LEVELS, MAX_DATA_
 
 
 def fits_data(value: object) -> bool:
-    """Whether a value that is JSON is within the limits of a record's `data`."""
+    """True if a value that is JSON is within the limits of a record's `data`."""
     try:
         return least_bytes("data", value, MAX_DATA_BYTES) <= MAX_DATA_BYTES and json_bytes(value) <= MAX_DATA_BYTES
     except InvalidInputError:  # too many values, or too many levels

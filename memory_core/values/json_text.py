@@ -18,7 +18,7 @@ _encode_sorted: Final[Callable[[object], str]] = json.JSONEncoder(separators=(",
 
 
 def is_same_json(one: object, other: object) -> bool:
-    """Whether two JSON values are the same: unlike `==`, `1`, `1.0` and `true` differ. The order of keys is ignored."""
+    """True if two JSON values are the same: unlike `==`, `1`, `1.0` and `true` differ. The order of keys is ignored."""
     return one == other and (not one or _encode_sorted(one) == _encode_sorted(other))
 
 

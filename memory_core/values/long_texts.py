@@ -11,5 +11,5 @@ _WIDE: Final = 8
 
 
 def is_long(*texts: str) -> bool:
-    """Whether the analysis of these texts would block a loop for longer than about a millisecond."""
+    """True if the analysis of these texts would block a loop for longer than about a millisecond."""
     return sum(len(text) * (1 if text.isascii() else _WIDE) for text in texts) > LONG_CHARS

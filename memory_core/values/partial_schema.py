@@ -1,4 +1,4 @@
-"""How pydantic, and with it FastAPI, reads a value whose fields can be left unset."""
+"""The schema by which pydantic, and with it FastAPI, reads a value whose fields can be left unset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where something is kept: the path of a file, or the address of a server.
+"""The place where something is kept: the path of a file, or the address of a server.
 
 What has the form of an address is never the path of a file: every call and every command refuses it before anything is
 opened or made, and no message shows what may be a key in it. A path of that form is written with `./` before it.
@@ -13,7 +13,7 @@ from typing import Final
 from memory_core.errors import InvalidInputError
 
 SERVER_SCHEMES: Final = frozenset({"qdrant", "qdrant+https"})
-"""What addresses of servers begin with."""
+"""The beginning of addresses of servers."""
 _ADDRESS: Final = re.compile(r"[^/\\]{2,}:[/\\]|[^/\\:]{2,}:[^/\\]*@")
 """A scheme has two letters at least, unlike a drive of Windows; `pathlib` makes one slash of two."""
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
@@ -21,7 +21,7 @@ _KEY_OR_MORE: Final = re.compile(r"[?#].*@", re.DOTALL)
 
 
 def is_address(place: str | os.PathLike[str]) -> bool:
-    """Whether it has the form of an address, with whatever scheme, instead of a path."""
+    """True if it has the form of an address, with whatever scheme, instead of a path."""
     return _ADDRESS.match(os.fspath(place)) is not None
 
 

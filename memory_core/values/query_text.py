@@ -8,7 +8,7 @@ from memory_core.values.limits import MAX_QUERY_CHARS
 
 
 def asks_for_something(text: str) -> bool:
-    """Whether a text has more than spaces, punctuation and control characters: a letter, a digit or a symbol."""
+    """True if a text has more than spaces, punctuation and control characters: a letter, a digit or a symbol."""
     return any(unicodedata.category(character)[0] not in "ZPC" for character in text)
 
 

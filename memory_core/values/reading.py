@@ -96,7 +96,7 @@ def _kinds(hint: Any) -> list[Any]:
 
 
 def _likeness(kind: Any, value: object) -> int:
-    """How many fields of the type a JSON object has."""
+    """The number of fields of the type that a JSON object has."""
     if not is_dataclass(kind) or not isinstance(value, Mapping):
         return 0
     return sum(each.name in value for each in fields(kind))
@@ -112,7 +112,7 @@ def _moment(value: object, name: str) -> datetime:
 
 
 def _named(hint: Any) -> str:
-    """What a value of that type is in JSON."""
+    """The form of a value of that type in JSON."""
     if get_origin(hint) in {Union, types.UnionType}:
         kinds = _kinds(hint)
         words = [word for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)]

@@ -1,4 +1,5 @@
-"""What is too large to be stored is shortened where it is largest, with a mark: nothing is refused for its size.
+"""A value that is too large to be stored is shortened where it is largest, with a mark: nothing is refused for its
+size.
 
 A text, and each text in a JSON value, keeps its beginning. Keys and small values stay, so that an id, a role or a type
 is still there. Only a list or a mapping of so many small values that they do not fit keeps its first ones.
@@ -27,7 +28,7 @@ _MARKED: Final = re.compile(r"\[… [\d,]{1,30} (?:characters|values): too large
 _MARK_BYTES: Final = 100
 """Most bytes of a mark as an item of a list or a mapping."""
 _VALUE_BYTES: Final = MAX_DATA_BYTES // MAX_DATA_VALUES
-"""What a value weighs beside its bytes, so that what has at most the bytes has at most the values, too."""
+"""The weight of a value beside its bytes, so that what has at most the bytes has at most the values, too."""
 _LEVELS: Final = MAX_DATA_LEVELS - 10
 """Levels of what is shortened; deeper ones are a mark. The others are for what it becomes a part of."""
 
@@ -52,7 +53,7 @@ def shortened_data(data: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def is_shortened(text: object) -> bool:
-    """Whether a value is a text that was shortened."""
+    """True if a value is a text that was shortened."""
     return isinstance(text, str) and _MARKED.search(text[-_MARK_BYTES:]) is not None
 
 

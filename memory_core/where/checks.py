@@ -69,7 +69,7 @@ def check_where(where: object) -> Where:
 
 
 def _showing_the_past(where: Where) -> Where:
-    """What was true at a moment may have been archived or left since."""
+    """A record that was true at a moment may have been archived or left since."""
     archived: tuple[State, ...] = ("archived",) if "active" in where.states else ()
     return replace(where, states=tuple(dict.fromkeys((*where.states, *archived))), left=where.left or None)
 

@@ -31,7 +31,7 @@ Test = Callable[[Any], bool]
 
 
 def satisfies(record: MemoryRecord, where: Where, now: datetime) -> bool:
-    """Whether a record satisfies every condition at `now`; the filters of all stores must agree with it.
+    """True if a record satisfies every condition at `now`; the filters of all stores must agree with it.
 
     Args:
         where: Checked by `check_where`.
@@ -47,7 +47,7 @@ def satisfies(record: MemoryRecord, where: Where, now: datetime) -> bool:
 
 
 def has_keyword(text: str, keywords: Collection[str] | None) -> bool:
-    """Whether a text contains one of the keywords, as defined by `Where.keywords`; true without a condition."""
+    """True if a text contains one of the keywords, as defined by `Where.keywords`; true without a condition."""
     return keywords is None or keyword_test(keywords)(text)
 
 
@@ -73,7 +73,7 @@ def conditions_of(where: Where) -> list[Condition]:
 
 
 def names_any(conditions: Iterable[Condition], fields: Collection[str]) -> bool:
-    """Whether one of the conditions is on one of these fields."""
+    """True if one of the conditions is on one of these fields."""
     return any(
         names_any(one.conditions, fields)
         if isinstance(one, GROUPS)
@@ -255,7 +255,7 @@ def _contains(text: str, word: str) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _runs_on(left: str, right: str) -> bool:
-    """Whether two adjacent characters belong to one word."""
+    """True if two adjacent characters belong to one word."""
     return all(c and (c.isalnum() or c == "_" or unicodedata.category(c)[0] == "M") for c in (left, right)) and not any(
         unicodedata.name(c, "").startswith(_UNSPACED) for c in (left, right)
     )

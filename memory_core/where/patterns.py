@@ -13,20 +13,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What stands between two `%`, all of whose matches have the same length."""
+    """The part between two `%`, all of whose matches have the same length."""
 
     length: int
     literals: tuple[tuple[int, str], ...]
-    """What is no `_`, with its place in the part; the longest first."""
+    """The runs without `_`, with their places in the part; the longest first."""
 
     def is_at(self, text: str, start: int) -> bool:
-        """Whether it matches at this place."""
+        """True if it matches at this place."""
         return start + self.length <= len(text) and all(
             text.startswith(literal, start + offset) for offset, literal in self.literals
         )
 
     def end(self, text: str, at: int) -> int | None:
-        """Where its first match from a place on ends."""
+        """The end of its first match from a place on."""
         if not self.literals:
             return at + self.length if at + self.length <= len(text) else None
         offset, literal = self.literals[0]

@@ -57,7 +57,7 @@ class Where(Value):
     states: Sequence[State] = ("active",)
     """One of these. Never `None`: archived records are found only if they are named."""
     left: bool | None = False
-    """Whether a person has left the message: `True` finds only those, `None` both."""
+    """True if a person has left the message: `True` finds only those, `None` both."""
     data: Mapping[str, str | int | float | bool | None] | None = None
     """Top-level keys of `data` and their required values."""
     matching: Sequence[Condition] | None = None

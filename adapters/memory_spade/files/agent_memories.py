@@ -54,7 +54,7 @@ def prepare_agent_memories(path: Path, *, stock: Path | None = None) -> None:
 
 
 def _is_stock(path: Path) -> bool:
-    """Whether the file is a database of spade_llm; opening the store reports what is wrong with other files."""
+    """True if the file is a database of spade_llm; opening the store reports what is wrong with other files."""
     from memory_core.formats import file_header  # noqa: PLC0415  (SQLite, for the few who need this)
 
     try:

@@ -43,7 +43,7 @@ _SCHEMA: Final = (
 )
 
 _SUFFIX: Final = "' (context: ' || json_extract(record.data, '$.context') || ')'"
-"""What the text of a record has after its content; the same as `with_context` of the core."""
+"""The part of a record's text after its content; the same as `with_context` of the core."""
 _LENGTH: Final = f"length({_SUFFIX})"
 
 _VIEW: Final = f"""
@@ -68,7 +68,7 @@ WHERE record.collection = '{BASE_COLLECTION}' AND record.state = 'active'
 
 
 def is_stock(db: sqlite3.Connection) -> bool:
-    """Whether a database contains spade_llm's table and no other table."""
+    """True if a database contains spade_llm's table and no other table."""
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if tables - {"sqlite_sequence", "sqlite_stat1"} != {"agent_memories"}:
         return False

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 CERTIFICATES: Final = Path(pyjabber.server.SERVER_FILE_PATH, "network", "certs")
 IDLE_SECONDS: Final = 24 * 60 * 60
-"""How long a client may be silent; by default pyjabber drops clients that are silent for a minute."""
+"""The time for which a client may be silent; by default pyjabber drops clients that are silent for a minute."""
 
 
 async def serve(directory: Path) -> None:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from spade.agent import Agent
 
 START_SECONDS: Final = 60.0
-"""How long a server may take to accept connections; it takes about one second on an idle machine."""
+"""The time that a server may take to accept connections; it takes about one second on an idle machine."""
 
 STOP_SECONDS: Final = 2.0
-"""How long behaviours of a stopped agent may take to end."""
+"""The time that behaviours of a stopped agent may take to end."""
 
 
 class XmppServer:

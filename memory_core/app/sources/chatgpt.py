@@ -38,7 +38,7 @@ _STEP: Final = timedelta(microseconds=1)
 
 
 def is_chatgpt(path: Path) -> bool:
-    """Whether a path may be this export."""
+    """True if a path may be this export."""
     return is_export(path, "mapping")
 
 

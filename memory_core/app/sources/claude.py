@@ -20,7 +20,7 @@ _STEP: Final = timedelta(microseconds=1)
 
 
 def is_claude(path: Path) -> bool:
-    """Whether a path may be this export."""
+    """True if a path may be this export."""
     return is_export(path, "chat_messages")
 
 

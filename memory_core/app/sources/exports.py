@@ -1,4 +1,4 @@
-"""What the data exports of ChatGPT and of Claude.ai have in common: conversations in a .zip, a folder or a JSON file.
+"""The common form of the data exports of ChatGPT and Claude.ai: conversations in a .zip, a folder or a JSON file.
 
 ChatGPT splits a large export into `conversations-000.json`, `conversations-001.json`, ...
 """
@@ -58,7 +58,7 @@ def _in_folder(path: Path) -> list[Path]:
 
 
 def is_export(path: Path, field: str) -> bool:
-    """Whether a path may be an export whose conversations have this field."""
+    """True if a path may be an export whose conversations have this field."""
     return f'"{field}"'.encode() in _beginning(path)
 
 

@@ -69,7 +69,7 @@ def _files(source: str) -> tuple[list[tuple[Path, str]], int]:
 
 
 def _is_hidden(path: Path, root: Path) -> bool:
-    """Whether a file is hidden, or in a hidden folder: deleted notes, settings of an editor, versions."""
+    """True if a file is hidden, or in a hidden folder: deleted notes, settings of an editor, versions."""
     return any(part.startswith(".") for part in path.relative_to(root).parts)
 
 

@@ -186,7 +186,7 @@ def _payload(item: Carried) -> dict[str, Any]:
 
 
 def _events(item: Carried) -> Iterator[tuple[object, ...]]:
-    """What happened to a memory, as rows of mem0's history."""
+    """The events of a memory, as rows of mem0's history."""
     record, id_ = item.record, _id(item)
     texts = [text for _, text, _ in item.revisions] + [record.text]
     ends = [until for _, _, until in item.revisions]

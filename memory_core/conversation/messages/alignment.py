@@ -67,8 +67,9 @@ class _Fit:
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """What no alignment from a given message on exceeds: people may say the same again and again, and trying every
-    place would take long. Each given message that is stored nowhere, or follows such a one in its turn, costs one."""
+    """The bound that no alignment from a given message on exceeds: people may say the same again and again, and trying
+    every place would take long. Each given message that is stored nowhere, or follows such a one in its turn, costs
+    one."""
 
     equal: int
     """The number of the other given messages."""
@@ -126,7 +127,7 @@ def known_messages(given: Sequence[Said], stored: Sequence[Said], *, is_complete
 
 
 def is_complete(stored: int, given: int) -> bool:
-    """Whether `stored` messages are the whole conversation, if they were read to compare `given` messages."""
+    """True if `stored` messages are the whole conversation, if they were read to compare `given` messages."""
     return stored < max(LOOK_BACK, 2 * given)
 
 

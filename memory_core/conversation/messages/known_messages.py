@@ -131,7 +131,7 @@ def _deleted_between(
 
 
 def _follows(scope: Scope, last: Sequence[MemoryRecord], at: int) -> bool:
-    """Whether the key of a record is made of that of the record before it, or not made of the key before it at all."""
+    """True if the key of a record is made of that of the record before it, or not made of the key before it at all."""
     record, previous = last[at], key_of(last[at - 1]) if at else ""
     if kind_of_key(record.source_key) != "said":
         return True
@@ -168,5 +168,5 @@ def _said(message: Draft | MemoryRecord, *, timed: bool) -> Said:
 
 
 def _are_timed(drafts: Sequence[Draft]) -> bool:
-    """Whether all messages without ids have a time."""
+    """True if all messages without ids have a time."""
     return all(draft.occurred_at is not None for draft in drafts if draft.source_key is None)

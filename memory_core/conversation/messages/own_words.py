@@ -46,7 +46,7 @@ _OF_A_SERVER: Final = "__"
 
 
 def is_own_answer(role: object, tool: object) -> bool:
-    """Whether a message is the answer of one of our tools.
+    """True if a message is the answer of one of our tools.
 
     Args:
         role: Of the message.

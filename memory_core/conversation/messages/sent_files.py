@@ -29,12 +29,12 @@ into the fewest prompts about something else: "sent", "file" and "uploaded" are 
 _JOINERS: Final = "\u200c\u200d"
 """Characters that are not printable but that some scripts and emoji need."""
 _VERSION: Final = re.compile(r"(?:/versions)?/\d+/?$|/$")
-"""How stores of artifacts end the address of a version of a file."""
+"""The end of the address of a version of a file in stores of artifacts."""
 _WITH_SUFFIX: Final = re.compile(r".*[^.\s]\.\w{1,10}", re.DOTALL)
 _KINDS: Final = {"image": "image", "audio": "audio recording", "video": "video", "text": "text file"}
-"""What a file without a name is called, by the first half of its media type."""
+"""The word for a file without a name, by the first half of its media type."""
 _MEDIA: Final = ("image", "audio recording", "video")
-"""What stands before the name of a file as well, because names such as IMG_2034.jpg do not say it."""
+"""The words that stand before the name of a file as well, because names such as IMG_2034.jpg do not say it."""
 _SUFFIXES: Final = {
     **dict.fromkeys(("png", "jpg", "jpeg", "gif", "webp", "heic", "bmp", "svg", "tif", "tiff"), "image"),
     **dict.fromkeys(("mp3", "wav", "m4a", "ogg", "opus", "flac", "aac"), "audio recording"),
@@ -101,7 +101,7 @@ def name_in_uri(uri: str | None) -> str | None:
 
 
 def _kind(file: SentFile) -> str:
-    """What a file is, by its media type, or else by its suffix."""
+    """The word for a file by its media type, or else by its suffix."""
     major, _, minor = (file.media_type or "").casefold().partition("/")
     by_suffix = _SUFFIXES.get((file.name or "").rpartition(".")[2].casefold(), "file")
     return "PDF" if minor.startswith("pdf") else _KINDS.get(major, by_suffix)

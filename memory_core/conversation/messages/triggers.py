@@ -69,7 +69,7 @@ class Detection:
     """The text to remember, without tags; empty if `previous`."""
     tags: tuple[str, ...]
     previous: bool
-    """Whether it has no content itself ("let's save this") and so refers to the message before."""
+    """True if it has no content itself ("let's save this") and so refers to the message before."""
 
 
 @dataclass(frozen=True, slots=True)

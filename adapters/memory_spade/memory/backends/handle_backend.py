@@ -174,7 +174,7 @@ class HandleBackend(MemoryBackend):
 
 
 def _patch(record: MemoryRecord, given: Mapping[str, Any]) -> Patch:
-    """What changes in a record when its entry gets the given fields."""
+    """The changes of a record whose entry gets the given fields."""
     known = entry_of(record, "")
     context = given.get("context", known.context)
     data: dict[str, Json] = {**record.data, **({} if context is None else {"context": context})}
@@ -187,7 +187,7 @@ def _patch(record: MemoryRecord, given: Mapping[str, Any]) -> Patch:
 
 
 async def _done(change: Awaitable[object]) -> bool:
-    """Whether the record of a change was there."""
+    """True if the record of a change was there."""
     try:
         await change
     except RecordNotFoundError:
