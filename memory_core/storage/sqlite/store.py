@@ -419,6 +419,11 @@ class SqliteStore:
         """See `Maintained.owners`."""
         return await self._reader.run(owners.owners)
 
+    async def probe(self) -> int:
+        """See `optional.Probing`."""
+        pending = await self._shared.probe()
+        return 0 if await self._shared.searching_embedder() is None else pending
+
     async def check(self) -> list[Finding]:
         """See `Maintained.check`."""
         from memory_core.storage.sqlite.checking import check  # noqa: PLC0415  (few processes check a file)
