@@ -80,7 +80,7 @@ health = APIRouter(prefix="/v1", tags=["health"])
 """What needs no token."""
 metrics = APIRouter(route_class=TokenFirst, include_in_schema=False)
 
-_NOT_READY: Final = "a write, or a read if the server only reads, would fail now; the log of the server says why"
+_NOT_READY: Final = "a write, or a read if the server only reads, would fail now; `memory-core doctor` says more"
 
 
 @health.get(

@@ -64,11 +64,6 @@ def stamp(db: sqlite3.Connection) -> None:
     _put(db, _NONE if found is None else found.this)
 
 
-def touch(db: sqlite3.Connection) -> None:
-    """Change nothing, so that the transaction gives the file its next mark and is written like any other."""
-    db.execute("UPDATE meta SET value = value WHERE name = ?", (NAME,))
-
-
 def begin(db: sqlite3.Connection) -> None:
     """Give a copy of a file a mark of its own, so that no log of the original belongs to it."""
     _put(db, _NONE)

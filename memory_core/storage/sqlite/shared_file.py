@@ -22,7 +22,7 @@ from memory_core.errors import FingerprintError, InvalidInputError, StoreUnavail
 from memory_core.models import Fingerprint
 from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import Prepared, prepare
-from memory_core.storage.sqlite import lineage, meta, upkeep
+from memory_core.storage.sqlite import meta, upkeep
 from memory_core.storage.sqlite.adding import AddQueue, Batch, embedded
 from memory_core.storage.sqlite.connection import IN_MEMORY, Connection, connect
 from memory_core.storage.sqlite.file_identity import Identity
@@ -163,12 +163,12 @@ class SharedFile:
         return embedder
 
     async def probe(self) -> int:
-        """Write to the file, which changes nothing but its mark; returns how many vectors are pending.
+        """Write to the file, which changes no record; returns how many vectors are pending.
 
         Raises:
             StorageError: A write would fail now.
         """
-        await self.writer.write(lineage.touch)
+        await self.writer.write(upkeep.probe)
         return await self.reader.run(pending_in_all)
 
     async def alone(self, work: Callable[[sqlite3.Connection], T]) -> T:
