@@ -85,7 +85,12 @@ class ShelfRows:
     def matching(self, scope: Scope, where: Where, now: datetime) -> list[rules.Head]:
         return [head_of(row) for row in rules.matching(self._shelf.rows, scope, where, now)]
 
-    def expired(self, scope: Scope, now: datetime) -> list[rules.Head]:
+    def expired(
+        self,
+        scope: Scope,
+        now: datetime,
+        new: Sequence[MemoryRecord] = (),  # noqa: ARG002  (finds all)
+    ) -> list[rules.Head]:
         rows = rules.matching(self._shelf.rows, scope, EVERYTHING, rules.BEFORE_EVERYTHING)
         return [head_of(row) for row in rows if row.record.expires_at is not None and row.record.expires_at <= now]
 

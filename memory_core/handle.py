@@ -626,6 +626,10 @@ class BoundMemory:
         """Delete every record that satisfies `where`, and what was made of their words; returns how many. No space is
         reached.
 
+        They are found first and then deleted, a thousand in a transaction, so that nobody waits long. A process that
+        dies in between leaves the rest, and so does a caller who is cancelled: call it again. `delete_exactly` deletes
+        all or none.
+
         ```python
         await ann.add_many([Draft("one", session="monday"), Draft("two", session="monday"), "three"])
         assert (await ann.delete_where(Where(session="monday"))).records == 2
@@ -707,8 +711,8 @@ class BoundMemory:
 
     @operation
     async def sweep(self) -> int:
-        """Delete expired records and return how many. Reads never return them; this frees their room. No space is
-        reached."""
+        """Delete expired records, a thousand in a transaction, and return how many. Reads never return them; this frees
+        their room. No space is reached."""
         return await self._run(lambda store, scope: optional.key_value(store).sweep(scope))
 
     @operation

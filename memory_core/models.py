@@ -431,8 +431,10 @@ class Quota:
     """Limits of what each owner of a memory can store; `None` means unlimited. Counted as in `Stats`.
 
     A write that increases what an owner stores beyond the quota raises `QuotaExceededError`, and nothing of it is
-    stored. Expired records and their bytes count until the next write sweeps them. Deletions, and updates that make a
-    record smaller, are always allowed.
+    stored. Expired records and their bytes count until they are swept: the add of a single record begins with a
+    thousand of them, and any other write deletes all of them before it is refused. Deletions, and updates that make a
+    record smaller, are always allowed. Vectors and indexes do not count, nor do earlier texts, of which the last 20 of
+    each record are kept: with them, an owner may have 21 times as many bytes of texts.
     """
 
     records: int | None = None

@@ -17,7 +17,7 @@ from memory_core.models import Finding, Hit, Mode, Scope, Stats
 from memory_core.open_store import OpenStore
 from memory_core.protocols import Store
 from memory_core.retrieval.hits import Hits
-from memory_core.storage.optional import maintained
+from memory_core.storage.optional import maintained, probe
 from memory_core.where.where import EVERYTHING, Where
 
 T = TypeVar("T")
@@ -67,6 +67,15 @@ class Operator:
             every = chain(best, *found)  # among equal scores, the earlier owner's
             best = nlargest(limit, every, key=lambda hit: hit.score)
         return Hits(best)
+
+    async def probe(self) -> int | None:
+        """Do what a write does, or a read of a memory that only reads, and change no record; returns how many vectors
+        are pending, all owners together, `None` if the store does not know.
+
+        Raises:
+            StorageError: A write, or a read, would fail now: the file was moved or replaced, the disk is full.
+        """
+        return await self._run(probe)
 
     async def check(self) -> list[Finding]:
         """The problems of the store, and which of them are damage; empty if it is intact. Reads everything."""

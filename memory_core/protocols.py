@@ -237,7 +237,8 @@ class Records(Protocol):
     ) -> Deleted:
         """Delete the records that satisfy `where`, and forget their source keys if `forget`; returns how many.
 
-        What was made of their words goes with them (`rules/deriving.py`), unless `keeps_derived`.
+        What was made of their words goes with them (`rules/deriving.py`), unless `keeps_derived`. A store may find them
+        first and delete them in parts, each of which is whole.
 
         With `versions`, by id, what satisfies `where` must be exactly these records in these versions; comparing and
         deleting are atomic. A store without atomic batches compares all of them first, and then each as it goes.
@@ -338,7 +339,7 @@ class KeyValue(Protocol):
         ...
 
     async def sweep(self, scope: Scope) -> int:
-        """Delete expired records without forgetting their source keys; returns how many."""
+        """Delete expired records without forgetting their source keys, perhaps in parts; returns how many."""
         ...
 
 

@@ -9,8 +9,11 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 import yaml  # type: ignore[import-untyped]
 
@@ -108,3 +111,65 @@ def test_the_backup_of_the_unit_is_a_copy(tmp_path: Path) -> None:
     (copy,) = tmp_path.glob("backup-*.db")
     with Memory(copy, embedder=None) as memory:
         assert memory.bind(user="ann").sync.stats().records == 1
+
+
+PRODUCTION = (ROOT / "docs" / "howto" / "production.md").read_text()
+OPERATOR = "the-operators-token-that-nobody-guesses"
+
+
+@contextmanager
+def serving(command: list[str], folder: Path) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+    """A server that was started with a command of the page, and a client of it."""
+    with subprocess.Popen([*command, "--port", "0"], stderr=subprocess.PIPE, text=True, cwd=folder) as server:
+        try:
+            assert server.stderr is not None
+            address = server.stderr.readline().split()[-1].rstrip("/")
+            head = {"Authorization": f"Bearer {OPERATOR}"}
+            with httpx.Client(base_url=address, headers=head, timeout=60) as client:
+                yield server, client
+        finally:
+            server.kill()
+
+
+def test_the_drill_of_the_page(tmp_path: Path) -> None:
+    section = PRODUCTION.partition("## The drill")[2].partition("\n## ")[0]
+    blocks = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    backup, restore, check, serve = (
+        [sys.executable, "-m", "memory_core", *shlex.split(line)[1:]] for line in "".join(blocks).splitlines()
+    )
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text(json.dumps({"*": OPERATOR}))
+    tokens.chmod(0o600)
+
+    def added(client: httpx.Client, text: str) -> None:
+        assert client.post("/v1/owners/default/ann/records", json={"text": text}).status_code == 201
+
+    with serving(serve, tmp_path) as (server, client):
+        for number in range(20):
+            added(client, f"note {number}")
+        subprocess.run(backup, check=True, cwd=tmp_path, timeout=100)
+        added(client, "too late")
+        server.kill()
+        server.wait()
+    whole = (tmp_path / "memory.db").read_bytes()
+    (tmp_path / "memory.db").write_bytes(whole[: len(whole) // 2] + b"\xff" * (len(whole) // 2))
+    assert subprocess.run(check, check=False, cwd=tmp_path, timeout=100, capture_output=True).returncode == 1
+    for command in ([*restore, "--yes"], check):  # at a terminal, it asks
+        subprocess.run(command, check=True, cwd=tmp_path, timeout=100)
+    with serving(serve, tmp_path) as (_, client):
+        assert client.get("/v1/health").status_code == 200
+        records = client.get("/v1/owners/default/ann/records?limit=100").json()["records"]
+        assert {record["text"] for record in records} == {f"note {number}" for number in range(20)}
+
+
+def test_the_lines_of_the_dashboard_ask_for_what_there_is(tmp_path: Path) -> None:
+    named = set(re.findall(r"\bmemory_core_\w+", PRODUCTION))
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text(json.dumps({"*": OPERATOR}))
+    tokens.chmod(0o600)
+    command = [sys.executable, "-m", "memory_core", "serve", "--file", "m.db", "--tokens", "tokens.json", "--write"]
+    with serving(command, tmp_path) as (_, client):
+        client.get("/v1/search")
+        text = client.get("/metrics").text
+    assert len(named) >= 4
+    assert named <= set(re.findall(r"^(memory_core_\w+)", text, re.MULTILINE))

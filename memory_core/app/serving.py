@@ -56,6 +56,12 @@ async def serve(  # noqa: PLR0913  (one parameter per option)
     socket: Annotated[
         Path | None, typer.Option("--socket", metavar="PATH", help="Also listen on a local socket, for you alone.")
     ] = None,
+    access_log: Annotated[
+        bool, typer.Option("--access-log", help="Log each request: method, route, status, time; no texts or names.")
+    ] = False,
+    otel: Annotated[
+        bool, typer.Option("--otel", help="OpenTelemetry spans of requests and operations; needs the extra otel.")
+    ] = False,
     cache_mb: Annotated[
         int, typer.Option("--cache-mb", min=0, metavar="MB", help="Memory for the users searched lately; of a file.")
     ] = CACHE_BYTES // MB,
@@ -66,9 +72,12 @@ async def serve(  # noqa: PLR0913  (one parameter per option)
     """
     from memory_core.app.serve.callers import THE_OPERATOR, Signer  # noqa: PLC0415
     from memory_core.app.serve.served import Served  # noqa: PLC0415
+    from memory_core.telemetry import observe  # noqa: PLC0415
     from memory_core.web.process import log_plainly  # noqa: PLC0415
 
-    log_plainly("memory-core")
+    log_plainly("memory-core", requests=access_log)
+    if otel:
+        observe()
     known, key = _callers(host, tokens)
     memory = await invocation.memory(create=write, read_only=not write, cache_bytes=cache_mb * MB)
     served = Served(
@@ -83,7 +92,8 @@ async def serve(  # noqa: PLR0913  (one parameter per option)
     )
     served.reach(served.own(THE_OPERATOR))  # refuses labels that cannot be used
     entry = "" if key is None else f"sign-in?key={key}"
-    received = await _listen(invocation, served, (host, port), socket, entry, await _empty_spaces(served))
+    notes = await _empty_spaces(served)
+    received = await _listen(invocation, served, (host, port), socket, entry, notes, traced=otel)
     return Answer(None, None, INTERRUPTED if received == signal.SIGINT else 0)
 
 
@@ -103,12 +113,15 @@ async def _listen(
     path: Path | None,
     entry: str,
     notes: Sequence[str],
+    *,
+    traced: bool,
 ) -> int | None:
     """Serve until a signal comes, which is returned; `entry` is the part of the page's address that lets one in."""
     from memory_core.app.serve.application import application  # noqa: PLC0415  (takes half a second)
     from memory_core.app.serve.beside import served_beside  # noqa: PLC0415
     from memory_core.app.serve.local_socket import HAS_LOCAL_SOCKETS, place_beside  # noqa: PLC0415
     from memory_core.app.serve.serving import listening, serve_until_signal  # noqa: PLC0415
+    from memory_core.web.requests import Requests  # noqa: PLC0415
 
     beside = place_beside(invocation.path) if HAS_LOCAL_SOCKETS and not is_server(invocation.settings.file) else None
     with listening(*address, path=path, beside=beside) as (shown, sockets, unheard):
@@ -118,7 +131,9 @@ async def _listen(
         said += [] if unheard is None else [f"hooks do not ask this server: {unheard}"]
         async with served_beside(served) as others:
             said += others.missing
-            return await serve_until_signal(application(served, others.apps), sockets, lambda: _print(said))
+            requests = Requests()
+            app = application(served, others.apps, requests)
+            return await serve_until_signal(app, sockets, lambda: _print(said), requests=requests, traced=traced)
 
 
 def _print(said: Sequence[str]) -> None:

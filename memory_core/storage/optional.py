@@ -57,6 +57,20 @@ class CountingPending(Protocol):
         ...
 
 
+@runtime_checkable
+class Probing(Protocol):
+    """Optional for a store: telling whether it works."""
+
+    async def probe(self) -> int | None:
+        """Do what a write does, or a read if the store only reads, and change no record; returns how many vectors are
+        pending in the whole store, `None` if it does not know.
+
+        Raises:
+            StorageError: A write, or a read, would fail now.
+        """
+        ...
+
+
 async def search(store: Store, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
     """`Records.search` of one owner, or `SearchingTogether.search_together` of several.
 
@@ -108,6 +122,14 @@ async def put(
     if embed_later and isinstance(store, PuttingLater):
         return await store.put_later(scope, records, remove=remove)
     return await key_value(store).put(scope, records, remove=remove)
+
+
+async def probe(store: Store) -> int | None:
+    """See `Probing.probe`; a store that cannot do it is asked for its owners."""
+    if isinstance(store, Probing):
+        return await store.probe()
+    await maintained(store).owners()
+    return None
 
 
 def maintained(store: Store) -> Maintained:

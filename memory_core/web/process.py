@@ -22,15 +22,20 @@ QUIET_SECONDS: Final = 60.0
 logger = logging.getLogger(__name__)
 
 
-def log_plainly(program: str) -> None:
+def log_plainly(program: str, *, requests: bool = False) -> None:
     """Log warnings to standard error, each as one line, unless the process has a log already.
 
     Call it before the MCP SDK is set up, whose own log reads files for each traceback: it fails when no descriptors are
     left, in the middle of what has to be handled then. A traceback may also quote a memory.
+
+    Args:
+        requests: Log each request, too.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_OneLine(f"{program}: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    if requests:
+        logging.getLogger("memory_core.access").setLevel(logging.INFO)
 
 
 class _OneLine(logging.Formatter):

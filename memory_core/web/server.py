@@ -11,6 +11,8 @@ from typing import Final
 from memory_core.web.connection import Connection
 from memory_core.web.fair_share import FairShare
 from memory_core.web.listening import BACKLOG
+from memory_core.web.observed import Observed, global_tracer
+from memory_core.web.requests import Requests
 
 try:
     import uvicorn
@@ -38,15 +40,27 @@ class WebServer(uvicorn.Server):
         app: Without a lifespan, which is the caller's.
         grace_seconds: How long requests in progress may take after `should_exit` was set.
         on_start: Called once when requests are answered.
+        requests: Counts what is answered.
+        traced: Make an OpenTelemetry span of each request.
     """
 
     def __init__(
-        self, app: ASGIApp, grace_seconds: int = GRACE_SECONDS, on_start: Callable[[], object] = lambda: None
+        self,
+        app: ASGIApp,
+        grace_seconds: int = GRACE_SECONDS,
+        on_start: Callable[[], object] = lambda: None,
+        *,
+        requests: Requests | None = None,
+        traced: bool = False,
     ) -> None:
         limit = connection_limit()
         super().__init__(
             uvicorn.Config(
-                FairShare(app, max(limit // SHARES, 1)),
+                Observed(
+                    FairShare(app, max(limit // SHARES, 1)),
+                    requests or Requests(),
+                    tracer=global_tracer() if traced else None,
+                ),
                 http=Connection,
                 limit_concurrency=limit + BACKLOG,
                 ws="none",

@@ -13,7 +13,6 @@ from memory_core.app.serve.bodies import (
     Conversation,
     Explained,
     Found,
-    Health,
     Limit,
     NewRecord,
     Owners,
@@ -43,7 +42,7 @@ except ImportError as error:
     raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
 
 PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {  # FastAPI's type
-    status: {"description": said, "content": {"application/problem+json": {"schema": Problem.model_json_schema()}}}
+    status: {"description": said, "content": {"application/problem+json": {"schema": Problem.REF}}}
     for status, said in {
         401: "There is no such token.",
         403: "This caller, origin or server may not do that.",
@@ -332,15 +331,6 @@ async def openapi(request: Request, _: Annotated[Caller, Depends(bearer)]) -> di
     """The description of this API."""
     schema: dict[str, Any] = request.app.openapi()
     return schema
-
-
-health = APIRouter()
-
-
-@health.get("/health")
-async def is_healthy() -> Health:
-    """That the server answers; the only route that needs no token."""
-    return Health()
 
 
 async def known(owner: BoundMemory, id: str) -> MemoryRecord:  # noqa: A002

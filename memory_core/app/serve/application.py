@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 from memory_core.app.serve import api, changes, page, proposals
-from memory_core.app.serve.beside import Beside
+from memory_core.app.serve.beside import API, OF_OWNER, Beside
 from memory_core.app.serve.guard import Guard
+from memory_core.app.serve.health import Monitor, health, metrics
 from memory_core.app.serve.hooks import hooks
-from memory_core.app.serve.problems import problem, status_of
+from memory_core.app.serve.problems import Problem, problem, status_of
 from memory_core.app.serve.served import Served
 from memory_core.errors import MemoryCoreError
 from memory_core.values.complaints import complaints
+from memory_core.web.requests import Requests
 
 try:
     from fastapi import Depends, FastAPI
     from fastapi.exceptions import RequestValidationError
+    from fastapi.openapi.utils import get_openapi
+    from fastapi.routing import APIRoute
     from starlette.exceptions import HTTPException
     from starlette.requests import Request
     from starlette.responses import Response
@@ -30,17 +35,20 @@ except ImportError as error:
 STATIC: Final = Path(__file__).parent / "static"
 
 
-def application(served: Served, others: Mapping[str, ASGIApp] | None = None) -> ASGIApp:
+def application(
+    served: Served, others: Mapping[str, ASGIApp] | None = None, requests: Requests | None = None
+) -> ASGIApp:
     """The page and the API on a memory, behind the guard; the caller opens and closes the memory.
 
     Args:
         served: The memory and its rules.
         others: Applications at paths of their own, which know callers by the same tokens.
+        requests: What the server counts, for `/metrics`.
     """
-    return Guard(Beside(unguarded(served), others or {}), served.hosts)
+    return Guard(Beside(unguarded(served, requests), others or {}), served.hosts)
 
 
-def unguarded(served: Served) -> FastAPI:
+def unguarded(served: Served, requests: Requests | None = None) -> FastAPI:
     """The application itself, whose routes can be listed."""
     app = FastAPI(
         title="memory-core",
@@ -49,15 +57,16 @@ def unguarded(served: Served) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=_operation_id,
     )
     app.state.served = served
-    app.include_router(api.health, prefix="/v1")
-    app.include_router(api.others, prefix="/v1", tags=["operator"])
-    app.include_router(api.records, prefix="/v1", tags=["own memories"])
-    app.include_router(
-        api.records, prefix="/v1/owners/{app}/{user}", tags=["operator"], dependencies=[Depends(api.named_owner)]
-    )
-    app.include_router(hooks, prefix="/v1/owners/{app}/{user}", dependencies=[Depends(api.named_owner)])
+    app.state.monitor = Monitor(served.memory, requests or Requests())
+    app.include_router(health)
+    app.include_router(metrics)
+    app.include_router(api.others, prefix=API, tags=["operator"])
+    app.include_router(api.records, prefix=API, tags=["own memories"])
+    app.include_router(api.records, prefix=OF_OWNER, tags=["operator"], dependencies=[Depends(api.named_owner)])
+    app.include_router(hooks, prefix=OF_OWNER, dependencies=[Depends(api.named_owner)])
     app.include_router(page.routes)
     app.include_router(changes.routes)
     app.include_router(proposals.routes)
@@ -65,7 +74,29 @@ def unguarded(served: Served) -> FastAPI:
     app.add_exception_handler(MemoryCoreError, _said)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
+    app.openapi = partial(_described, app)  # type: ignore[method-assign]  # FastAPI's own way to extend it
     return app
+
+
+def _operation_id(route: APIRoute) -> str:
+    """The name of an operation in the description, and of the method of a generated client."""
+    return f"{route.name}_of_owner" if route.path.startswith("/v1/owners/") else route.name
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    """The description of the API, with the token that each call needs and the one form of all errors."""
+    if app.openapi_schema is None:
+        about = get_openapi(title=app.title, version=app.version, routes=app.routes)
+        parts = about["components"]
+        parts["schemas"]["Problem"] = Problem.model_json_schema()
+        parts["securitySchemes"] = {
+            "token": {"type": "http", "scheme": "bearer", "description": "The token of a user or of the operator."}
+        }
+        about["security"] = [{"token": []}]
+        for path in ("/v1/health", "/v1/live"):
+            about["paths"][path]["get"]["security"] = []
+        app.openapi_schema = about
+    return app.openapi_schema
 
 
 async def _said(request: Request, error: Any) -> Response:  # Starlette's handlers take any exception
@@ -85,6 +116,6 @@ async def _refused(request: Request, error: Any) -> Response:
 
 
 def _answer(request: Request, status: int, said: str, headers: dict[str, str] | None = None) -> Response:
-    if request.url.path.startswith("/v1"):
+    if request.url.path.startswith(("/v1", "/metrics")):
         return problem(status, said, headers)
     return page.sorry(request, status, said)

@@ -10,6 +10,8 @@ from typing import Final, NamedTuple, Protocol
 from memory_core.app.serve.callers import caller_with
 from memory_core.app.serve.served import Served
 from memory_core.handle import BoundMemory
+from memory_core.web.observed import name_route
+from memory_core.web.requests import OTHER
 
 try:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -78,6 +80,19 @@ async def served_beside(served: Served) -> AsyncGenerator[Others]:
         yield Others(apps, missing)
 
 
+API: Final = "/v1"
+OF_OWNER: Final = "/v1/owners/{app}/{user}"
+"""Before the paths of the API, for the memories that the operator names."""
+
+
+def _route_of(scope: Scope) -> str:
+    """The template of the path that was asked for. What FastAPI leaves of it is without the prefix of its router."""
+    own: str = getattr(scope.get("route"), "path", OTHER)
+    if own == OTHER or own.startswith(("/o/", API)) or not scope["path"].startswith(API):
+        return own
+    return (OF_OWNER if "app" in scope["path_params"] else API) + own
+
+
 class Beside:
     """An application with others at their own paths."""
 
@@ -87,4 +102,12 @@ class Beside:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request by the application of its path."""
-        await self._others.get(scope.get("path", ""), self._app)(scope, receive, send)
+        path = scope.get("path", "")
+        if (other := self._others.get(path)) is not None:
+            name_route(scope, path)
+            await other(scope, receive, send)
+            return
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            name_route(scope, _route_of(scope))

@@ -30,7 +30,7 @@ Query = Annotated[str, Field(max_length=MAX_QUERY_CHARS, examples=["Where is the
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class Health:
-    """That the server answers."""
+    """That the server answers, or is ready."""
 
     status: str = "ok"
 

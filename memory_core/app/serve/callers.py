@@ -6,8 +6,9 @@ import hashlib
 import hmac
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -62,13 +63,17 @@ def caller_with(tokens: Mapping[bytes, Caller], token: str) -> Caller | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Signer:
-    """Makes and reads the cookies of signed-in browsers; they are valid until the process ends, or for half a day."""
+    """Makes and reads the cookies of signed-in browsers. One is valid for half a day, or until the process ends or its
+    caller signs out, in whatever browser."""
 
     secret: bytes
+    _ends: Counter[str | None] = field(default_factory=Counter[str | None])
+    """How often each caller has signed out: a cookie from before is no longer valid."""
 
     def cookie(self, caller: Caller, now: float) -> str:
         """The cookie of a caller; `now` in seconds since 1970."""
-        said = urlsafe_b64encode(json.dumps([caller.user, int(now) + SESSION_SECONDS]).encode()).decode()
+        lasts = caller.user, int(now) + SESSION_SECONDS, self._ends[caller.user]
+        said = urlsafe_b64encode(json.dumps(lasts).encode()).decode()
         return f"{said}.{self._signature('cookie', said)}"
 
     def caller(self, cookie: str, now: float) -> Caller | None:
@@ -76,8 +81,12 @@ class Signer:
         said, _, signature = cookie.partition(".")
         if not hmac.compare_digest(self._signature("cookie", said).encode(), signature.encode(errors="replace")):
             return None
-        user, until = json.loads(urlsafe_b64decode(said))
-        return Caller(user) if now < until else None
+        user, until, ends = json.loads(urlsafe_b64decode(said))
+        return Caller(user) if now < until and ends == self._ends[user] else None
+
+    def end(self, caller: Caller) -> None:
+        """Make every cookie of a caller invalid."""
+        self._ends[caller.user] += 1
 
     def form_token(self, cookie: str) -> str:
         """What every form of the page has to send back, so that no other site can send one."""

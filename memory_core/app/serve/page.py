@@ -55,6 +55,10 @@ except ImportError as error:
 
 PAGE: Final = 20
 """Memories on a page."""
+MOST_COUNTED: Final = 100
+"""A search says how many memories it has found, up to this number."""
+MOST_SHOWN: Final = 1_000
+"""Results of one search on a page."""
 MOST_OWNERS: Final = 500
 MOST_SUGGESTED: Final = 5
 MOST_BLOCK_CHARS: Final = 100_000
@@ -85,9 +89,12 @@ def _back_from(request: Request, status: int) -> str:
 
 @routes.get("/")
 async def start(request: Request) -> Response:
-    """The first page: the memories of the caller."""
+    """The first page: the memories of the caller; for the operator, the people, if there is anybody to choose."""
     caller, _ = signed_in(request)
-    scope = served_by(request).own(caller).scope
+    served = served_by(request)
+    scope = served.own(caller).scope
+    if caller == THE_OPERATOR and set(await served.memory.operator().owners()) - {scope}:
+        return gone_to("/owners")
     return gone_to(base_of(scope.app, scope.user or ""))
 
 
@@ -127,9 +134,10 @@ def _signed_in(request: Request, caller: Caller, then: str) -> Response:
 
 @routes.post("/sign-out")
 async def sign_out(request: Request) -> Response:
-    """Forget who is signed in."""
-    _, cookie = signed_in(request)
+    """End every session of the caller, in this browser and in all others."""
+    caller, cookie = signed_in(request)
     insist_on_own_form(served_by(request), cookie, await fields_of_form(request))
+    served_by(request).signer.end(caller)
     answer = gone_to("/sign-in")
     answer.delete_cookie(cookie_name(request), httponly=True, samesite="strict")
     return answer
@@ -149,7 +157,9 @@ async def owners(found: Visited, starting: Text = "") -> Response:
 
 
 @routes.get("/o/{app}/{user}")
-async def memories(found: Visited, q: Text = "", cursor: Text = "", done: Text = "", derived: Text = "") -> Response:
+async def memories(
+    found: Visited, q: Text = "", cursor: Text = "", done: Text = "", derived: Text = "", shown: Text = ""
+) -> Response:
     """Search, or browse by conditions."""
     pairs = _pairs(found)
     if _blanks(found) and not is_fragment(found.request):
@@ -163,16 +173,21 @@ async def memories(found: Visited, q: Text = "", cursor: Text = "", done: Text =
         "fields": {name: next((value for key, value in pairs if key == name), "") for name in FIELDS},
         "chips": chips_of(where, _asked(q)),
         "done": done,
-        "derived": int(derived) if derived.isascii() and derived.isdecimal() and len(derived) < 10 else 0,
+        "derived": int(derived) if _is_number(derived) else 0,
         "query": query_of([*_asked(q), *pairs]),
     }
     if query:
-        hits = await found.reach.search(query, limit=PAGE, where=where, explain=True)
-        values |= {"lines": hit_lines(hits), "more": None}
+        wanted = min(max(int(shown) if _is_number(shown) else PAGE, PAGE), MOST_SHOWN)
+        hits = await found.reach.search(query, limit=max(wanted, MOST_COUNTED), where=where, explain=True)
+        more = None
+        if len(hits) > wanted and wanted < MOST_SHOWN:
+            more = query_of([*_asked(q), *pairs, ("shown", str(wanted + PAGE))]) + f"#place-{wanted + 1}"
+        is_all = len(hits) < max(wanted, MOST_COUNTED)
+        values |= {"lines": hit_lines(hits)[:wanted], "more": more, "count": len(hits), "is_all": is_all}
     else:
         page = await found.reach.list(where=where, limit=PAGE, cursor=cursor or None)
         more = None if page.cursor is None else query_of([*pairs, ("cursor", page.cursor)])
-        values |= {"lines": [line_of(record) for record in page.records], "more": more}
+        values |= {"lines": [line_of(record) for record in page.records], "more": more, "count": 0, "is_all": True}
     template = "_results.html" if is_fragment(found.request) else "memories.html"
     return found.drawn(template, **values)
 
@@ -188,7 +203,7 @@ def _blanks(found: Visit) -> bool:
     return not _BLANKS.isdisjoint(found.request.query_params.multi_items())
 
 
-_NO_CONDITIONS: Final = ("q", "cursor", "done", "derived", "id", "words")
+_NO_CONDITIONS: Final = ("q", "cursor", "done", "derived", "id", "words", "shown")
 _BLANKS: Final = frozenset((name, "") for name in (*FIELDS, "keywords", "q"))
 
 
@@ -275,10 +290,14 @@ async def profile(found: Visited) -> Response:
     )
 
 
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10
+
+
 def _number(text: str) -> int:
     if not text:
         return PUSHED_CHARS
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+    if not _is_number(text):
         raise InvalidInputError(f"max_chars must be a whole number from 0 to {MOST_BLOCK_CHARS}")
     return int(text)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Final
+from typing import ClassVar, Final
 
 from memory_core.errors import (
     ConflictError,
@@ -44,6 +44,9 @@ _STATUS: Final[Sequence[tuple[type[MemoryCoreError], int]]] = (
 
 class Problem(BaseModel):
     """What was wrong, and the way out."""
+
+    REF: ClassVar = {"$ref": "#/components/schemas/Problem"}
+    """In a description of the API."""
 
     type: str
     """`about:blank`: the title is that of the status."""

@@ -14,6 +14,7 @@ from memory_core.app.serve.local_socket import local_socket
 from memory_core.errors import InvalidInputError
 from memory_core.web.listening import address_of, listening_on
 from memory_core.web.process import end_in_time, survive_errors
+from memory_core.web.requests import Requests
 from memory_core.web.server import WebServer
 
 try:
@@ -25,7 +26,12 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 async def serve_until_signal(
-    app: ASGIApp, sockets: Sequence[socket.socket], on_start: Callable[[], object]
+    app: ASGIApp,
+    sockets: Sequence[socket.socket],
+    on_start: Callable[[], object],
+    *,
+    requests: Requests | None = None,
+    traced: bool = False,
 ) -> int | None:
     """Serve until SIGINT, SIGTERM or SIGHUP; returns its number, or `None` if the server ended by itself.
 
@@ -33,8 +39,11 @@ async def serve_until_signal(
 
     Args:
         on_start: Called once when requests are answered, and signals end the server in an orderly way.
+        requests: Counts what is answered.
+        traced: Make an OpenTelemetry span of each request.
     """
-    server, received, loop = WebServer(app, on_start=on_start), list[int](), asyncio.get_running_loop()
+    server = WebServer(app, on_start=on_start, requests=requests, traced=traced)
+    received, loop = list[int](), asyncio.get_running_loop()
     survive_errors(loop)
 
     def stop(number: int) -> None:

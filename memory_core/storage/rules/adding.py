@@ -23,7 +23,7 @@ def add(
         items: At least one; the first was made at the time of the write.
         versions: See `Records.add`.
     """
-    sweep(rows, owner_of(scope), items[0].record.created_at)
+    sweep(rows, owner_of(scope), items[0].record.created_at, [item.record for item in items])
     sources = [item.record.source_key for item in items if item.record.source_key is not None]
     known = dict(rows.with_source_keys(sources)) if sources else {}
     new: list[Prepared] = []

@@ -17,7 +17,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
-from memory_core.models import DERIVING, Deleted, Relation, Scope
+from memory_core.models import DERIVING, Deleted, MemoryRecord, Relation, Scope
 from memory_core.records.draft_to_record import insist_on_versions
 from memory_core.storage.rules.deriving import (
     expand,
@@ -50,14 +50,22 @@ def delete(
     """Delete the records that satisfy the conditions; see `Records.delete`."""
     gone = rows.matching(scope, where, now)
     insist_on_versions({head.id: head.version for head in gone}, versions)
+    return delete_found(rows, scope, gone, now, forget=forget, keeps_derived=keeps_derived)
+
+
+def delete_found(
+    rows: Rows, scope: Scope, gone: Sequence[Head], now: datetime, *, forget: bool | None, keeps_derived: bool
+) -> Deleted:
+    """Delete these records; see `Records.delete`."""
     if keeps_derived:
         return Deleted(len(gone), _discard(rows, scope, gone, now, forget=forget))
     return Deleted(len(gone), remove(rows, scope, gone, now, forget=forget))
 
 
-def sweep(rows: Rows, scope: Scope, now: datetime) -> int:
-    """Delete expired records, so that their ids and source keys can be used again; returns how many."""
-    expired = rows.expired(scope, now)
+def sweep(rows: Rows, scope: Scope, now: datetime, new: Sequence[MemoryRecord] = ()) -> int:
+    """Delete expired records, as many as one transaction should, so that new ones can have their ids and source keys;
+    returns how many."""
+    expired = rows.expired(scope, now, new)
     _discard(rows, scope, expired, now, forget=None)
     return len(expired)
 

@@ -21,7 +21,7 @@ def put(
     rows: Rows, scope: Scope, items: Sequence[Prepared], remove: Collection[str], now: datetime
 ) -> list[MemoryRecord]:
     """See `KeyValue.put`."""
-    sweep(rows, owner_of(scope), now)
+    sweep(rows, owner_of(scope), now, [item.record for item in items])
     if remove:
         delete(rows, scope, replace(ANY_STATE, source_keys=tuple(remove)), now, forget=None)
     latest = {item.record.source_key or "": item for item in items}

@@ -55,8 +55,9 @@ class StoredRows(Protocol):
         """The records in scope that satisfy the conditions (`memory_core.where.meaning.satisfies`)."""
         ...
 
-    def expired(self, scope: Scope, now: datetime) -> Sequence[Head]:
-        """The records in scope whose `expires_at` is not after `now`."""
+    def expired(self, scope: Scope, now: datetime, new: Sequence[MemoryRecord] = ()) -> Sequence[Head]:
+        """Records in scope whose `expires_at` is not after `now`: all of them, or as many as one transaction should
+        delete, and those that have the id or the source key of a new record. None means that there is none."""
         ...
 
 

@@ -225,6 +225,12 @@ _FORGET: Final = (
 )
 
 
+def pending_in_all(db: sqlite3.Connection) -> int:
+    """How many vectors are pending, all owners together."""
+    (count,) = db.execute("SELECT count(*) FROM chunk WHERE vector IS NULL").fetchone()
+    return int(count)
+
+
 class Unfinished(NamedTuple):
     """What a commit has left to the background."""
 

@@ -17,8 +17,10 @@ from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.sqlite.adding import AddQueue, Batch
 from memory_core.storage.sqlite.connection import IN_MEMORY, Connection
+from memory_core.storage.sqlite.file_identity import Identity, insist_on_same_file
 from memory_core.storage.sqlite.files import find
 from memory_core.storage.sqlite.group_commit import Work, Writer
+from memory_core.storage.sqlite.owners import pending_in_all
 from memory_core.storage.sqlite.read_connection import connect_for_reading
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.shared_file import SharedFile, Wanted
@@ -29,6 +31,10 @@ T = TypeVar("T")
 
 class ReadOnlyFile(SharedFile):
     """A `SharedFile` of one store that refuses every write at once."""
+
+    def __init__(self, path: str, opened: Identity, wanted: Wanted) -> None:
+        super().__init__(path, None, wanted)
+        self._opened = opened
 
     async def _open(self) -> None:
         self.reader = self.write_connection = connection = await self._connect()
@@ -51,6 +57,11 @@ class ReadOnlyFile(SharedFile):
     async def embedded(self, batches: Sequence[Batch]) -> list[list[Prepared]]:  # noqa: ARG002
         """Refuse: texts are embedded here only to be written."""
         refuse()
+
+    async def probe(self) -> int:
+        """Read the file, if it is still the one at its path."""
+        insist_on_same_file(self.path, self._opened)
+        return await self.reader.run(pending_in_all)
 
     async def alone(self, work: Callable[[sqlite3.Connection], T]) -> T:  # noqa: ARG002
         """Refuse: work with the write lock is a write."""
@@ -84,8 +95,8 @@ async def borrow_for_reading(path: str | os.PathLike[str], wanted: Wanted) -> Sh
     """
     if os.fspath(path) == IN_MEMORY:
         raise StoreUnavailableError("':memory:' is empty when it is opened, so there is nothing to read")
-    name, _ = await in_thread(partial(find, Path(path)))
-    file = ReadOnlyFile(str(name), None, wanted)
+    name, opened = await in_thread(partial(find, Path(path)))
+    file = ReadOnlyFile(str(name), opened, wanted)
     await file.open()
     file.users += 1
     return file

@@ -78,6 +78,11 @@ class RowFilter:
         """The keys of the records that satisfy the conditions, in the order of `keys`."""
         return list(self._kept)
 
+    @property
+    def versions(self) -> dict[int, int]:
+        """The version of each of them when it was tested, by key."""
+        return dict(self._kept)
+
     def read(self, db: sqlite3.Connection) -> list[Row]:
         """Read the next rows; an empty list at the end."""
         rows: list[Row] = []

@@ -30,7 +30,6 @@ from memory_core.storage.sqlite.owners import (
     take_keys,
     usage_of,
 )
-from memory_core.storage.sqlite.row_filter import RowFilter, narrow
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.tombstones import Tombstones
 from memory_core.storage.sqlite.where import STAYING, Conditions, conditions, owner_range
@@ -55,6 +54,8 @@ WITH RECURSIVE made (key) AS (
 """What was made of the words of these records, of what was made of them, and so on."""
 MOST_AT_ONCE: Final = 200
 """So many derived records are deleted in the transaction in which their source is."""
+MOST_DELETED: Final = 1_000
+"""So many records that satisfy conditions, or have expired, are deleted in one transaction: others wait for it."""
 
 
 class SqliteRows:
@@ -63,7 +64,6 @@ class SqliteRows:
     Args:
         are_counted: The records to append are counted already, and have the keys from `owner.next` on.
         has_expired: Whether a record of the owner has expired; `None` if that is not known.
-        row_filter: Made for the conditions of `matching`; see `row_filter.narrow`.
     """
 
     def __init__(
@@ -74,14 +74,14 @@ class SqliteRows:
         *,
         are_counted: bool = False,
         has_expired: bool | None = None,
-        row_filter: RowFilter | None = None,
     ) -> None:
         self._db = db
         self._scope = owner_of(scope)
         self._owner = owner
         self._are_counted = are_counted
         self._has_expired = has_expired
-        self._row_filter = row_filter
+        self.rewritten: dict[int, tuple[int, int]] = {}
+        """The first version of each record that was changed here, and the last, by key."""
 
     def with_ids(self, ids: Sequence[str]) -> list[Row]:
         """See `StoredRows`."""
@@ -98,19 +98,35 @@ class SqliteRows:
         return self._rows(_LINKED, encode_json(list(ids)), *owner_range(self._owner.id)) if self._has_links() else []
 
     def matching(self, scope: Scope, where: Where, now: datetime) -> list[Head]:
-        """See `StoredRows`."""
+        """See `StoredRows`; SQLite decides all of these conditions (`deletion.py`)."""
         found = conditions(self._owner.id, scope, where, micros(now), hides=self._owner.hides, shown=STAYING)
-        narrow(self._db, found, self._row_filter)
+        assert found.in_python is None  # noqa: S101  (for the reader: they would hold up all writers)
         return self._heads(found)
 
-    def expired(self, scope: Scope, now: datetime) -> list[Head]:
+    def with_keys(self, keys: Sequence[int]) -> list[Head]:
+        """The records of these keys that exist."""
+        found = Conditions()
+        found.add("key IN (SELECT value FROM json_each(?))", encode_json(keys))
+        if self._owner.hides:
+            found.add(STAYING)
+        return self._heads(found)
+
+    def expired(self, scope: Scope, now: datetime, new: Sequence[MemoryRecord] = ()) -> list[Head]:
         """See `StoredRows`."""
         if self._has_expired is False:
             return []
+        heads = {head.key: head for head in self._heads(self._expired(scope, now), MOST_DELETED)}
+        if new and len(heads) == MOST_DELETED:
+            in_the_way = self._expired(scope, now)
+            _take_names(in_the_way, new)
+            heads |= {head.key: head for head in self._heads(in_the_way)}
+        return list(heads.values())
+
+    def _expired(self, scope: Scope, now: datetime) -> Conditions:
         start, hides = micros(BEFORE_EVERYTHING), self._owner.hides
         found = conditions(self._owner.id, scope, ANY_STATE, start, hides=hides, shown=STAYING)
         found.add("expires_at <= ?", micros(now))
-        return self._heads(found)
+        return found
 
     def append(self, new: Sequence[Prepared]) -> None:
         """See `ChangedRows`."""
@@ -207,14 +223,9 @@ class SqliteRows:
 
     def make_room(self, new: Sequence[MemoryRecord], now: datetime) -> None:
         """Delete hidden records of which a new one has the id or the source key."""
-        ids, source_keys = encode_json([one.id for one in new]), encode_json([one.source_key for one in new])
         found = Conditions()
         found.add("record.owner = ? AND key IN (SELECT key FROM hidden WHERE NOT stays)", self._owner.id)
-        found.add(
-            "(id IN (SELECT value FROM json_each(?)) OR source_key IN (SELECT value FROM json_each(?)))",
-            ids,
-            source_keys,
-        )
+        _take_names(found, new)
         if gone := self._heads(found):
             take_away(self, gone, now)
 
@@ -229,9 +240,10 @@ class SqliteRows:
         )
         return list(_to_rows(rows, self._scope))
 
-    def _heads(self, found: Conditions) -> list[Head]:
+    def _heads(self, found: Conditions, most: int = -1) -> list[Head]:
         rows = self._db.execute(
-            f"SELECT key, id, source_key, version, links, {SIZE} FROM record WHERE {found.sql}", found.parameters
+            f"SELECT key, id, source_key, version, links, {SIZE} FROM record WHERE {found.sql} LIMIT ?",
+            (*found.parameters, most),
         )
         with explaining("the links of a record"):
             return [
@@ -253,6 +265,8 @@ class SqliteRows:
         """Write the columns that changed, and keep texts that changed; returns the change in usage."""
         values: dict[tuple[int, ...], list[tuple[object, ...]]] = {}
         for row, after in changed:
+            first, _ = self.rewritten.get(row.key, (row.record.version, 0))
+            self.rewritten[row.key] = (first, after.version)
             if loses_source(row.record, after):
                 revisions.replace(self._db, row.key, ())
             elif row.record.text != after.text:
@@ -285,9 +299,9 @@ def rows_to_put(db: sqlite3.Connection, scope: Scope) -> SqliteRows:
     return SqliteRows(db, scope, find_or_add(db, scope))
 
 
-def rows_of(db: sqlite3.Connection, scope: Scope, row_filter: RowFilter | None = None) -> SqliteRows:
+def rows_of(db: sqlite3.Connection, scope: Scope) -> SqliteRows:
     """The rows of an owner, which has no rows before its first write."""
-    return SqliteRows(db, scope, find(db, scope) or _NOBODY, row_filter=row_filter)
+    return SqliteRows(db, scope, find(db, scope) or _NOBODY)
 
 
 def by_source_key(db: sqlite3.Connection, scope: Scope, owner: Owner, source_keys: Sequence[str]) -> dict[str, Row]:
@@ -298,6 +312,15 @@ def by_source_key(db: sqlite3.Connection, scope: Scope, owner: Owner, source_key
         (owner.id, encode_json(source_keys)),
     )
     return {row.record.source_key or "": row for row in _to_rows(rows, scope)}
+
+
+def _take_names(found: Conditions, new: Sequence[MemoryRecord]) -> None:
+    """Require the id or the source key of a new record."""
+    found.add(
+        "(id IN (SELECT value FROM json_each(?)) OR source_key IN (SELECT value FROM json_each(?)))",
+        encode_json([one.id for one in new]),
+        encode_json([one.source_key for one in new]),
+    )
 
 
 def _shown(owner: Owner) -> str:

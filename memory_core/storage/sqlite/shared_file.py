@@ -31,6 +31,7 @@ from memory_core.storage.sqlite.fork_gate import inside_sqlite
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.hidden import Hidden
 from memory_core.storage.sqlite.owner_index_cache import KnownNames, OwnerIndexes
+from memory_core.storage.sqlite.owners import pending_in_all
 from memory_core.storage.sqlite.pending_vectors import PendingVectors
 from memory_core.storage.sqlite.process_queue import WriterQueue, turn_in_place
 from memory_core.storage.sqlite.read_connection import connect_for_reading
@@ -160,6 +161,15 @@ class SharedFile:
         if not self.is_claimed:  # nor by another caller meanwhile
             self._serve_vectors(embedder)
         return embedder
+
+    async def probe(self) -> int:
+        """Write to the file, which changes no record; returns how many vectors are pending.
+
+        Raises:
+            StorageError: A write would fail now.
+        """
+        await self.writer.write(upkeep.probe)
+        return await self.reader.run(pending_in_all)
 
     async def alone(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run work that takes the write lock itself, when it is this process's turn."""

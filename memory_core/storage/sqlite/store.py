@@ -16,7 +16,13 @@ from typing import TypeVar
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.concurrency.loop import answer_with, off_loop
-from memory_core.errors import ClosedError, EmbeddingError, InvalidInputError, RecordNotFoundError
+from memory_core.errors import (
+    ClosedError,
+    EmbeddingError,
+    InvalidInputError,
+    QuotaExceededError,
+    RecordNotFoundError,
+)
 from memory_core.models import (
     Deleted,
     ErasureReceipt,
@@ -35,12 +41,13 @@ from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.records.draft_to_record import insist_on_version, is_long_patch, patched
 from memory_core.retrieval.question import parse
 from memory_core.storage.rules import adding, changing, deleting, putting
-from memory_core.storage.shared.merging import is_searched_differently
+from memory_core.storage.shared.merging import is_searched_differently, owner_of
 from memory_core.storage.shared.prepared import Prepared, prepare_all
 from memory_core.storage.shared.query_vector import query_vector
 from memory_core.storage.shared.stored_forms import micros
 from memory_core.storage.sqlite import erasing, hidden, listing, owners, paging, searching, upkeep
 from memory_core.storage.sqlite.connection import Connection
+from memory_core.storage.sqlite.deletion import Asked, Deletion, names_few
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owner_index_cache import OwnerIndexes
 from memory_core.storage.sqlite.owners import find, within
@@ -200,7 +207,7 @@ class SqliteStore:
             rows = rows_to_add(db, scope, batch)
             return adding.add(rows, scope, batch, versions), rows.hides
 
-        return await self._done(await self._writer.write(within(self._quota, scope, write)))
+        return await self._write(scope, write)
 
     def begin_add(
         self, scope: Scope, record: MemoryRecord, done: asyncio.Future[MemoryRecord | None], *, embed_later: bool
@@ -269,7 +276,7 @@ class SqliteStore:
             rows = rows_of(db, scope)
             return changing.update(rows, scope, patch, item, now, expected_version), rows.hides
 
-        return await self._done(await self._writer.write(within(self._quota, scope, change)))
+        return await self._write(scope, change)
 
     def _patched(self, record: MemoryRecord, patch: Patch, now: datetime) -> Prepared:
         return self._prepare(patched(record, patch, now))
@@ -285,16 +292,35 @@ class SqliteStore:
     ) -> Deleted:
         """See `Records.delete`."""
         now = self._clock()
-        row_filter = await rows_for_python(self._readers, scope, where, micros(now))
+        if versions is None and not names_few(where):
+            asked = Asked(scope, where, now, forget=forget, keeps_derived=keeps_derived)
+            return await self._delete_found(Deletion(self._readers, asked))
 
         def delete(db: sqlite3.Connection) -> tuple[Deleted, bool]:
-            rows = rows_of(db, scope, row_filter)
+            rows = rows_of(db, scope)
             gone = deleting.delete(
                 rows, scope, where, now, forget=forget, versions=versions, keeps_derived=keeps_derived
             )
             return gone, rows.hides
 
         return await self._done(await self._writer.write(delete))
+
+    async def _delete_found(self, deletion: Deletion) -> Deleted:
+        while (work := await deletion.next()) is not None:
+            batch = await self._writer.write(work)
+            deletion.note(await self._done((batch, batch.hides)))
+        return deletion.deleted
+
+    async def _write(self, scope: Scope, work: Callable[[sqlite3.Connection], tuple[T, bool]]) -> T:
+        """A write within the quota; if it is beyond, everything that has expired gives way first."""
+        guarded = within(self._quota, scope, work)
+        try:
+            written = await self._writer.write(guarded)
+        except QuotaExceededError:
+            if not await self.sweep(owner_of(scope)):
+                raise
+            written = await self._writer.write(guarded)
+        return await self._done(written)
 
     async def _done(self, written: tuple[T, bool]) -> T:
         """What a write returns, once nothing is hidden any more."""
@@ -327,7 +353,7 @@ class SqliteStore:
             rows = rows_to_put(db, scope)
             return putting.put(rows, scope, batch, remove, now), rows.hides
 
-        return await self._done(await self._writer.write(within(self._quota, scope, put)))
+        return await self._write(scope, put)
 
     async def collections(self, scope: Scope, where: Where) -> Texts:
         """See `KeyValue.collections`."""
@@ -347,7 +373,9 @@ class SqliteStore:
     async def sweep(self, scope: Scope) -> int:
         """See `KeyValue.sweep`."""
         now = self._clock()
-        swept = await self._writer.write(lambda db: deleting.sweep(rows_of(db, scope), scope, now))
+        swept = 0
+        while count := await self._writer.write(lambda db: deleting.sweep(rows_of(db, scope), scope, now)):
+            swept += count
         logger.info("swept %d expired records", swept)
         return swept
 
@@ -390,6 +418,11 @@ class SqliteStore:
     async def owners(self) -> Scopes:
         """See `Maintained.owners`."""
         return await self._reader.run(owners.owners)
+
+    async def probe(self) -> int:
+        """See `optional.Probing`."""
+        pending = await self._shared.probe()
+        return 0 if await self._shared.searching_embedder() is None else pending
 
     async def check(self) -> list[Finding]:
         """See `Maintained.check`."""

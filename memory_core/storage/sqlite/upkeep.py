@@ -16,11 +16,21 @@ logger = logging.getLogger(__name__)
 PATIENCE_MS: Final = 1_000
 """How long the truncation of the log waits for readers of older states in any process; writers wait as well."""
 
+PROBE_CHARS: Final = 64_000
+_NO_RECORD: Final = -1
+
 
 def tidy(db: sqlite3.Connection) -> None:
     """What is done in idle times: merge the write-ahead log and update the query planner's statistics."""
     _update_statistics(db)
     db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+
+def probe(db: sqlite3.Connection) -> None:
+    """Write somewhat more than an add of a few words does, and take it back in the same transaction. Its pages are
+    written all the same, because SQLite overwrites what it deletes (`secure_delete`)."""
+    db.execute("INSERT INTO revision VALUES (?, 0, ?, 0, 0)", (_NO_RECORD, " " * PROBE_CHARS))
+    db.execute("DELETE FROM revision WHERE record = ?", (_NO_RECORD,))
 
 
 def vacuum(db: sqlite3.Connection) -> None:

@@ -22,7 +22,7 @@ from memory_core.errors import InvalidInputError
 from tests.app.serve.test_api import HOST, TOKENS, as_user, served
 
 SECRET = "Quillfeather"
-OPEN = {("GET", "/v1/health"), ("GET", "/sign-in"), ("POST", "/sign-in")}
+OPEN = {("GET", "/v1/health"), ("GET", "/v1/live"), ("GET", "/sign-in"), ("POST", "/sign-in")}
 """What answers without a token, and says nothing about a memory."""
 
 

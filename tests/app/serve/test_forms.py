@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from memory_core import Draft, Link, Memory, Patch
+from memory_core import Draft, Link, Memory, Patch, Scope
 from memory_core.app.serve.application import application
 from memory_core.app.serve.callers import Caller
 from memory_core.app.serve.served import Served, Space
@@ -37,7 +37,7 @@ def client(what: Served) -> TestClient:
     return signed_in(what)
 
 
-def signed_in(what: Served, user: str = "ann") -> TestClient:
+def signed_in(what: Served, user: str | None = "ann") -> TestClient:
     client = TestClient(application(what), base_url=HOST, follow_redirects=True)
     client.cookies.set("memory_core_8765", what.signer.cookie(Caller(user), 2e9))
     return client
@@ -194,6 +194,45 @@ def test_signing_out_needs_the_form_of_the_page(client: TestClient, what: Served
     answer = client.post("/sign-out", data={"csrf": csrf})
     assert answer.url.path == "/sign-in"
     assert "Max-Age=0" in answer.history[0].headers["set-cookie"]
+
+
+def test_signing_out_ends_the_sessions_of_the_caller_in_all_browsers_and_of_nobody_else(what: Served) -> None:
+    first, second, tom = signed_in(what), signed_in(what), signed_in(what, "tom")
+    cookie = first.cookies["memory_core_8765"]
+    first.post("/sign-out", data={"csrf": what.signer.form_token(cookie)})
+    first.cookies.set("memory_core_8765", cookie)  # somebody has kept it
+    for one in (first, second):
+        assert one.get(BASE).url.path == "/sign-in"
+        assert one.post(f"{BASE}/add", data={"text": "x"}).status_code == 401
+    assert tom.get("/o/default/tom").status_code == 200
+    assert signed_in(what).get(BASE).url.path == BASE  # who signs in again is in
+
+
+def test_the_operator_begins_at_the_people_if_there_is_anybody_to_choose(what: Served) -> None:
+    assert signed_in(what, None).get("/").url.path == "/owners"
+    what.memory.bind(user="team").sync.erase()
+    alone = replace(what, owner=Scope("default", "ann"))
+    assert signed_in(alone, None).get("/").url.path == BASE
+
+
+def test_a_search_says_how_many_it_has_found_and_leads_to_all_of_them(client: TestClient, what: Served) -> None:
+    what.memory.bind(user="ann").sync.add_many([f"Ann met person {n} at the lighthouse" for n in range(30)])
+    first = client.get(f"{BASE}?q=lighthouse").text
+    assert "20 of 30 memories" in first
+    more = re.search(r'class="more" href="([^"]*)"', first)
+    assert more is not None
+    second = client.get(unescape(more[1])).text
+    assert "30 memories" in second
+    assert 'class="more"' not in second
+    assert [page.count('id="place-') for page in (first, second)] == [20, 30]
+
+
+def test_a_search_that_finds_very_much_says_so(client: TestClient, what: Served) -> None:
+    what.memory.bind(user="ann").sync.add_many([f"Ann met person {n} at the lighthouse" for n in range(130)])
+    assert "20 of 100 or more memories" in client.get(f"{BASE}?q=lighthouse").text
+    last = client.get(f"{BASE}?q=lighthouse&shown=140").text
+    assert "130 memories" in last
+    assert last.count('id="place-') == 130
 
 
 def test_what_is_not_found_leads_back(client: TestClient) -> None:

@@ -136,3 +136,21 @@ def insist_on_description(operation: dict[str, Any], answer: Any) -> None:
     if kind in {"application/json", "application/problem+json"}:
         wanted = {**content[kind]["schema"], "components": SCHEMA["components"]}
         jsonschema.Draft202012Validator(wanted).validate(answer.json())
+
+
+def test_a_client_can_be_made_of_the_description() -> None:
+    described = {(path, method): one for path, methods in SCHEMA["paths"].items() for method, one in methods.items()}
+    assert SCHEMA["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    assert SCHEMA["security"] == [{"token": []}]
+    open_to_all = {path for (path, _), one in described.items() if one.get("security") == []}
+    assert open_to_all == {"/v1/health", "/v1/live"}
+    names = [one["operationId"] for one in described.values()]
+    assert len(set(names)) == len(names)
+    assert all(name.isidentifier() for name in names)
+    problems = [
+        answer["content"]["application/problem+json"]["schema"]
+        for one in described.values()
+        for status, answer in one["responses"].items()
+        if status >= "400"
+    ]
+    assert {json.dumps(each) for each in problems} == {'{"$ref": "#/components/schemas/Problem"}'}
