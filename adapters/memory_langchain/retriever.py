@@ -103,7 +103,6 @@ class MemoryRetriever(BaseRetriever):
             max_tokens=None,
             count_tokens=None,
             limit=most,
-            latest_first=False,
             neighbors=False,
         )
         asked = Asked(query, shows_query=False)

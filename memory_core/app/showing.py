@@ -46,7 +46,6 @@ REASONS: Final[Mapping[Reason, str]] = {
     "budget": "the block was full before its turn",
     "filter": "it is archived, compacted, or outside the conditions",
     "floor": "it is not more relevant than an unrelated memory would be",
-    "latest": "a later memory is about as relevant",
 }
 """Why a memory is in the block, or is not, as a clause."""
 

@@ -53,9 +53,7 @@ class Choice:
     outcomes: Outcomes = field(default_factory=Outcomes)
     """Of the hits without a line."""
     later: Outcomes = field(default_factory=Outcomes)
-    """Why lines come later than their score says: the reason if there is no room for them."""
-    lower: Outcomes = field(default_factory=Outcomes)
-    """The same of the lines that do not lead, with those that say no more than the question."""
+    """Why lines come later than their score says, also the reason if there is no room for them."""
     doubtful: int = 0
     """Number of lines that ask about the same, copy the question as strangers, or are of a session with such copies."""
 
@@ -91,7 +89,7 @@ def choose(
     lines = [line(hit, question.terms, longest) for hit in fit]
     lines = _once(sorted(lines, key=lambda each: -each.worth), choice.outcomes)
     telling = _telling(lines, question, asked.said)
-    choice.lower = {each.key: ("copy", None) for each in lines if each.key not in telling}
+    repeating = {each.key: ("copy", None) for each in lines if each.key not in telling}
     best = _best([each for each in lines if each.key in telling], is_shared(lines, is_trusted), is_trusted)
     if is_shared(lines, is_trusted):
         lines = _without_what_copies_lend(lines, question, is_trusted, choice)
@@ -101,7 +99,7 @@ def choose(
         lines, gave_way = in_fair_order(lines, is_trusted)
         choice.later |= dict.fromkeys(gave_way, ("author", None))
     choice.lines = _led_by(best, lines)
-    choice.lower = {key: reason for key, reason in (choice.lower | choice.later).items() if key not in best}
+    choice.later = {key: reason for key, reason in (repeating | choice.later).items() if key not in best}
     if options.floor and not is_answered(found):
         choice.outcomes |= {each.key: ("floor", None) for each in choice.lines[FEW:]}
         del choice.lines[FEW:]

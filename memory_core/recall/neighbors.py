@@ -10,7 +10,7 @@ from typing import Final
 
 from memory_core.models import MemoryRecord
 from memory_core.protocols import Searching
-from memory_core.recall.keys import key_of
+from memory_core.recall.keys import Key, key_of
 from memory_core.recall.line import Line
 from memory_core.retrieval.analysis import asks, words
 from memory_core.retrieval.equal_texts import equal_form
@@ -61,6 +61,25 @@ async def with_neighbors(
             sessions[_session_of(record)].append(record)
     wanted = {key_of(record) for record in turns}
     return [_beside(line, sessions, may_show) if line.key in wanted else line for line in lines]
+
+
+def conversations(lines: Sequence[Line], questions: Mapping[Key, Key]) -> list[tuple[Line, ...]]:
+    """Put replies behind the questions that they answer, in one line, at the best place of its turns.
+
+    Args:
+        questions: For the key of a reply, that of its question.
+    """
+    by_key = {line.key: line for line in lines}
+    for key, line in by_key.items():
+        if line.before is not None and key_of(line.before) in by_key:  # it stands there as a line of its own
+            by_key[key] = replace(line, before=None)
+    together: dict[Key, dict[Key, Line]] = {}
+    for line in lines:
+        turns = [line.key]
+        while (question := questions.get(turns[-1])) in by_key and question not in turns:
+            turns.append(question)
+        together.setdefault(turns[-1], {}).update((turn, by_key[turn]) for turn in reversed(turns))
+    return [tuple(turns.values()) for turns in together.values()]
 
 
 def needs_neighbor(record: MemoryRecord) -> bool:

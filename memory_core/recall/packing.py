@@ -15,8 +15,7 @@ from memory_core.recall.block import block_of, day_of, least_of, line_of, longes
 from memory_core.recall.choosing import PLACED_FIRST, Outcomes, is_one_statement
 from memory_core.recall.keys import Key, key_of
 from memory_core.recall.line import Line
-from memory_core.recall.neighbors import is_short, is_short_question
-from memory_core.recall.ordering import conversations, latest_first
+from memory_core.recall.neighbors import conversations, is_short
 from memory_core.recall.values import Reason, RecallOptions
 from memory_core.retrieval.equal_texts import equal_form
 
@@ -29,8 +28,6 @@ class Packed:
     """In the order of the block."""
     text: str = ""
     outcomes: Outcomes = field(default_factory=Outcomes)
-    later: Outcomes = field(default_factory=Outcomes)
-    """Why lines stand lower than their place among the best says."""
 
     @property
     def records(self) -> tuple[MemoryRecord, ...]:
@@ -189,21 +186,10 @@ def _formatted(filling: _Filling, questions: Mapping[Key, Key]) -> Packed:
     """The block of the lines; the last ones give way if a tokenizer counts more for a text than for its lines."""
     chosen, options = list(filling.lines.values()), filling.options
     while chosen:
-        order = latest_first(chosen) if options.latest_first else chosen
-        lines = conversations(order, questions)
+        lines = conversations(chosen, questions)
         text = block_of(_by_day(lines, filling))
         if options.fits(text):
             shown = tuple(each for line in lines for each in line)
-            return Packed(shown, text, filling.outcomes, _moved_down(chosen, order))
+            return Packed(shown, text, filling.outcomes)
         filling.outcomes |= {key_of(record): ("budget", None) for record in chosen.pop().records}
     return Packed(outcomes=filling.outcomes)
-
-
-def _moved_down(best_first: Sequence[Line], order: Sequence[Line]) -> Outcomes:
-    """Why lines stand lower than among the best: a later one is about as relevant, or they ask themselves."""
-    places = {line.key: place for place, line in enumerate(best_first)}
-    return {
-        line.key: ("question" if is_short_question(line.record) else "latest", None)
-        for place, line in enumerate(order)
-        if place > places[line.key]
-    }

@@ -2,7 +2,7 @@
 
 The path of a hit: `asking` finds it, `pushing` and `choosing` leave it out if the prompt or another line says all of
 it, `authors` lets it wait if its author has many lines, `neighbors` completes it, `packing` gives it a line if there is
-room, and `ordering` puts the lines in their order. Every step but the first keeps what it was given, or names a reason.
+room. Every step but the first keeps what it was given, or names a reason; the best memory is the first line.
 """
 
 from __future__ import annotations
@@ -136,10 +136,8 @@ async def recall_for(handle: Searching, given: Asked, options: RecallOptions, *,
     packed = pack(lines, options, _label_of(handle))
     considered: tuple[Considered, ...] = ()
     if explain:
-        outcomes = choice.outcomes | _with_causes(packed.outcomes, packed.later | choice.lower)
-        considered = await _considered(
-            handle, asked.question, options, found.hits, outcomes, packed.later | choice.lower
-        )
+        outcomes = choice.outcomes | _with_causes(packed.outcomes, choice.later)
+        considered = await _considered(handle, asked.question, options, found.hits, outcomes, choice.later)
     shown = tuple(each.hit for each in packed.shown)
     if given.counts_reads:
         count_reads(handle, read_in_block(found.hits, shown))

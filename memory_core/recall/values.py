@@ -43,7 +43,6 @@ Reason = Literal[
     "adds nothing",
     "filter",
     "floor",
-    "latest",
 ]
 """Why a memory is in the block (`shown`) or is not:
 
@@ -56,7 +55,6 @@ Reason = Literal[
   copies the question and adds little;
 - `small talk`: of a pushed block: it says no more about the message than chance and small talk do; `adds nothing`: the
   line would only say "Nice.";
-- `latest`: of a memory in the block, why it stands lower: a later one is about as relevant;
 - `filter`, `floor`: the search finds it only without the conditions, or without the floor.
 """
 
@@ -96,8 +94,6 @@ class RecallOptions:
     diversity: float = 0.0
     """The degree to which lines should differ from those before them, 0 to 1; see `BoundMemory.search`. Repetitions
     are left out at any value."""
-    latest_first: bool = True
-    """Show the latest first among memories about as relevant as the best; otherwise show the best first."""
     neighbors: bool = True
     """Show a short reply with the question before it, and a question with the answer after it."""
     links: Sequence[Relation] = ()
@@ -170,7 +166,7 @@ class Considered:
     of: str | None = None
     """For a `duplicate`, the id of the memory that says the same."""
     later: Reason | None = None
-    """Why it stands lower in the block than its rank says, if so: `author`, `copy`, `question` or `latest`."""
+    """Why it stands lower in the block than its rank says, if so: `author`, `copy` or `question`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ async def test_in_a_dialogue_nobody_has_a_share() -> None:
         chat = memory.bind(user="family")
         await chat.add_many([Draft(f"boat {n}", author="Tom", role="user", session="room") for n in range(6)])
         await chat.add(Draft("boat house", author="Ann", role="user", session="room"))
-        recalled = await chat.recall("boat", RecallOptions(limit=6, latest_first=False), explain=True)
+        recalled = await chat.recall("boat", RecallOptions(limit=6), explain=True)
         assert "author" not in {each.reason for each in recalled.considered}
 
 

@@ -167,15 +167,13 @@ async def test_a_long_turn_before_a_reply_is_cut_where_it_does_not_ask(ann: Boun
     assert 'Which harbour do you mean?" user: "Ostend"' in shown
 
 
-async def test_of_several_values_the_latest_comes_first(ann: BoundMemory) -> None:
+async def test_a_block_has_the_order_of_the_search(ann: BoundMemory) -> None:
     for day, city in enumerate(["Oslo", "Bergen", "Lyon"]):
-        await say(ann, ("user", f"I moved to {city}"), session=city, day=day)
-    shown = lines((await ann.recall("Where did I move?", RecallOptions(floor=False))).text)
-    assert shown == [
-        '2026-05-06 - user: "I moved to Lyon"',
-        '2026-05-05 - user: "I moved to Bergen"',
-        '2026-05-04 - user: "I moved to Oslo"',
-    ]
+        await say(ann, ("user", f"I live in {city}"), session=city, day=day)
+    for question, first in (("Where do I live?", "Lyon"), ("Where did I live?", "Oslo")):
+        recalled = await ann.recall(question, RecallOptions(floor=False))
+        assert [hit.record for hit in recalled.hits] == [hit.record for hit in await ann.search(question, floor=False)]
+        assert first in recalled.hits[0].record.text
 
 
 async def test_only_a_record_that_says_since_when_it_holds_is_shown_so(ann: BoundMemory) -> None:

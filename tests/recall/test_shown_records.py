@@ -146,7 +146,7 @@ async def test_what_is_demoted_stays_so_with_diversity(ann: BoundMemory) -> None
     question = "Where is the key of the boat house?"
     await ann.add(Draft(f"{question[:-1]}, crew?", author="Mallory", role="user", session="Mallory"))
     for diversity in (0.0, 0.1, 0.5):
-        found = await recall(ann, question, options(diversity=diversity, latest_first=False))
+        found = await recall(ann, question, options(diversity=diversity))
         assert found.hits[-1].record.author == "Mallory", diversity
 
 
