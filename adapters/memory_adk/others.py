@@ -10,11 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, replace
-from typing import Final, Protocol
-
-from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
-from google.adk.sessions.session import Session
+from dataclasses import replace
+from typing import Final
 
 from memory_core import MemoryRecord, Recalled
 from memory_core.adapting import AgentMemory, Asked, limits, one_line, reason_for_log
@@ -24,83 +21,59 @@ logger = logging.getLogger(__name__)
 MAX_OTHERS: Final = 5
 """Most sessions that are asked for one search, those of the best hits."""
 
-
-class Reading(Protocol):
-    """Takes back what sessions have taken back."""
-
-    def has_read(self, session: Session) -> bool:
-        """Whether a session, given without its events, is as it was when it was last read."""
-        ...
-
-    async def read(self, session: Session) -> None:
-        """Leave what a rewind has undone in a whole session, and resume what is live in it again."""
-        ...
+Read = Callable[[str], Awaitable[bool]]
+"""Takes back what a session of the user has taken back; says whether it has changed since it was last read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Others:
-    """The sessions of a user beside the one that is running."""
+async def current(
+    memory: AgentMemory,
+    question: Asked,
+    recall: Callable[[Asked], Awaitable[Recalled]],
+    running: str,
+    read: Read,
+    seconds: float = limits.RECALL_SECONDS / 2,
+) -> Recalled:
+    """Recall again until no session of what was recalled, up to five, has changed since it was read.
 
-    reading: Reading
-    sessions: BaseSessionService
-    app: str
-    user: str
-    seconds: float = limits.RECALL_SECONDS / 2
-    """How long a search waits for them."""
+    Args:
+        memory: What is recalled from.
+        question: It is asked again without the memories of sessions that did not answer in time.
+        recall: Recalls for a question.
+        running: The session that is not asked.
+        read: Reads another session.
+        seconds: How long a search waits for all of them.
+    """
+    asked, end = {running, None}, asyncio.get_running_loop().time() + seconds
+    unread = set[str | None]()
 
-    async def current(
-        self, memory: AgentMemory, running: str, recall: Callable[[Asked], Awaitable[Recalled]], question: Asked
-    ) -> Recalled:
-        """Recall again until no session of what was recalled, up to five, has changed since it was read.
+    def is_left_out(record: MemoryRecord) -> bool:
+        is_unread = record.session in unread and memory.label_of(record) is None  # a space is another owner's
+        return is_unread or question.shows(record)
 
-        Args:
-            memory: What is recalled from.
-            running: The session that is not asked.
-            recall: Recalls for a question.
-            question: It is asked again without the memories of sessions that did not answer in time.
-        """
-        asked, end = {running, None}, asyncio.get_running_loop().time() + self.seconds
-        unread = set[str | None]()
+    narrowed = replace(question, shows=is_left_out)
+    while True:
+        found = await recall(narrowed if unread else question)
+        own = (hit.record.session for hit in found.hits if memory.label_of(hit.record) is None)
+        names = [name for name in dict.fromkeys(own) if name not in asked][: MAX_OTHERS + 2 - len(asked)]
+        if not names:
+            return found
+        asked.update(names)
+        has_changed, late = await _ask([name for name in names if name], read, end)
+        unread.update(late)
+        if not (late or has_changed):
+            return found
 
-        def is_left_out(record: MemoryRecord) -> bool:
-            is_unread = record.session in unread and memory.label_of(record) is None  # a space is another owner's
-            return is_unread or question.shows(record)
 
-        narrowed = replace(question, shows=is_left_out)
-        while True:
-            found = await recall(narrowed if unread else question)
-            own = (hit.record.session for hit in found.hits if memory.label_of(hit.record) is None)
-            names = [name for name in dict.fromkeys(own) if name not in asked][: MAX_OTHERS + 2 - len(asked)]
-            if not names:
-                return found
-            asked.update(names)
-            has_changed, late = await self._ask([name for name in names if name], end)
-            unread.update(late)
-            if not (late or has_changed):
-                return found
-
-    async def _ask(self, names: Collection[str], end: float) -> tuple[bool, Collection[str]]:
-        """Read the sessions that have changed; return whether any has, and those that did not answer in time."""
-        asking = {asyncio.ensure_future(self._read(name)): name for name in names}
-        done, late = await asyncio.wait(asking, timeout=max(end - asyncio.get_running_loop().time(), 0))
-        for task in late:
-            task.cancel()
-        failed = {task: error for task in done if (error := task.exception()) is not None}
-        for task, error in failed.items():
-            logger.warning("session %s cannot be read: %s", one_line(asking[task]), reason_for_log(error))
-        if late:
-            logger.warning("memories of %d sessions are left out: their sessions were not read in time", len(late))
-        has_changed = any(task.result() for task in done if task not in failed)
-        return has_changed, [asking[task] for task in (*late, *failed)]
-
-    async def _read(self, name: str) -> bool:
-        """Read a session if it has changed. A session that is deleted, or never was one of ADK's, changes nothing."""
-        app, user = self.app, self.user
-        brief = GetSessionConfig(num_recent_events=0)
-        session = await self.sessions.get_session(app_name=app, user_id=user, session_id=name, config=brief)
-        if session is None or self.reading.has_read(session):
-            return False
-        session = await self.sessions.get_session(app_name=app, user_id=user, session_id=name)
-        if session is not None:
-            await self.reading.read(session)
-        return session is not None
+async def _ask(names: Collection[str], read: Read, end: float) -> tuple[bool, Collection[str]]:
+    """Read the sessions that have changed; return whether any has, and those that did not answer in time."""
+    asking = {asyncio.ensure_future(read(name)): name for name in names}
+    done, late = await asyncio.wait(asking, timeout=max(end - asyncio.get_running_loop().time(), 0))
+    for task in late:
+        task.cancel()
+    failed = {task: error for task in done if (error := task.exception()) is not None}
+    for task, error in failed.items():
+        logger.warning("session %s cannot be read: %s", one_line(asking[task]), reason_for_log(error))
+    if late:
+        logger.warning("memories of %d sessions are left out: their sessions were not read in time", len(late))
+    has_changed = any(task.result() for task in done if task not in failed)
+    return has_changed, [asking[task] for task in (*late, *failed)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Self
 
@@ -21,7 +21,6 @@ from google.adk.agents.invocation_context import InvocationContext
 from google.adk.events.event import Event
 from google.adk.models.llm_request import LlmRequest
 from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.sessions.session import Session
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.load_memory_tool import LoadMemoryTool
 from google.adk.tools.tool_context import ToolContext
@@ -29,7 +28,7 @@ from google.adk.tools.tool_context import ToolContext
 from memory_adk.convert import content_text
 from memory_adk.following import Following, is_of_plugin
 from memory_adk.latest import Latest
-from memory_adk.others import Others
+from memory_adk.others import current
 from memory_adk.policy import CapturePolicy
 from memory_adk.recall import show
 from memory_adk.service import MemoryService, check_service
@@ -162,13 +161,13 @@ class MemoryPlugin(BasePlugin):
         if service is None:
             return
         turn = self._turn(invocation_context)
-        others = self._others(service, invocation_context)
-        turn.shown[callback_context.agent_name] = replace(shown_in(llm_request, invocation_context), others=others)
+        read = service.reader(invocation_context)
+        turn.shown[callback_context.agent_name] = shown_in(llm_request, invocation_context, read)
         if not self._recalls:
             return
         if turn.recall is None:
-            asked = _asked(invocation_context, shown_in(llm_request, invocation_context))
-            turn.recall = asyncio.ensure_future(self._recall(service, invocation_context.session, asked, others))
+            asked = _asked(invocation_context, shown_in(llm_request, invocation_context, read))
+            turn.recall = asyncio.ensure_future(self._recall(service, invocation_context, asked))
         show(llm_request, await asyncio.shield(turn.recall))
 
     async def before_tool_callback(
@@ -179,12 +178,11 @@ class MemoryPlugin(BasePlugin):
         tool_context: ToolContext,
     ) -> None:
         """Exclude messages that the prompt shows, above all the current one, from the results of tools."""
-        turn = self._turns.get(tool_context.invocation_id, _Turn())
         context = tool_context.get_invocation_context()
-        shown = turn.shown.get(tool_context.agent_name) or in_prompt(context)
-        if shown.others is None and (service := self._serving(context)):
-            shown = replace(shown, others=self._others(service, context))
-        in_conversation.set(shown)  # each tool call has its own context
+        if service := self._serving(context):
+            turn = self._turns.get(tool_context.invocation_id, _Turn())
+            shown = turn.shown.get(tool_context.agent_name) or in_prompt(context, service.reader(context))
+            in_conversation.set(shown)  # each tool call has its own context
 
     async def on_tool_error_callback(
         self,
@@ -226,10 +224,6 @@ class MemoryPlugin(BasePlugin):
             return service if isinstance(service, MemoryService) else None
         return self._service if service is self._service else None
 
-    def _others(self, service: MemoryService, context: InvocationContext) -> Others:
-        session = context.session
-        return Others(service, context.session_service, session.app_name, session.user_id, self._seconds / 2)
-
     def _turn(self, invocation_context: InvocationContext) -> _Turn:
         name = invocation_context.invocation_id
         return self._turns.note(name, self._turns.get(name) or _Turn())
@@ -256,8 +250,9 @@ class MemoryPlugin(BasePlugin):
         with self._deadline.spared(f"a turn of session {session} is not stored", Exception):  # ADK would end the run
             await self._following.follow(service, invocation_context, undecided=undecided)
 
-    async def _recall(self, service: MemoryService, session: Session, asked: Asked, others: Others) -> str:
+    async def _recall(self, service: MemoryService, context: InvocationContext, asked: Asked) -> str:
         """Return the profile and the block of memories for this turn; empty if there is nothing, or not in time."""
+        session, read = context.session, service.reader(context)
         lack = f"nothing is recalled for session {one_line(session.id)}"
         with self._deadline.spared(lack, Exception), suppress(StorageError, EmbeddingError):  # which are logged once
             memory = await service.reached(session.app_name, session.user_id, self._deadline)
@@ -265,7 +260,7 @@ class MemoryPlugin(BasePlugin):
             async def recall(question: Asked) -> Recalled:
                 return await block_of_turn(memory, question, self._options)
 
-            ask = partial(others.current, memory, session.id, recall, asked)
+            ask = partial(current, memory, asked, recall, session.id, read, self._seconds / 2)
             return (await service.access.run(ask, seconds=self._seconds)).text
         return ""
 

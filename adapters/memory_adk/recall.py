@@ -10,6 +10,7 @@ from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
 from memory_adk.convert import shortened
+from memory_adk.others import current
 from memory_adk.shown import SHOWS_NOTHING, Shown
 from memory_core import Hit, Recalled, RecallOptions
 from memory_core.adapting import (
@@ -67,8 +68,8 @@ async def find(
         chosen = await block_for(handle, question, whole)
         return replace(chosen, hits=tuple(_in_order_of(hits, chosen.hits)))
 
-    others = shown.others
-    found = await (search(asked) if others is None else others.current(handle, shown.session, search, asked))
+    read = shown.read
+    found = await (search(asked) if read is None else current(handle, asked, search, shown.session, read))
     results = list(_within(options, found.hits))
     count_reads(handle, [hit.record for hit, _ in results])
     return results

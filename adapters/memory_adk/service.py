@@ -17,16 +17,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
+from google.adk.agents.invocation_context import InvocationContext
 from google.adk.events.event import Event
 from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from google.adk.memory.memory_entry import MemoryEntry
-from google.adk.sessions.base_session_service import BaseSessionService
+from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from google.adk.sessions.session import Session
 
 from memory_adk.convert import event_drafts, in_space, memory_entry
 from memory_adk.entries import checked_entries, entry_draft, put
 from memory_adk.latest import Latest
-from memory_adk.others import Others
+from memory_adk.others import Read
 from memory_adk.recall import SEARCH, find
 from memory_adk.rewind import Change, change_of
 from memory_adk.shown import in_conversation
@@ -220,20 +221,29 @@ class MemoryService(BaseMemoryService):
             await resume(handle, session, live)
         return known.keys()
 
-    def has_read(self, session: Session) -> bool:
-        """Whether a session, given without its events, is as it was when its rewinds were last read."""
-        return self._read.get((session.app_name, session.user_id, session.id)) == session.last_update_time
+    def reader(self, context: InvocationContext) -> Read:
+        """Reads the sessions of the user of a run."""
+        return partial(self.read, context.session_service, context.session.app_name, context.session.user_id)
 
-    async def read(self, session: Session) -> None:
-        """Leave what a rewind has undone in a whole session, and resume what is live in it again; store nothing.
+    async def read(self, sessions: BaseSessionService, app_name: str, user_id: str, session_id: str) -> bool:
+        """Leave what a rewind has undone in a session, and resume what is live in it again; store nothing.
 
-        What is undone and not stored may still be waiting to be written: then the session is read again next time.
+        What is undone and not stored may still be waiting to be written: then the session is read again next time. A
+        session that is deleted, or never was one of ADK's, changes nothing.
+
+        Returns:
+            Whether the session had changed since it was last read.
         """
-        handle = self.handle(session.app_name, session.user_id).own
-        change = change_of(session.events, session.id, self.blocked)
-        known = await self._left_as_in(handle, session.id, change)
+        get = partial(sessions.get_session, app_name=app_name, user_id=user_id, session_id=session_id)
+        name = app_name, user_id, session_id
+        brief = await get(config=GetSessionConfig(num_recent_events=0))
+        if brief is None or self._read.get(name) == brief.last_update_time or (session := await get()) is None:
+            return False
+        handle, change = self.handle(app_name, user_id).own, change_of(session.events, session_id, self.blocked)
+        known = await self._left_as_in(handle, session_id, change)
         if known >= {key_in_scope(handle.scope, key) for key, event in change.items() if event is None}:
-            self._read.note((session.app_name, session.user_id, session.id), session.last_update_time)
+            self._read.note(name, session.last_update_time)
+        return True
 
     async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
         """Store drafts, each once, and return the records of those not forgotten."""
@@ -288,8 +298,8 @@ class MemoryService(BaseMemoryService):
         """
         memory = await self.reached(app_name, user_id)
         shown = in_conversation.get()
-        if shown.others is None and self._sessions is not None:
-            shown = replace(shown, others=Others(self, self._sessions, app_name, user_id))
+        if shown.read is None and self._sessions is not None:
+            shown = replace(shown, read=partial(self.read, self._sessions, app_name, user_id))
         found = await self.access.run(lambda: find(memory, query, self._recall, shown))
         entries = [in_space(memory_entry(hit, text), memory.label_of(hit.record)) for hit, text in found]
         return SearchMemoryResponse(memories=entries)

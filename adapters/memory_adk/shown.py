@@ -14,7 +14,7 @@ from google.adk.events.event import Event
 from google.adk.models.llm_request import LlmRequest
 
 from memory_adk.convert import EVENT_ID, event_key
-from memory_adk.others import Others
+from memory_adk.others import Read
 from memory_adk.uploads import contents_of
 from memory_core import FieldCondition, MemoryRecord
 from memory_core.adapting import one_of
@@ -30,8 +30,8 @@ class Shown:
     """Its id, which is part of the source keys of its events."""
     find: Callable[[], Iterable[Event]] = tuple
     """Reads prompt and session, of which only the tools of the memory ask anything."""
-    others: Others | None = None
-    """The other sessions of the user, if their session service is known."""
+    read: Read | None = None
+    """Reads the other sessions of the user, if their session service is known."""
 
     @cached_property
     def events(self) -> Mapping[str, Event]:
@@ -52,7 +52,7 @@ in_conversation: Final[ContextVar[Shown]] = ContextVar("memory_adk_in_conversati
 """What the conversation of the agent whose tool is running shows."""
 
 
-def shown_in(request: LlmRequest, context: InvocationContext) -> Shown:
+def shown_in(request: LlmRequest, context: InvocationContext, read: Read) -> Shown:
     """What a request shows: other plugins, and agents without history, leave out a part of the session.
 
     It holds neither the request nor the session: nothing tells of the end of a turn that was cancelled.
@@ -78,16 +78,20 @@ def shown_in(request: LlmRequest, context: InvocationContext) -> Shown:
 
         return list(filter(is_shown, session.events))
 
-    return Shown(context.invocation_id, context.session.id, find)
+    return Shown(context.invocation_id, context.session.id, find, read)
 
 
-def in_prompt(context: InvocationContext) -> Shown:
+def in_prompt(context: InvocationContext, read: Read) -> Shown:
     """What the prompt of an agent shows, if no plugin has seen it: all that no compaction has summarised, or the
     current turn for an agent without history."""
     turn, session = context.invocation_id, context.session
-    if getattr(context.agent, "include_contents", None) == "none":
-        return Shown(turn, session.id, lambda: [event for event in session.events if event.invocation_id == turn])
-    return Shown(turn, session.id, lambda: uncompacted(session.events))
+    has_history = getattr(context.agent, "include_contents", None) != "none"
+
+    def find() -> Iterable[Event]:
+        events = session.events
+        return uncompacted(events) if has_history else [event for event in events if event.invocation_id == turn]
+
+    return Shown(turn, session.id, find, read)
 
 
 def uncompacted(events: Sequence[Event]) -> list[Event]:
@@ -97,7 +101,7 @@ def uncompacted(events: Sequence[Event]) -> list[Event]:
     return [event for event in events if event.timestamp > end]
 
 
-def conversation_of(context: InvocationContext) -> Shown:
+def conversation_of(context: InvocationContext, read: Read) -> Shown:
     """What the prompt of the agent of a tool shows."""
     known = in_conversation.get()
-    return known if known.invocation_id == context.invocation_id else in_prompt(context)
+    return known if known.invocation_id == context.invocation_id else in_prompt(context, read)

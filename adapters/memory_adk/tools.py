@@ -14,7 +14,6 @@ from google.adk.tools.tool_context import ToolContext as AdkToolContext
 from google.genai import types
 
 from memory_adk.convert import description
-from memory_adk.others import Others
 from memory_adk.recall import find
 from memory_adk.service import MemoryService
 from memory_adk.shown import conversation_of, in_conversation
@@ -100,11 +99,7 @@ class MemoryTool(BaseTool):
         """Call the tool. Errors are returned as answers; no argument of the model can end the run."""
         try:
             service, context = self._serving(tool_context), tool_context.get_invocation_context()
-            shown = conversation_of(context)
-            if shown.others is None:
-                others = Others(service, context.session_service, context.session.app_name, context.user_id)
-                shown = replace(shown, others=others)
-            in_conversation.set(shown)  # each tool call has its own context
+            in_conversation.set(conversation_of(context, service.reader(context)))  # each call has its own context
             caller = await self._caller(service, tool_context)
             result = await service.access.run(lambda: self._tool.handler(caller, Arguments(args)))
         except MemoryCoreError as error:

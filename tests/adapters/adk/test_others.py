@@ -12,7 +12,7 @@ from google.adk.sessions.session import Session
 from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.testing import ScriptedLlm, ask, prompt
 from memory_core import Memory
-from tests.adapters.adk.agents import ANN, APP, said_event, session_with, texts
+from tests.adapters.adk.agents import ANN, APP, said_event, texts
 from tests.adapters.adk.test_following import running
 from tests.adapters.adk.test_rewind import rewound
 
@@ -95,6 +95,8 @@ async def test_a_service_that_knows_the_sessions_leaves_out_what_was_rewound(mem
 
 
 async def test_what_another_session_has_not_stored_is_not_stored_by_reading_it(memory: Memory) -> None:
-    service = MemoryService(memory)
-    await service.read(session_with(said_event("My passphrase is xyzzy")))
+    service, sessions = MemoryService(memory), InMemorySessionService()
+    session = await sessions.create_session(app_name=APP, user_id=ANN, session_id="s1")
+    await sessions.append_event(session, said_event("My passphrase is xyzzy"))
+    assert await service.read(sessions, APP, ANN, "s1")
     assert (await service.handle(APP, ANN).stats()).records == 0
