@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, tzinfo
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Literal, NoReturn, ParamSpec, Self, TypeVar, get_args
 
@@ -50,6 +50,7 @@ from memory_core.records.draft_to_record import (
     complete_items,
     is_long_batch,
     new_record,
+    placed,
 )
 from memory_core.records.fields import check_data
 from memory_core.records.superseding import correction, insist_on_heir, retired_within, superseding
@@ -70,6 +71,8 @@ from memory_core.values.checks import (
 )
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.values.query_text import asks_for_something
+from memory_core.values.times import in_zone
+from memory_core.values.zones import check_zone
 from memory_core.where.checks import check_where
 from memory_core.where.where import ANY_STATE, EVERYTHING, Where
 
@@ -91,9 +94,10 @@ class BoundMemory:
     reach them (`spaces.py`).
     """
 
-    def __init__(self, memory: OpenStore, scope: Scope) -> None:
+    def __init__(self, memory: OpenStore, scope: Scope, zone: tzinfo | None = None) -> None:
         self._memory = memory
         self._scope = scope
+        self._zone = zone
         self._spaces = NO_SPACES
 
     def __repr__(self) -> str:
@@ -114,9 +118,18 @@ class BoundMemory:
         return self._memory
 
     @property
+    def zone(self) -> tzinfo:
+        """Where the person is: the zone of what is said now, and of times in UTC."""
+        return self._memory.zone if self._zone is None else self._zone
+
+    def now(self) -> datetime:
+        """The present moment of the memory's clock, in the zone of the handle."""
+        return in_zone(self._memory.clock(), self.zone)
+
+    @property
     def own(self) -> BoundMemory:
         """The same handle without spaces: the owner's own memory."""
-        return BoundMemory(self._memory, self._scope) if self._spaces else self
+        return BoundMemory(self._memory, self._scope, self._zone) if self._spaces else self
 
     @property
     def spaces(self) -> Mapping[str, Literal["read", "write"]]:
@@ -140,13 +153,16 @@ class BoundMemory:
         agent: str | None = None,
         session: str | None = None,
         collection: str | None = None,
+        zone: tzinfo | str | None = None,
     ) -> BoundMemory:
         """A narrower handle. A key that is bound already accepts only the same value.
 
-        Only the owner's own memory is narrowed; spaces stay as they were granted.
+        Only the owner's own memory is narrowed; spaces stay as they were granted. `zone` says where the person is, as
+        for `Memory`, in place of what was said before.
 
         Raises:
             ScopeError: A key is bound to another value, or the user is the owner of a space.
+            InvalidInputError: There is no such zone.
         """
         given = {"user": user, "agent": agent, "session": session, "collection": collection}
         narrower = {name: value for name, value in given.items() if value is not None}
@@ -155,11 +171,11 @@ class BoundMemory:
                 raise ScopeError(
                     f"this memory belongs to {name} {bound!r}; it cannot be used for {name} {shown(value)}"
                 )
-        if not narrower:
+        if not narrower and zone is None:
             return self
         scope = replace(self.scope, **narrower)
         insist_on_other_owners(scope, self._spaces)
-        return self._reading(scope, self._spaces)
+        return self._reading(scope, self._spaces, self._zone if zone is None else check_zone(zone))
 
     def sharing(self, spaces: Mapping[str, BoundMemory], *, writable: Collection[str] = ()) -> BoundMemory:
         """A handle that reads these spaces beside its own memory, as one memory.
@@ -181,10 +197,10 @@ class BoundMemory:
             ScopeError: A space leaves its user open, is of another `Memory`, or two have the same owner.
             InvalidInputError: A label is empty, `private`, or unknown; or there are more than 16 spaces.
         """
-        return self._reading(self._scope, granted(self, spaces, writable))
+        return self._reading(self._scope, granted(self, spaces, writable), self._zone)
 
-    def _reading(self, scope: Scope, spaces: Spaces) -> BoundMemory:
-        handle = BoundMemory(self._memory, scope)
+    def _reading(self, scope: Scope, spaces: Spaces, zone: tzinfo | None) -> BoundMemory:
+        handle = BoundMemory(self._memory, scope, zone)
         handle._spaces = spaces
         return handle
 
@@ -248,7 +264,7 @@ class BoundMemory:
         check_one_of("on_duplicate", on_duplicate, ("keep", "merge", "refuse"))
         if on_duplicate != "keep":
             return await self._add_once(entry, embed, merges=on_duplicate == "merge")
-        record = await off_loop(is_long_batch([entry]), new_record, entry, self._scope, self._memory.clock())
+        record = await off_loop(is_long_batch([entry]), new_record, entry, self._scope, self.now())
         if record.links:
             (record,) = retired_within([record])
         stored = await self._memory.add_one(self._scope, record, embed_later=is_later(embed))
@@ -256,7 +272,7 @@ class BoundMemory:
 
     async def _add_once(self, entry: str | Draft, embed: Literal["now", "later"], *, merges: bool) -> MemoryRecord:
         """Add an entry unless a record with an equal text represents it; or merge it with that record."""
-        equal = await equal_to(self, new_record(entry, self._scope, self._memory.clock()))
+        equal = await equal_to(self, new_record(entry, self._scope, self.now()))
         if equal and not merges:
             return equal[0]
         added = await self.add(entry, embed=embed)
@@ -286,7 +302,7 @@ class BoundMemory:
         Args:
             embed: As for `add`.
         """
-        drafts, now = as_list(entries), self._memory.clock()
+        drafts, now = as_list(entries), self.now()
         records = retired_within(await off_loop(is_long_batch(drafts), complete_all, drafts, self._scope, now))
         return await self._run(lambda store, scope: store.add(scope, records, embed_later=is_later(embed)))
 
@@ -338,7 +354,7 @@ class BoundMemory:
             session=session or self.scope.session or DEFAULT_SESSION,
             data=check_data({} if data is None else data),
         )
-        return await remember_drafts(self.own, reachable(self.scope, drafts), now=self.memory.clock())
+        return await remember_drafts(self.own, reachable(self.scope, drafts), now=self.now())
 
     recall = operation(recalling.recall)
 
@@ -498,6 +514,7 @@ class BoundMemory:
         if self._spaces:
             return await (await self._changing(id)).update(id, patch, expected_version=expected_version)
         known, expected = check_key("id", id), check_version(expected_version)
+        patch = placed(patch, self.zone)
         return await self._run(lambda store, scope: store.update(scope, known, patch, expected_version=expected))
 
     @operation
@@ -541,12 +558,12 @@ class BoundMemory:
         expected, old = check_version(expected_version), await self.get(id)
         if old is None:
             raise RecordNotFoundError(f"there is no memory {id!r}")
-        draft = superseding(old, entry, self._scope, self._memory.clock())
+        draft = superseding(old, entry, self._scope, self.now())
         if draft.source_key is not None:
             insist_on_heir(old, await self._found(replace(ANY_STATE, source_keys=(draft.source_key,))))
         if expected is None:
             return await self.add(draft)
-        records = retired_within([new_record(draft, self._scope, self._memory.clock())])
+        records = retired_within([new_record(draft, self._scope, self.now())])
         (added,) = await self._run(
             lambda store, scope: store.add(scope, records, embed_later=False, versions={id: expected})
         )
@@ -670,9 +687,7 @@ class BoundMemory:
             DuplicateIdError: A source key belongs to a record this handle does not reach, or a new id is taken.
         """
         drafts = as_list(entries)
-        given, gone = await off_loop(
-            is_long_batch(drafts), complete_items, drafts, remove, self._scope, self._memory.clock()
-        )
+        given, gone = await off_loop(is_long_batch(drafts), complete_items, drafts, remove, self._scope, self.now())
         later = is_later(embed)
         return await self._run(
             lambda store, scope: optional.put(store, scope, retired_within(given), remove=gone, embed_later=later)
@@ -752,7 +767,7 @@ class BoundMemory:
             owner: The name under which the owner speaks, if it is not the user that the handle is bound to.
         """
         user = self._scope.user if owner is None else check_key("owner", owner)
-        return await read_profile(self.own, owner=user, max_chars=max_chars, now=self._memory.clock())
+        return await read_profile(self.own, owner=user, max_chars=max_chars, now=self.now())
 
     @operation
     async def list(
@@ -802,7 +817,7 @@ class BoundMemory:
     def _parts(self) -> dict[Scope, BoundMemory]:
         """The own memory, then each space, as handles of one owner."""
         scopes = self._owned(), *(space.scope for space in self._spaces.values())
-        return {scope: BoundMemory(self._memory, scope) for scope in scopes}
+        return {scope: BoundMemory(self._memory, scope, self._zone) for scope in scopes}
 
     async def _merged(self, *, where: Where, order: Order, limit: int, cursor: str | None, touch: bool) -> Page:
         page = await merged_page(
@@ -845,7 +860,7 @@ class BoundMemory:
         if space is None or not space.is_writable:
             allowed = [PRIVATE, *(each for each, space in self._spaces.items() if space.is_writable)]
             raise ScopeError(f"the space {shown(label)} may not be written to; these may: {', '.join(allowed)}")
-        return BoundMemory(self._memory, space.scope)
+        return BoundMemory(self._memory, space.scope, self._zone)
 
 
 def _not_forgotten(stored: MemoryRecord | None, record: MemoryRecord) -> MemoryRecord:
@@ -871,7 +886,7 @@ def owned_by(handle: BoundMemory, user: object) -> BoundMemory:
 
 def whole_owner(handle: BoundMemory) -> BoundMemory:
     """The handle of all records of the same owner."""
-    return BoundMemory(handle.memory, replace(handle.scope, agent=None, session=None, collection=None))
+    return BoundMemory(handle.memory, replace(handle.scope, agent=None, session=None, collection=None), handle.zone)
 
 
 async def known(handle: BoundMemory, keys: Sequence[str] | None = None) -> list[Known]:
@@ -895,7 +910,7 @@ async def known(handle: BoundMemory, keys: Sequence[str] | None = None) -> list[
 
 def correcting(handle: BoundMemory, old: MemoryRecord, text: str) -> Draft:
     """The draft of a text that corrects a record; change it by `dataclasses.replace`, and pass it to `supersede`."""
-    return correction(old, text, handle.scope, handle.memory.clock())
+    return correction(old, text, handle.scope, handle.now())
 
 
 async def settled(handle: BoundMemory, *, timeout: float | None = None) -> None:  # noqa: ASYNC109  (the error says how many are left)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from datetime import UTC, tzinfo
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -52,6 +53,7 @@ from memory_core.settings import (
 from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.progress import ProgressCallback
 from memory_core.values.times import utc_now
+from memory_core.values.zones import check_zone
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +72,9 @@ class Memory:
         chunker: Splits long texts, so that every part of them can be found by meaning; for a file, and for texts
             written from now on.
         clock: Returns the current time, timezone-aware; tests inject their own.
+        zone: Where the people are whose memories these are, unless a handle says it (`bind(zone=)`): a `tzinfo`, the
+            name of a zone such as `"Europe/Oslo"`, or an offset. A time that comes in UTC or not at all gets it, so
+            that "today" is their day.
         quota: Limits what each owner can store; a write beyond it raises `QuotaExceededError`. For a file.
         cache_bytes: How many bytes of the indexes of owners stay in memory, all owners of the file together; that of an
             owner being searched does in any case. For a file.
@@ -89,6 +94,7 @@ class Memory:
         reranker: Reranker | None = None,
         chunker: Chunker = DEFAULT_CHUNKER,
         clock: Clock = utc_now,
+        zone: tzinfo | str = UTC,
         quota: Quota | None = None,
         cache_bytes: int = CACHE_BYTES,
         read_only: bool = False,
@@ -109,7 +115,9 @@ class Memory:
         )
         reranking = None if reranker is None else made_reranking(reranker)
         path = os.fspath(store) if isinstance(store, str | os.PathLike) else None
-        self._open_store = OpenStore(_place(store), make, clock=clock, reranking=reranking, path=path)
+        self._open_store = OpenStore(
+            _place(store), make, clock=clock, reranking=reranking, zone=check_zone(zone), path=path
+        )
         core_loop()  # starts a thread: better here than inside a coroutine
 
     def __repr__(self) -> str:
@@ -129,17 +137,19 @@ class Memory:
         agent: str | None = None,
         session: str | None = None,
         collection: str | None = None,
+        zone: tzinfo | str | None = None,
     ) -> BoundMemory:
         """A handle that reaches only the memories of one owner, `(app, user)`.
 
         Agent, session and collection, if given, are set on every write and required of every read. Without `user` the
-        handle is open: bind it to a user before using it.
+        handle is open: bind it to a user before using it. `zone` says where the person is, as for `Memory`.
 
         Raises:
             ScopeError: A key is empty, blank, too long, or not a string.
+            InvalidInputError: There is no such zone.
         """
         scope = Scope(app=app, user=user, agent=agent, session=session, collection=collection)
-        return BoundMemory(self._open_store, scope)
+        return BoundMemory(self._open_store, scope, None if zone is None else check_zone(zone))
 
     def operator(self) -> Operator:
         """All owners at once, for its operator: a command line, a studio, a migration; never an adapter."""

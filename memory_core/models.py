@@ -107,8 +107,8 @@ class Draft(Value):
 
     Only text or data is required.
 
-    Times are aware datetimes; the core stores UTC microseconds. `agent`, `session` and `collection` may not
-    contradict what the handle is bound to.
+    Times are aware datetimes; the core stores UTC microseconds, and the offset of `occurred_at`. `agent`, `session` and
+    `collection` may not contradict what the handle is bound to.
     """
 
     text: str = ""
@@ -129,7 +129,8 @@ class Draft(Value):
     confidence: float = 1.0
     emotion: str | None = None
     occurred_at: datetime | None = None
-    """When it was said or happened; now, if not given."""
+    """When it was said or happened; now, if not given. Its zone says on which day that was for the person, so its
+    offset from UTC is kept, in whole minutes; a time in UTC names no place, and gets the zone of the handle."""
     expires_at: datetime | None = None
     """The moment from which no read returns it."""
     valid_from: datetime | None = None
@@ -152,7 +153,10 @@ class Draft(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MemoryRecord(Value):
-    """One stored memory. Its fields are those of `Draft`, completed; times are UTC."""
+    """One stored memory. Its fields are those of `Draft`, completed.
+
+    Times are UTC, but for `occurred_at`, which has the offset of the place where it was said or happened.
+    """
 
     id: str
     text: str

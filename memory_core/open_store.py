@@ -15,6 +15,7 @@ import sys
 import weakref
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import UTC, tzinfo
 from functools import partial
 from typing import Final, NoReturn, Self
 
@@ -40,6 +41,7 @@ class OpenStore:
         make: Creates the store without opening it; holds neither a memory nor a handle.
         clock: Returns the current time in UTC.
         reranking: Orders the best hits of every search.
+        zone: Of the handles that say no other.
         path: Of the memory file as it was given; `None` for another store.
     """
 
@@ -50,12 +52,14 @@ class OpenStore:
         *,
         clock: Clock,
         reranking: HitOrder | None,
+        zone: tzinfo = UTC,
         path: str | None = None,
     ) -> None:
         self.place: Final = place
         self.path: Final = path
         self.clock = clock
         self.reranking = reranking
+        self.zone: Final = zone
         self._make = make
         self._prepare: Callable[[], object] | None = None
         self._store: Store | None = None

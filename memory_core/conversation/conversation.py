@@ -325,7 +325,7 @@ class Conversation:
         ids_may_differ: bool,  # noqa: FBT001  (for `partial`)
         are_shown: bool,  # noqa: FBT001
     ) -> None:
-        now, embed = self._own.memory.clock(), when_embedded(drafts)
+        now, embed = self._own.now(), when_embedded(drafts)
         records = await remember_drafts(
             self._own, drafts, now=now, embed=embed, edits=False, ids_may_differ=ids_may_differ, context=context
         )
@@ -358,7 +358,7 @@ class Conversation:
             replace(draft, text=shortened_text(draft.text), data=shortened_data(draft.data), session=self._session)
             for draft in drafts
         ]
-        complete_all(made, self._own.scope, self._own.memory.clock())  # raises now, not in the background
+        complete_all(made, self._own.scope, self._own.now())  # raises now, not in the background
         return made
 
     def _is_of_owner(self, conversation: Hashable) -> bool:

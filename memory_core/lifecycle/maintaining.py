@@ -74,7 +74,7 @@ async def _maintained(
     dry_run: bool,
     progress: ProgressCallback | None = None,
 ) -> Maintenance:
-    handle, now = handle.own, handle.memory.clock()
+    handle, now = handle.own, handle.now()
     await handle.memory.touched()
     known = await every_record(whole_owner(handle), Where(kinds=KNOWN_KINDS, states=STATES))
     first, expected = await _derived(handle, policy, helpers, known, now, dry_run=dry_run)

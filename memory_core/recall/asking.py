@@ -92,7 +92,7 @@ def _is_small_talk(text: str, hits: Sequence[Hit]) -> bool:
     level, terms = chance(len(PHRASES)) + SPREADS, frozenset(analyse(text))
     compared = [hit for hit in hits if hit.relevance is not None]
     return any(hit.relevance is not None and hit.relevance.small_talk > level for hit in compared) and all(
-        hit.relevance is None or hit.relevance.surplus <= 0 for hit in compared if adds(hit.record.text, terms)
+        hit.relevance is None or hit.relevance.surplus <= 0 for hit in compared if adds(hit.record, terms)
     )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from memory_core.models import Hit
+from memory_core.models import Hit, MemoryRecord
 from memory_core.recall.copies import Question
 from memory_core.recall.keys import Key, key_of
 from memory_core.recall.values import Reason
+from memory_core.records.local_time import local_time
 from memory_core.retrieval.analysis import analyse
 from memory_core.retrieval.small_talk import telling
+from memory_core.retrieval.time_expressions import resolve
 
 
 def worth_pushing(question: Question, hits: Sequence[Hit], surplus: Mapping[Key, float]) -> dict[Key, Reason]:
@@ -22,7 +24,7 @@ def worth_pushing(question: Question, hits: Sequence[Hit], surplus: Mapping[Key,
         surplus: `Relevance.surplus` by the key of a hit; a hit that is missing was not compared, and counts.
     """
     keys = [key_of(hit.record) for hit in hits]
-    adding = {key for key, hit in zip(keys, hits, strict=True) if adds(hit.record.text, question.terms)}
+    adding = {key for key, hit in zip(keys, hits, strict=True) if adds(hit.record, question.terms)}
     if all(surplus.get(key, 1.0) <= 0 for key in adding):
         return dict.fromkeys(keys, "small talk")
     reasons: dict[Key, Reason] = {key: "adds nothing" for key in keys if key not in adding}
@@ -32,7 +34,9 @@ def worth_pushing(question: Question, hits: Sequence[Hit], surplus: Mapping[Key,
     return reasons
 
 
-def adds(text: str, known: Collection[str]) -> bool:
-    """True if a text has a word, number or name beyond the known terms and everyday replies ("Nice.", "Noted.")."""
-    terms = [term for term in analyse(text) if term not in known]
+def adds(record: MemoryRecord, known: Collection[str]) -> bool:
+    """True if a text has a word, number or name beyond the known terms and everyday replies ("Nice.", "Noted."), or
+    says on which day it was ("I was at the dentist today")."""
+    days = resolve(record.text, local_time(record))
+    terms = [term for term in analyse(" ".join((record.text, *days))) if term not in known]
     return bool(telling(terms)) or any(map(str.isdigit, terms))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from operator import attrgetter
 from typing import Any, Final, cast
 
@@ -23,13 +23,22 @@ from memory_core.models import (
 from memory_core.records.fields import CHECKS, check_content
 from memory_core.records.kinds import CONVERSATION_TURN, MESSAGE_KIND, STEP, USER_QUERY
 from memory_core.records.restating import are_same_links
-from memory_core.values.checks import check_key, check_listed, check_size, check_text, check_texts, check_time, shown
+from memory_core.values.checks import (
+    check_key,
+    check_listed,
+    check_local_time,
+    check_size,
+    check_text,
+    check_texts,
+    check_time,
+    shown,
+)
 from memory_core.values.ids import new_id
 from memory_core.values.json_checks import least_bytes
 from memory_core.values.json_text import is_same_json
 from memory_core.values.limits import MAX_LISTED, MAX_PASSAGES
 from memory_core.values.long_texts import is_long as texts_are_long
-from memory_core.values.times import utc_now
+from memory_core.values.times import offset_of, utc_now
 from memory_core.values.unset import UNSET
 
 TIER_OF_KIND: Final[Mapping[str, Tier]] = {
@@ -64,6 +73,8 @@ LONG_DATA_BYTES: Final = 10_000
 def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
     """The record that `draft` becomes when it is written through `scope` at `now`.
 
+    The zone of `now` is that of a time that comes without a place: of `now` itself, and of `occurred_at` in UTC.
+
     Raises:
         InvalidInputError: A field cannot be stored; the message names it.
         ScopeError: The draft names a provenance key other than the one the scope is bound to.
@@ -76,6 +87,8 @@ def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
         name: value if value is default else check(value)  # most fields have their default, which is valid
         for (name, check, default), value in zip(_AS_GIVEN, _as_given(draft), strict=True)
     }
+    zone, now = now.tzinfo or UTC, now.astimezone(UTC)
+    occurred_at = now if draft.occurred_at is None else draft.occurred_at
     record = OpenRecord(
         **given,
         id=new_id() if draft.id is None else CHECKS["id"](draft.id),
@@ -84,7 +97,7 @@ def complete(draft: Draft | str, scope: Scope, now: datetime) -> MemoryRecord:
         created_at=now,
         updated_at=now,
         accessed_at=None,
-        occurred_at=now if draft.occurred_at is None else CHECKS["occurred_at"](draft.occurred_at),
+        occurred_at=check_local_time("occurred_at", occurred_at, zone),
         access_count=0,
         state="active",
         left=False,
@@ -176,17 +189,19 @@ def patched(record: MemoryRecord, patch: Patch, now: datetime) -> MemoryRecord:
     A new text increments `rev`. A new kind also sets its tier unless the patch names one.
     """
     changes: dict[str, Any] = {}  # by field name; each value has passed the check of its field
+    compared = {"data", "links"}
     for item in fields(_patch(patch)):
         value = getattr(patch, item.name)
         if value is not UNSET:
             changes[item.name] = CHECKS[item.name](value)
+    if "occurred_at" in changes and offset_of(changes["occurred_at"]) != offset_of(record.occurred_at):
+        compared.add("occurred_at")  # the same moment elsewhere is equal, and is another day perhaps
     if "kind" in changes and "tier" not in changes:
         changes["tier"] = tier_of(str(changes["kind"]))
     if "data" in changes and is_same_json(changes["data"], record.data):
         del changes["data"]
     if "links" in changes and are_same_links(changes["links"], record.links):
         del changes["links"]
-    compared = {"data", "links"}
     changes = {name: value for name, value in changes.items() if name in compared or getattr(record, name) != value}
     if not changes:
         return record
@@ -197,6 +212,13 @@ def patched(record: MemoryRecord, patch: Patch, now: datetime) -> MemoryRecord:
     changed = replace(record, updated_at=now, version=record.version + 1, **changes)
     _insist_on_content(changed.text, changed.data)
     return changed
+
+
+def placed(patch: Patch, zone: tzinfo) -> Patch:
+    """The patch with the zone of a time that comes without a place, as `complete` sets it."""
+    if not isinstance(patch, Patch) or patch.occurred_at is UNSET:  # pyright: ignore[reportUnnecessaryIsInstance]  # refused later
+        return patch
+    return replace(patch, occurred_at=check_local_time("occurred_at", patch.occurred_at, zone))
 
 
 def check_version(value: object) -> int | None:

@@ -14,7 +14,15 @@ from typing import Final, Literal, TypeVar, cast
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import RELATIONS, ROLES, STATES, TIERS, Json, Link, Role, State, Tier
-from memory_core.values.checks import check_key, check_size, check_text, check_time, check_unit, shown
+from memory_core.values.checks import (
+    check_key,
+    check_local_time,
+    check_size,
+    check_text,
+    check_time,
+    check_unit,
+    shown,
+)
 from memory_core.values.json_checks import check_json
 from memory_core.values.limits import MAX_DATA_BYTES, MAX_LINKS, MAX_TAGS, MAX_TEXT_CHARS
 
@@ -144,7 +152,7 @@ FIELDS: Final = (
     Field("created_at", form="time"),
     Field("updated_at", form="time"),
     Field("accessed_at", form="time"),
-    Field("occurred_at", _time("occurred_at"), form="time"),
+    Field("occurred_at", lambda value: check_local_time("occurred_at", value), form="time"),
     Field("access_count"),
     Field("expires_at", or_none(check_time, "expires_at"), form="time", tells_apart=True),
     Field("valid_from", or_none(check_time, "valid_from"), form="time"),
@@ -162,6 +170,9 @@ FIELDS: Final = (
     Field("links", check_links, form="links"),
 )
 """All fields of a record but its owner, in the order of `MemoryRecord`, in which they are stored."""
+
+OFFSET: Final = "occurred_offset"
+"""The column with the offset of `occurred_at` from UTC, in minutes: all other times are in UTC."""
 
 CHECKS: Final[Mapping[str, Callable[[object], object]]] = {
     field.name: field.check for field in FIELDS if field.check is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from memory_core.errors import ConflictError, DuplicateIdError, InvalidInputError, SupersededError
@@ -77,7 +77,7 @@ def retired(old: MemoryRecord, new: MemoryRecord) -> MemoryRecord:
 
     The same object if it is retired already.
     """
-    start = new.occurred_at if new.valid_from is None else new.valid_from
+    start = new.occurred_at.astimezone(UTC) if new.valid_from is None else new.valid_from
     end = start if old.valid_to is None else min(start, old.valid_to)
     if (old.state, old.valid_to) == ("archived", end):
         return old

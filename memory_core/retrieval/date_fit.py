@@ -30,7 +30,8 @@ def date_fit(occurred: Rows, mentions: Sequence[DateMention]) -> Floats:
     counts.
 
     Args:
-        occurred: Microseconds since 1970 UTC.
+        occurred: Microseconds since 1970 on the clocks of the place: moments of UTC, so many minutes later as those
+            are ahead of it.
         mentions: The dates in the query; the one that fits best counts.
     """
     fit: Floats = np.zeros(len(occurred), np.float32)

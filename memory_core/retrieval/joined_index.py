@@ -18,7 +18,7 @@ from memory_core.retrieval.owner_index import NEVER, NO_CODE, OwnerIndex, Turns
 from memory_core.retrieval.postings import Found, Postings, is_frequent
 from memory_core.retrieval.unit_vectors import Floats
 
-_COLUMNS: Final = ("keys", "alive", "left", "active", "flags", "words", "lengths", "occurred", "expires")
+_COLUMNS: Final = ("keys", "alive", "left", "active", "flags", "words", "lengths", "occurred", "offsets", "expires")
 
 _Ints = NDArray[np.int64]
 _Codes = Mapping[str | None, int]

@@ -32,6 +32,7 @@ _WORD: Final = re.compile(r"[^\W_]+")
 AT_ONCE: Final = 1_024
 """Vectors that are copied together."""
 NEVER: Final = int(np.iinfo(np.int64).max)
+_MINUTE: Final = 60_000_000
 _ROW_BYTES: Final = 100
 """Approximate bytes of a row: its columns, and its entry in `row_of`."""
 FULL_WORDS: Final = 200
@@ -58,6 +59,8 @@ class Entry(NamedTuple):
     occurred_at: int
     expires_at: int | None
     active: bool
+    offset: int = 0
+    """How many minutes the clocks where it occurred are ahead of UTC."""
     left: bool = False
 
 
@@ -77,12 +80,15 @@ class Entries:
     occurred: NDArray[np.int64]
     expires: Sequence[int | None]
     active: NDArray[np.bool_]
+    offsets: NDArray[np.int64]
     left: NDArray[np.bool_]
 
     @classmethod
     def of(cls, entries: Sequence[Entry]) -> Entries:
         """Convert one or more entries to columns."""
-        keys, terms, flags, words, sessions, authors, occurred, expires, active, left = zip(*entries, strict=True)
+        keys, terms, flags, words, sessions, authors, occurred, expires, active, offsets, left = zip(
+            *entries, strict=True
+        )
         return cls(
             np.array(keys, np.int64),
             b"".join(terms),
@@ -94,6 +100,7 @@ class Entries:
             np.array(occurred, np.int64),
             expires,
             np.array(active, np.bool_),
+            np.array(offsets, np.int64),
             np.array(left, np.bool_),
         )
 
@@ -131,6 +138,7 @@ class OwnerIndex:
         self.sessions = Column(np.int32)
         self.authors = Column(np.int32)
         self.occurred = Column(np.int64)
+        self.offsets = Column(np.int16)
         self.expires = Column(np.int64)
         self.dense = None if dimensions is None else Dense(dimensions)
         self.author_codes: dict[str | None, int] = {}
@@ -234,6 +242,7 @@ class OwnerIndex:
         self.authors.extend(author_codes)
         self._authors_alive.update(author_codes[~entries.left].tolist())
         self.occurred.extend(entries.occurred)
+        self.offsets.extend(entries.offsets)
         self._note_expiries(entries.expires)
         self.lengths.extend(self.postings.extend(first, entries.terms, entries.sizes))
         if self.dense is not None:
@@ -283,6 +292,10 @@ class OwnerIndex:
     def vector_of(self, row: int) -> Floats | None:
         """The first vector of a row; `None` if it has none."""
         return None if self.dense is None else self.dense.first_of(row)
+
+    def local_times(self) -> NDArray[np.int64]:
+        """When each row occurred, on the clocks of its place: microseconds since 1970 there."""
+        return self.occurred.values + self.offsets.values.astype(np.int64) * _MINUTE
 
     def voices(self) -> NDArray[np.int64]:
         """Who speaks in each row, as a number: an author, or a user or an assistant without a name."""

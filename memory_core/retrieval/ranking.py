@@ -262,7 +262,7 @@ def _add_named(owner_index: OwnerIndex, query: Query, evident: Floats, scores: S
         scores.add("speaker", said, HINT)
         named = said
     if query.dates:
-        fit: Floats = date_fit(owner_index.occurred.values, query.dates) * evident
+        fit: Floats = date_fit(owner_index.local_times(), query.dates) * evident
         scores.add("date", fit, HINT)
         named = fit if named is None else named + fit
     return named

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from memory_core import BoundMemory, DataCondition, Draft, InvalidInputError, Patch, Where, run_sync
-from memory_core.testing.base import Contract, add, everything, texts
+from memory_core.testing.base import Contract, Ticks, add, everything, texts
 
 TEXTS = {
     "nul": "before\0after",
@@ -149,11 +149,44 @@ class ValueContract(Contract):
         assert len(run_sync(ann.search, "When did I meet her on May 7?")) == 1
         assert run_sync(ann.stats).oldest == moment
 
-    def test_other_time_zones_are_stored_as_utc(self, ann: BoundMemory) -> None:
+    def test_what_happened_keeps_its_offset_and_other_times_are_utc(self, ann: BoundMemory) -> None:
         tokyo = timezone(timedelta(hours=9))
-        (record,) = add(ann, Draft("x", occurred_at=datetime(2024, 1, 1, 8, 0, tzinfo=tokyo)))
-        assert record.occurred_at == datetime(2023, 12, 31, 23, 0, tzinfo=UTC)
-        assert record.occurred_at.tzinfo is UTC
+        at = datetime(2024, 1, 1, 8, 0, tzinfo=tokyo)
+        (record,) = add(ann, Draft("x", occurred_at=at, valid_from=at, expires_at=at.replace(year=2124)))
+        (read,) = everything(ann)
+        for each in (record, read):
+            assert each.occurred_at.isoformat() == "2024-01-01T08:00:00+09:00"
+            assert each.valid_from == at
+            assert {each.created_at.tzinfo, each.valid_from.tzinfo, each.expires_at and each.expires_at.tzinfo} == {UTC}
+
+    def test_the_same_moment_elsewhere_is_another_day(self, ann: BoundMemory) -> None:
+        at = datetime(2026, 3, 10, 20, 30, tzinfo=timezone(-timedelta(hours=7)))
+        (record,) = add(ann, Draft("dentist", occurred_at=at))
+        for question, other in (("10 March 2026", "11 March 2026"), ("11 March 2026", "10 March 2026")):
+            ((found,), (other_found,)) = (
+                run_sync(ann.search, f"dentist {day}", mode="lexical", floor=False) for day in (question, other)
+            )
+            assert found.score > other_found.score
+            record = run_sync(ann.update, record.id, Patch(occurred_at=at.astimezone(UTC)))
+            assert record.occurred_at.isoformat() == "2026-03-11T03:30:00+00:00"
+            assert everything(ann) == [record]
+        assert record.version == 2
+
+    def test_a_handle_says_where_a_time_in_utc_was(self, ann: BoundMemory, clock: Ticks) -> None:
+        at = datetime(2026, 3, 8, 12, tzinfo=UTC)  # Los Angeles had changed its clocks two hours before
+        there = ann.bind(zone="America/Los_Angeles")
+        for moment in (at, at - timedelta(days=1)):
+            (record,) = add(there, Draft("x", occurred_at=moment))
+            changed = run_sync(there.update, record.id, Patch(occurred_at=at + timedelta(hours=1)))
+            assert (record.occurred_at, changed.occurred_at) == (moment, at + timedelta(hours=1))
+            assert record.occurred_at.isoformat()[-6:] == ("-07:00" if moment == at else "-08:00")
+            assert changed.occurred_at.isoformat()[-6:] == "-07:00"
+            run_sync(ann.delete, record.id)
+        (now,) = add(ann.bind(zone="+05:45"), "y")
+        (elsewhere,) = add(there, Draft("z", occurred_at=at.astimezone(timezone(timedelta(hours=1)))))
+        assert now.occurred_at == clock.now == now.created_at
+        assert [each.occurred_at.isoformat()[-6:] for each in (now, elsewhere)] == ["+05:45", "+01:00"]
+        assert {each.id for each in everything(ann)} == {now.id, elsewhere.id}
 
     def test_times_without_a_zone_are_refused(self, ann: BoundMemory) -> None:
         naive = datetime(2024, 1, 1)  # noqa: DTZ001  (that is the point)

@@ -123,7 +123,7 @@ async def store_many(memory: BoundMemory, drafts: Sequence[Draft], *, replacing:
     Raises:
         DuplicateIdError: The id of a draft belongs to a memory with another source key; nothing was stored.
     """
-    now, known, news = memory.memory.clock(), dict[int, MemoryRecord](), dict[object, Draft]()
+    now, known, news = memory.now(), dict[int, MemoryRecord](), dict[object, Draft]()
     keys = list[object]()
     for number, draft in enumerate(drafts):
         record = new_record(draft, memory.scope, now)
@@ -145,7 +145,7 @@ async def store_many(memory: BoundMemory, drafts: Sequence[Draft], *, replacing:
 
 async def known_already(memory: BoundMemory, draft: Draft) -> MemoryRecord | None:
     """The record for whose sake `store` would store nothing; `None` if the draft is new."""
-    equal = await equal_to(memory, new_record(draft, memory.scope, memory.memory.clock()))
+    equal = await equal_to(memory, new_record(draft, memory.scope, memory.now()))
     return equal[0] if equal else None
 
 

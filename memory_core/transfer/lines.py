@@ -45,7 +45,7 @@ def from_json(value: Mapping[str, Any], seq: int, dimensions: int | None) -> Car
     """
     record = MemoryRecord.from_dict(value["record"], place="record")
     draft = Draft(**{name: getattr(record, name) for name in _DRAFT})
-    stored = complete(draft, Scope(record.app, record.user), record.created_at)
+    stored = complete(draft, Scope(record.app, record.user), check_time("created_at", record.created_at))
     changes: dict[str, Any] = {name: getattr(stored, name) for name in _DRAFT}  # by field name
     changes |= {name: check_time(name, at) for name in _TIMES if (at := getattr(record, name)) is not None}
     for name, least in _COUNTS.items():

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from inspect import iscoroutinefunction, isfunction, ismethod
 from reprlib import Repr
 from typing import Final, TypeGuard, cast
 
 from memory_core.errors import InvalidInputError
 from memory_core.values.limits import MAX_KEY_CHARS, MAX_LIMIT, MAX_LISTED, MAX_QUERY_CHARS
+from memory_core.values.times import at_offset, in_zone, names_place, offset_of
 
 
 def check_size(name: str, size: int, limit: int, unit: str, way_out: str) -> None:
@@ -85,12 +86,22 @@ def check_time(name: str, value: object) -> datetime:
     """Return `value` in UTC if it is an aware datetime."""
     if not isinstance(value, datetime):
         raise InvalidInputError(f"{name} must be a datetime, not {shown(value)}")
-    if value.tzinfo is None:
+    if value.utcoffset() is None:
         raise InvalidInputError(f"{name} {value.isoformat()} has no time zone; add one, such as +00:00 for UTC")
     try:
         return value.astimezone(UTC)
     except OverflowError as cause:
         raise InvalidInputError(f"{name} {value.isoformat()} is outside the years 1 to 9999 in UTC") from cause
+
+
+def check_local_time(name: str, value: object, zone: tzinfo = UTC) -> datetime:
+    """Return `value` with its own offset from UTC, in whole minutes, if it is an aware datetime; a time in UTC, which
+    names no place, gets the offset of `zone`."""
+    moment = check_time(name, value)
+    if value is moment and zone is UTC:
+        return moment
+    given = cast("datetime", value)
+    return at_offset(moment, offset_of(given if names_place(given) else in_zone(moment, zone)))
 
 
 def check_texts(name: str, value: object, most: int = MAX_LISTED) -> tuple[str, ...]:

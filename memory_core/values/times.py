@@ -1,11 +1,13 @@
-"""Moments: the present one, and arithmetic within the years that can be stored."""
+"""Moments: the present one, arithmetic within the years that can be stored, and offsets from UTC."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
 from typing import Final
 
 _MICROSECOND: Final = timedelta(microseconds=1)
+_MINUTE: Final = timedelta(minutes=1)
 
 
 def utc_now() -> datetime:
@@ -14,9 +16,10 @@ def utc_now() -> datetime:
 
 
 def shifted(moment: datetime, by: timedelta) -> datetime:
-    """The moment so much later or earlier; beyond the first or the last moment that can be stored, that one."""
+    """The moment so much later or earlier, with the same zone; beyond the first or the last moment that can be stored,
+    that one."""
     try:
-        return moment + by
+        return in_zone(moment.astimezone(UTC) + by, moment.tzinfo or UTC)
     except OverflowError:
         return datetime.max.replace(tzinfo=UTC) if by > timedelta() else datetime.min.replace(tzinfo=UTC)
 
@@ -25,3 +28,33 @@ def until_after(moment: datetime) -> datetime | None:
     """The `Where.until` that still admits this moment."""
     later = shifted(moment, _MICROSECOND)
     return later if later > moment else None
+
+
+def in_zone(moment: datetime, zone: tzinfo) -> datetime:
+    """The same moment on the clocks of a zone; unchanged if their year there is none of 1 to 9999."""
+    try:
+        return moment.astimezone(zone)
+    except (OverflowError, ValueError):
+        return moment
+
+
+def at_offset(moment: datetime, minutes: int) -> datetime:
+    """The same moment, so many minutes before or after UTC."""
+    return in_zone(moment, _fixed(minutes)) if minutes else moment
+
+
+def offset_of(moment: datetime) -> int:
+    """How many whole minutes its clock is ahead of UTC (negative: behind); seconds, which some zones had before 1972,
+    are dropped."""
+    offset = moment.utcoffset()
+    return int(offset / _MINUTE) if offset else 0
+
+
+def names_place(moment: datetime) -> bool:
+    """Whether its zone says where it was. UTC does not: it is how programs write a moment of any place."""
+    return moment.tzname() != "UTC"
+
+
+@lru_cache(maxsize=2_048)
+def _fixed(minutes: int) -> timezone:
+    return timezone(timedelta(minutes=minutes))

@@ -50,7 +50,8 @@ def test_a_record_holds_all_that_was_given_and_completes_the_rest(draft: Draft) 
     for name in GIVEN:
         wanted, held = getattr(draft, name), getattr(record, name)
         assert held == wanted or wanted is None, name
-        assert not isinstance(held, datetime) or held.tzinfo is UTC, name
+        assert not isinstance(held, datetime) or held.tzinfo is UTC or name == "occurred_at", name
+    assert draft.occurred_at is None or record.occurred_at.utcoffset() == draft.occurred_at.utcoffset()
     assert record.tier == (draft.tier or TIER_OF_KIND.get(draft.kind, "medium"))
     assert record.id
     assert record.occurred_at == (draft.occurred_at or NOW)

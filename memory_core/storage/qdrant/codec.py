@@ -18,14 +18,14 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
 from memory_core.models import MemoryRecord, Scope
-from memory_core.records.fields import FIELDS
+from memory_core.records.fields import FIELDS, OFFSET
 from memory_core.records.kinds import is_message
 from memory_core.retrieval.analysis import ANALYSIS
 from memory_core.retrieval.bm25 import K1, B
@@ -37,6 +37,7 @@ from memory_core.storage.shared.stored_forms import link_keys, micros, stored_li
 from memory_core.storage.shared.transfer import Carried, Revision, tombstone
 from memory_core.storage.shared.versions import REVISIONS_KEPT
 from memory_core.values.json_text import encode_json
+from memory_core.values.times import at_offset, offset_of
 from memory_core.where.conditions import NAME_FIELDS
 
 WORDS: Final = "words"
@@ -56,7 +57,9 @@ FORGOTTEN: Final = "forgotten"
 CLOSING: Final = "closing"
 """The key of a record that another one is about to supersede (`superseding.py`)."""
 
-NAMES: Final = ("app", "user", *(field.name for field in FIELDS))
+_NAMES: Final = ("app", "user", *(field.name for field in FIELDS))
+NAMES: Final = (*_NAMES, OFFSET)
+"""The fields of a payload that a record is made of."""
 _TIMES: Final = tuple(field.name for field in FIELDS if field.form == "time")
 Payload = dict[str, Any]
 """The JSON payload of a point; values are checked when they become a record."""
@@ -85,6 +88,7 @@ class Row(NamedTuple):
     occurred_at: int
     expires_at: int | None
     active: bool
+    offset: int
     flags: int
     words: int
     pieces: int
@@ -195,8 +199,8 @@ def token() -> str:
 
 
 def stamp(moment: datetime) -> str:
-    """A moment in UTC as Qdrant's datetime index reads it, exact to the microsecond."""
-    return moment.isoformat(timespec="microseconds")
+    """A moment as Qdrant's datetime index reads it and as texts sort by it: in UTC, exact to the microsecond."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def bounded(revisions: Sequence[Revision]) -> Sequence[Revision]:
@@ -224,6 +228,7 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
         occurred_at=micros(record.occurred_at),
         expires_at=None if record.expires_at is None else micros(record.expires_at),
         active=record.state == "active",
+        offset=offset_of(record.occurred_at),
         flags=found.flags | role_flag(record.role),
         words=found.words,
         pieces=len(item.chunks),
@@ -233,8 +238,9 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
         before=known.before,
     )
     return {
-        **{name: getattr(record, name) for name in NAMES},
+        **{name: getattr(record, name) for name in _NAMES},
         **{name: None if (value := getattr(record, name)) is None else stamp(value) for name in _TIMES},
+        OFFSET: offset_of(record.occurred_at),
         "data": encode_json(record.data),  # as text: JSON transport would lose digits and lone surrogates
         "tags": list(record.tags),
         "links": stored_links(record.links),
@@ -323,9 +329,10 @@ def to_stored(found: Found) -> Stored:
 
 def to_record(raw: Mapping[str, Any]) -> MemoryRecord:
     """The record in a payload."""
-    values: dict[str, Any] = {name: raw.get(name) for name in NAMES}
+    values: dict[str, Any] = {name: raw.get(name) for name in _NAMES}
     for name in _TIMES:
         values[name] = None if values[name] is None else datetime.fromisoformat(values[name])
+    values["occurred_at"] = at_offset(values["occurred_at"], raw[OFFSET])
     values["data"] = json.loads(values["data"])
     values["tags"] = tuple(values["tags"])
     values["links"] = to_links(values["links"] or ())

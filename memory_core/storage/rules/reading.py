@@ -26,6 +26,7 @@ from memory_core.storage.rules.rows import Row
 from memory_core.storage.shared.cursors import decode_cursor, encode_cursor
 from memory_core.storage.shared.merging import reaches
 from memory_core.storage.shared.stored_forms import micros
+from memory_core.values.times import offset_of
 from memory_core.where.meaning import folded, satisfies
 from memory_core.where.where import Where
 
@@ -133,5 +134,6 @@ def entry(key: int, record: MemoryRecord) -> Entry:
         occurred_at=micros(record.occurred_at),
         expires_at=None if record.expires_at is None else micros(record.expires_at),
         active=record.state == "active" and not record.left,
+        offset=offset_of(record.occurred_at),
         left=record.left,
     )

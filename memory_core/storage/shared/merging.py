@@ -10,6 +10,7 @@ from memory_core.errors import DuplicateIdError
 from memory_core.models import MemoryRecord, Relation, Scope
 from memory_core.records.restating import are_same_links, is_same, restated_links
 from memory_core.storage.shared.prepared import Prepared
+from memory_core.values.times import offset_of
 
 _BOUNDS: Final = ("agent", "session", "collection")
 
@@ -92,4 +93,4 @@ def is_searched_differently(before: MemoryRecord, after: MemoryRecord) -> bool:
 
 
 def _searched(record: MemoryRecord) -> tuple[object, ...]:
-    return record.text, record.author, record.occurred_at, record.session
+    return record.text, record.author, record.occurred_at, offset_of(record.occurred_at), record.session

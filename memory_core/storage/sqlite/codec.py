@@ -10,19 +10,23 @@ from typing import Any, Final
 from zlib import crc32
 
 from memory_core.models import Link, MemoryRecord, OpenRecord, sealed
-from memory_core.records.fields import FIELDS, Form
+from memory_core.records.fields import FIELDS, OFFSET, Form
 from memory_core.storage.shared.stored_forms import EPOCH, micros, stored_links, to_links
 from memory_core.storage.sqlite.damage import damaged_record, form
 from memory_core.values.json_text import encode_json
+from memory_core.values.times import at_offset, offset_of
 
-_SEEN_NAMES: Final = tuple(field.name for field in FIELDS)
+_FIELD_NAMES: Final = tuple(field.name for field in FIELDS)
+_SEEN_NAMES: Final = (*_FIELD_NAMES, OFFSET)
 NAMES: Final = (*_SEEN_NAMES, "digest")
 COLUMNS: Final = ", ".join(NAMES)
 """The columns of `record` that callers see, and their digest, in the order of `to_row` and `to_record`."""
 _SEEN: Final = len(_SEEN_NAMES)
 _FORM: Final = form(2 + _SEEN)
-_values_of: Final = attrgetter(*_SEEN_NAMES)
+_values_of: Final = attrgetter(*_FIELD_NAMES)
 
+_OCCURRED_AT: Final = _FIELD_NAMES.index("occurred_at")
+_OFFSET: Final = len(_FIELD_NAMES)
 _TIMES: Final = tuple(at for at, field in enumerate(FIELDS) if field.form == "time")
 
 
@@ -65,7 +69,7 @@ Row = tuple[Any, ...]
 
 def to_row(record: MemoryRecord) -> Row:
     """The values of `COLUMNS`."""
-    values = list(_values_of(record))
+    values = [*_values_of(record), offset_of(record.occurred_at)]
     last = stored = None
     for at in _TIMES:
         if (value := values[at]) is not None:
@@ -85,13 +89,15 @@ def to_record(row: Row, app: str, user: str) -> MemoryRecord:
     """
     if not is_whole(row, app, user):
         raise damaged_record(row[0])
-    values: list[Any] = [*row[:_SEEN], app, user]
+    values: list[Any] = [*row[:_OFFSET], app, user]
     last = made = None
     for at in _TIMES:
         if (value := values[at]) is not None:
             if value != last:
                 last, made = value, EPOCH + timedelta(0, 0, value)  # `moment`, inlined for speed
             values[at] = made
+    if offset := row[_OFFSET]:
+        values[_OCCURRED_AT] = at_offset(values[_OCCURRED_AT], offset)
     for at, empty, nothing, decoded in _DECODED:
         values[at] = nothing() if (value := values[at]) == empty else decoded(value)
     return sealed(OpenRecord(*values))

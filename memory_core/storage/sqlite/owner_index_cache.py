@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from memory_core.models import Fingerprint, Scope
 from memory_core.protocols import SearchRequest
+from memory_core.records.fields import OFFSET
 from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.retrieval.dense import WORTH_GATHERING
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
@@ -53,7 +54,10 @@ _FLAGS: Final = f"flags | CASE role WHEN 'user' THEN {FROM_USER} WHEN 'assistant
 _SESSION: Final = f"CASE kind WHEN '{MESSAGE_KIND}' THEN session END"
 """See `kinds.is_message`."""
 _ACTIVE: Final = "state = 'active'"
-_NUMBERS: Final = ("record.key", _FLAGS, "words", "occurred_at", _ACTIVE, "record.left", "length(terms)")
+_NUMBERS: Final = (
+    *("record.key", _FLAGS, "words", "occurred_at", OFFSET, _ACTIVE, "record.left"),
+    "length(terms)",
+)
 _ENTRIES: Final = (
     f"SELECT {', '.join(f'group_concat({number})' for number in _NUMBERS)}, CAST(group_concat(terms, '') AS BLOB), "
     f"json_group_array({_SESSION}), json_group_array(author), json_group_array(expires_at) "
@@ -369,13 +373,13 @@ def _entries(parts: Sequence[tuple[Any, ...]]) -> Entries | None:
     if not parts:
         return None
     columns = list(zip(*parts, strict=True))
-    keys, flags, words, occurred, active, left, sizes = (
+    keys, flags, words, occurred, offsets, active, left, sizes = (
         _numbers(",".join(column)) for column in columns[: len(_NUMBERS)]
     )
     sessions, authors, expires = ([one for part in column for one in json.loads(part)] for column in columns[-3:])
     terms = b"".join(columns[-4])
-    states = active.astype(np.bool_), left.astype(np.bool_)
-    return Entries(keys, terms, sizes, flags, words, sessions, authors, occurred, expires, *states)
+    last = active.astype(np.bool_), offsets, left.astype(np.bool_)
+    return Entries(keys, terms, sizes, flags, words, sessions, authors, occurred, expires, *last)
 
 
 MAX_OWNERS: Final = 4_096

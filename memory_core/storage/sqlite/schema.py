@@ -105,6 +105,7 @@ CREATE TABLE record (
     session TEXT,
     collection TEXT,
     links TEXT NOT NULL,
+    occurred_offset INTEGER NOT NULL,       -- of `occurred_at` from UTC, in minutes
     digest INTEGER NOT NULL                 -- of the owner's names and all columns that a caller sees
 );
 CREATE UNIQUE INDEX record_id ON record (owner, id);

@@ -1,0 +1,72 @@
+"""Time zones as callers, frameworks and this machine name them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from memory_core.errors import InvalidInputError
+from memory_core.values.checks import shown
+
+_EXAMPLE: Final = "a tzinfo, the name of a zone such as 'Europe/Oslo', or an offset such as '+09:00'"
+
+
+def check_zone(value: object) -> tzinfo:
+    """Return `value` as a time zone: a `tzinfo`, the IANA name of a zone, or an offset from UTC.
+
+    Raises:
+        InvalidInputError: It is none of them; or this system has no table of time zones and the package `tzdata` is
+            missing.
+    """
+    if isinstance(value, tzinfo):
+        return value
+    if not isinstance(value, str):
+        raise InvalidInputError(f"zone must be {_EXAMPLE}, not {shown(value)}")
+    if value in ("UTC", "Z"):
+        return UTC
+    try:
+        if value.startswith(("+", "-")):
+            offset = datetime.fromisoformat(f"2000-01-01T00:00{value}").tzinfo
+            return offset or UTC
+        return ZoneInfo(value)
+    except (LookupError, ValueError, OSError) as error:  # a name is the path of a file, which may be a folder
+        raise InvalidInputError(f"zone must be {_EXAMPLE}, not {shown(value)}") from error
+
+
+class _MachineZone(tzinfo):
+    """The zone that the operating system is set to, with its changes of the clock: `TZ`, or else the system's own."""
+
+    def utcoffset(self, dt: datetime | None) -> timedelta | None:
+        return None if dt is None else _local(dt.replace(tzinfo=None)).utcoffset()
+
+    def dst(self, dt: datetime | None) -> timedelta | None:  # noqa: ARG002  (not known, and asked by nobody)
+        return None
+
+    def tzname(self, dt: datetime | None) -> str | None:
+        return None if dt is None else _local(dt.replace(tzinfo=None)).tzname()
+
+    def fromutc(self, dt: datetime) -> datetime:
+        there = dt.replace(tzinfo=UTC).astimezone()
+        ours = there.replace(tzinfo=self)
+        return ours if ours.utcoffset() == there.utcoffset() else ours.replace(fold=1)  # the second of two equal hours
+
+    def __repr__(self) -> str:
+        return "MACHINE_ZONE"
+
+
+def _local(naive: datetime) -> datetime:
+    try:
+        return naive.astimezone()
+    except (OverflowError, OSError):  # at the ends of the calendar, and before 1970 on some systems
+        return naive.replace(tzinfo=UTC)
+
+
+MACHINE_ZONE: Final[tzinfo] = _MachineZone()
+"""The zone of this machine: what a command line and a server of one person take, since that person sits there."""
+
+
+def machine_zone_name() -> str:
+    """How the machine's zone is called and what its offset is now, for people: `CET (UTC+01:00)`."""
+    now = datetime.now(UTC).astimezone()
+    return f"{now.tzname()} (UTC{now.isoformat()[-6:]})"
