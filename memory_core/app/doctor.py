@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -13,7 +13,7 @@ import typer
 from rich.text import Text
 
 from memory_core.app import showing
-from memory_core.app.command import Answer, Invocation, insist_on_existing
+from memory_core.app.command import Answer, Invocation, Work, insist_on_existing
 from memory_core.app.pending_vectors import compute_vectors, pending_vectors
 from memory_core.app.showing import counted
 from memory_core.embedding import onnx_telemetry
@@ -130,4 +130,4 @@ async def _pending(invocation: Invocation, *, repair: bool) -> list[Problem]:
     ]
 
 
-COMMANDS: Final = {"doctor": doctor}
+COMMANDS: Final[Mapping[str, Work]] = {"doctor": doctor}

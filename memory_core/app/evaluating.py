@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -14,7 +14,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from memory_core.app import showing
-from memory_core.app.command import Answer, Invocation
+from memory_core.app.command import Answer, Invocation, Work
 from memory_core.app.json_options import json_object
 from memory_core.app.settings import NONE, embedder_of, reranker_of
 from memory_core.app.showing import counted
@@ -211,4 +211,4 @@ def _ahead(by: float, error: float) -> str:
     return f"{100 * by:+.0f}" + ("" if math.isnan(error) else f" +- {100 * error:.0f}")
 
 
-COMMANDS: Final = {"eval": eval_}
+COMMANDS: Final[Mapping[str, Work]] = {"eval": eval_}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -16,7 +16,7 @@ from rich.console import Group
 from rich.text import Text
 
 from memory_core.app import showing
-from memory_core.app.command import Answer, Invocation, Yes, insist_on_existing
+from memory_core.app.command import Answer, Invocation, Work, Yes, insist_on_existing
 from memory_core.app.formats import EXPORTERS, LOSSLESS, entry_of, targets
 from memory_core.app.settings import NONE, WAYS, embedder_of
 from memory_core.app.showing import counted
@@ -231,8 +231,8 @@ async def sql_view(invocation: Invocation) -> Answer:
     return Answer({"view": name}, Text(f"the file has the view {name} now"))
 
 
-TRANSFERS: Final = {"export": export, "migrate": migrate_}
-UPKEEP: Final = {
+TRANSFERS: Final[Mapping[str, Work]] = {"export": export, "migrate": migrate_}
+UPKEEP: Final[Mapping[str, Work]] = {
     "backup": backup,
     "restore": restore,
     "reembed": reembed,

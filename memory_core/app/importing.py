@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +15,7 @@ from rich.console import Group
 from rich.text import Text
 
 from memory_core.app import showing
-from memory_core.app.command import Answer, DryRun, Invocation
+from memory_core.app.command import Answer, DryRun, Invocation, Work
 from memory_core.app.formats import EXPORTERS, IMPORTERS, LOSSLESS, entry_of, names
 from memory_core.app.intake import LINE, carry
 from memory_core.app.mapping import Ownership
@@ -171,4 +172,4 @@ async def formats_(_invocation: Invocation) -> Answer:
     return Answer([dict(zip(keys, row, strict=True)) for row in rows], showing.table(keys, rows))
 
 
-COMMANDS: Final = {"ingest": ingest, "import": import_, "formats": formats_}
+COMMANDS: Final[Mapping[str, Work]] = {"ingest": ingest, "import": import_, "formats": formats_}

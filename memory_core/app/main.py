@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points, version
 from typing import Annotated, Any, Final
@@ -17,7 +17,7 @@ except ImportError as error:
     raise ImportError(f"`memory-core` needs typer and rich: pip install 'memory-core[{extra}]'") from error
 
 from memory_core.app import doctor, evaluating, files, importing, moving, reading, serving, showing, writing
-from memory_core.app.command import add_command
+from memory_core.app.command import Work, add_command
 from memory_core.app.settings import settings
 from memory_core.errors import InvalidInputError, MemoryCoreError, reason_for_log
 
@@ -35,12 +35,12 @@ MEMORY_CORE_USER, or from the keys file, app and user of memory-core.toml in ~/.
 something is not as it should be; 2 not done, and standard error says why.
 """
 
-GROUPS: Final = {
+GROUPS: Final[Mapping[str, Mapping[str, Work]]] = {
     "Write": writing.COMMANDS,
     "Read": reading.COMMANDS,
     "Serve": serving.COMMANDS,
-    "Bring in and take out": moving.COMMANDS | importing.COMMANDS | files.TRANSFERS,
-    "Keep the file well": files.UPKEEP | doctor.COMMANDS | evaluating.COMMANDS,
+    "Bring in and take out": {**moving.COMMANDS, **importing.COMMANDS, **files.TRANSFERS},
+    "Keep the file well": {**files.UPKEEP, **doctor.COMMANDS, **evaluating.COMMANDS},
 }
 """The commands of this package, as `--help` lists them."""
 
@@ -50,7 +50,10 @@ class _Grouped(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  (typer gives both)
         own = {name for commands in GROUPS.values() for name in commands}
-        groups = {**GROUPS, "Adapters": [name for name in self.commands if name not in own]}
+        groups: Mapping[str, Iterable[str]] = {
+            **GROUPS,
+            "Adapters": [name for name in self.commands if name not in own],
+        }
         width = max(map(len, self.commands))
         for title, names in groups.items():
             with formatter.section(title):

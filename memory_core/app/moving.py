@@ -12,7 +12,7 @@ import typer
 from rich.console import Group, RenderableType
 
 from memory_core.app import showing
-from memory_core.app.command import Answer, DryRun, Invocation, Yes
+from memory_core.app.command import Answer, DryRun, Invocation, Work, Yes
 from memory_core.app.formats import IMPORTERS, entry_of, format_of, sources
 from memory_core.app.intake import carry
 from memory_core.app.mapping import PERSON_KEYS, Keys, Ownership
@@ -205,4 +205,4 @@ async def _looked(found: AsyncIterator[Found | Refused], ownership: Ownership) -
     return look
 
 
-COMMANDS: Final = {"move": move}
+COMMANDS: Final[Mapping[str, Work]] = {"move": move}

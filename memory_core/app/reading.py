@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Final
 
@@ -12,7 +12,7 @@ from rich.filesize import decimal
 from rich.text import Text
 
 from memory_core.app import showing
-from memory_core.app.command import Answer, Invocation
+from memory_core.app.command import Answer, Invocation, Work
 from memory_core.app.ids import record_of, whole_id
 from memory_core.app.json_options import json_object
 from memory_core.app.why import NOTHING_IN_COMMON, explained
@@ -216,7 +216,7 @@ def _counts(name: str, value: object) -> object:
     return ", ".join(f"{count} {name}" for name, count in counts.items()) if counts or value == {} else value
 
 
-COMMANDS: Final = {
+COMMANDS: Final[Mapping[str, Work]] = {
     "search": search,
     "recall": recall,
     "why": why,

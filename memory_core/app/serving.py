@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from memory_core.app.command import Answer, Invocation
+from memory_core.app.command import Answer, Invocation, Work
 from memory_core.app.settings import DEFAULT_NAME
 from memory_core.app.showing import MAX_SENTENCE_CHARS
 from memory_core.errors import InvalidInputError
@@ -183,4 +183,4 @@ def _spaces(given: Sequence[str]) -> dict[str, Space]:
     return spaces
 
 
-COMMANDS: Final = {"serve": serve}
+COMMANDS: Final[Mapping[str, Work]] = {"serve": serve}

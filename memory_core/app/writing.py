@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ from rich.console import Group
 from rich.text import Text
 
 from memory_core.app import showing
-from memory_core.app.command import Answer, DryRun, Invocation, Yes
+from memory_core.app.command import Answer, DryRun, Invocation, Work, Yes
 from memory_core.app.editor import edited
 from memory_core.app.ids import record_of, whole_id
 from memory_core.app.json_options import json_object
@@ -214,7 +214,7 @@ def _maintenance(path: Path) -> Maintenance:
         raise InvalidInputError(f"{str(path)!r} is not what `maintain --json` printed: {error}") from error
 
 
-COMMANDS: Final = {
+COMMANDS: Final[Mapping[str, Work]] = {
     "add": add,
     "update": update,
     "edit": edit,
