@@ -1,7 +1,8 @@
 """A store of your own, in dictionaries: what a database has to offer, and nothing of what a write means.
 
-`ShelfRows` are the rows of one owner, by ten functions that decide nothing; `memory_core.adapting.rules` does the rest.
-`docs/howto/own-store.md` explains it, and the tests run the contract of stores over it, against the installed wheel.
+`ShelfRows` are the rows of one owner, by eleven functions that decide nothing, and `Shelves` opens transactions over
+them; `RowStore` makes a store of that. `docs/howto/own-store.md` explains it,
+and the tests run the contract of stores over it, against the installed wheel.
 """
 
 from __future__ import annotations
@@ -9,38 +10,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeVar
 
-from memory_core import (
-    Deleted,
-    DuplicateIdError,
-    ErasureReceipt,
-    Hit,
-    Memory,
-    MemoryRecord,
-    Page,
-    Patch,
-    RecordNotFoundError,
-    Scope,
-    Version,
-    Where,
-    utc_now,
-)
-from memory_core.adapting import STATES
-from memory_core.storing import ListRequest, Prepared, SearchRequest, prepare, rules, versions_of
+from memory_core import DuplicateIdError, Memory, MemoryRecord, Scope, Where, utc_now
+from memory_core.adapting import ANY_STATE
+from memory_core.storing import Prepared, RowStore, rules
 
-T = TypeVar("T", MemoryRecord, MemoryRecord | None)
 Texts = list[tuple[int, str, datetime]]
 """Revision, text, until when."""
-Stored = list[MemoryRecord | None]
-Records = list[MemoryRecord]
-Hits = list[Hit]
-Versions = list[Version]
-Names = list[str]
-EVERYTHING = Where(states=STATES, left=None)
 KEPT_TEXTS = 20
 
 
@@ -59,11 +37,6 @@ class Shelf:
         texts = {key: list(earlier) for key, earlier in self.earlier.items()}
         return Shelf(dict(self.records), texts, set(self.forgotten), self.next)
 
-    @property
-    def rows(self) -> list[rules.Row]:
-        """All rows, in order of arrival."""
-        return [rules.Row(key, record) for key, record in self.records.items()]
-
 
 class ShelfRows:
     """The rows of one owner: `rules.Rows`."""
@@ -72,18 +45,25 @@ class ShelfRows:
         self._shelf = shelf
 
     def with_ids(self, ids: Sequence[str]) -> list[rules.Row]:
-        return [row for row in self._shelf.rows if row.record.id in ids]
+        wanted = set(ids)
+        return [row for row in self._rows() if row.record.id in wanted]
 
     def with_source_keys(self, source_keys: Sequence[str]) -> Mapping[str, rules.Row | None]:
-        forgotten = self._shelf.forgotten.intersection(source_keys)
-        stored = {row.record.source_key: row for row in self._shelf.rows if row.record.source_key in source_keys}
-        return {**dict.fromkeys(forgotten), **{source: row for source, row in stored.items() if source is not None}}
+        found: dict[str, rules.Row | None] = dict.fromkeys(self._shelf.forgotten.intersection(source_keys))
+        wanted = set(source_keys)
+        for row in self._rows():
+            if row.record.source_key is not None and row.record.source_key in wanted:
+                found[row.record.source_key] = row
+        return found
 
     def linking_to(self, ids: Collection[str]) -> list[rules.Row]:
-        return [row for row in self._shelf.rows if any(link.id in ids for link in row.record.links)]
+        return [row for row in self._rows() if any(link.id in ids for link in row.record.links)]
+
+    def earlier(self, row: rules.Row) -> Texts:
+        return self._shelf.earlier.get(row.key, [])
 
     def matching(self, scope: Scope, where: Where, now: datetime) -> list[rules.Head]:
-        return [head_of(row) for row in rules.matching(self._shelf.rows, scope, where, now)]
+        return [head_of(row) for row in rules.matching(self._rows(), scope, where, now)]
 
     def expired(
         self,
@@ -91,7 +71,7 @@ class ShelfRows:
         now: datetime,
         new: Sequence[MemoryRecord] = (),  # noqa: ARG002  (finds all)
     ) -> list[rules.Head]:
-        rows = rules.matching(self._shelf.rows, scope, EVERYTHING, rules.BEFORE_EVERYTHING)
+        rows = rules.matching(self._rows(), scope, ANY_STATE, rules.BEFORE_EVERYTHING)
         return [head_of(row) for row in rows if row.record.expires_at is not None and row.record.expires_at <= now]
 
     def append(self, new: Sequence[Prepared]) -> None:
@@ -127,120 +107,40 @@ class ShelfRows:
         else:
             self._shelf.forgotten.difference_update(source_keys)
 
+    def _rows(self) -> list[rules.Row]:
+        return [rules.Row(key, record) for key, record in self._shelf.records.items()]
+
 
 def head_of(row: rules.Row) -> rules.Head:
     return rules.Head(row.key, row.record.id, row.record.source_key, row.record.version, row.record.links)
 
 
-class ShelfStore:
-    """Records of this process, found by their words: `Store`, `Versioned` and `KeyValue`."""
+class Shelves:
+    """The records of this process: `Database`."""
 
-    def __init__(self, *, clock: Callable[[], datetime] = utc_now) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._shelves: dict[Scope, Shelf] = {}
 
-    async def open(self) -> None: ...
+    def open(self) -> None: ...
 
-    async def close(self) -> None: ...
-
-    async def add(
-        self,
-        scope: Scope,
-        records: Sequence[MemoryRecord],
-        *,
-        embed_later: bool,  # noqa: ARG002  (there are no vectors)
-        versions: Mapping[str, int] | None = None,
-    ) -> Stored:
-        if not records:
-            return []
-        with self._writing(scope) as rows:
-            return copied(rules.add(rows, scope, [prepare(record) for record in records], versions))
-
-    async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
-        with self._writing(scope) as rows:
-            known = rows.with_ids([id])
-            if not known:
-                raise RecordNotFoundError(f"there is no memory {id!r}")
-            item = prepare(known[0].record)
-            return copied([rules.update(rows, scope, patch, item, self._clock(), expected_version)])[0]
-
-    async def delete(
-        self,
-        scope: Scope,
-        where: Where,
-        *,
-        forget: bool,
-        versions: Mapping[str, int] | None = None,
-        keeps_derived: bool = False,
-    ) -> Deleted:
-        with self._writing(scope) as rows:
-            now = self._clock()
-            return rules.delete(rows, scope, where, now, forget=forget, versions=versions, keeps_derived=keeps_derived)
-
-    async def erase(self, scope: Scope) -> ErasureReceipt:
-        with self._writing(scope) as rows:
-            gone = rows.matching(scope, EVERYTHING, rules.BEFORE_EVERYTHING)
-            sessions = {row.record.session for row in rows.with_ids([head.id for head in gone])} - {None}
-            records, derived = rules.erase(rows, scope, self._clock())
-            return ErasureReceipt(records, len(sessions), self._clock(), files_clean=True, derived=derived)
-
-    async def search(self, scope: Scope, request: SearchRequest) -> Hits:
-        hits = rules.search(self._shelf(scope).rows, scope, request, self._clock())
-        return [replace(hit, record=copied([hit.record])[0]) for hit in hits]
-
-    async def list(self, scope: Scope, request: ListRequest) -> Page:
-        page, now = rules.page(self._shelf(scope).rows, scope, request, self._clock()), self._clock()
-        if not request.touch:
-            return replace(page, records=tuple(copied(page.records)))
-        with self._writing(scope) as rows:
-            read = [
-                (row, replace(row.record, accessed_at=now, access_count=row.record.access_count + 1))
-                for row in rows.with_ids([record.id for record in page.records])
-            ]
-            rows.overwrite(read)
-            touched = {record.id: record for _, record in read}
-            return replace(page, records=tuple(copied([touched[record.id] for record in page.records])))
-
-    async def versions(self, scope: Scope, id: str) -> Versions:  # noqa: A002
-        shelf = self._shelf(scope)
-        found = rules.matching(shelf.rows, scope, replace(EVERYTHING, ids=(id,)), self._clock())
-        return [version for row in found for version in versions_of(row.record, shelf.earlier.get(row.key, []))]
-
-    async def put(self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]) -> Records:
-        with self._writing(scope) as rows:
-            items = [prepare(record) for record in records]
-            return copied(rules.put(rows, scope, items, remove, self._clock()))
-
-    async def collections(self, scope: Scope, where: Where) -> Names:
-        found = rules.matching(self._shelf(scope).rows, scope, where, self._clock())
-        return sorted({row.record.collection for row in found if row.record.collection is not None})
-
-    async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
-        with self._writing(scope) as rows:
-            rules.postpone(rows, scope, expiries, self._clock())
-
-    async def sweep(self, scope: Scope) -> int:
-        with self._writing(scope) as rows:
-            return rules.sweep(rows, scope, self._clock())
-
-    def _shelf(self, scope: Scope) -> Shelf:
-        return self._shelves.get(Scope(scope.app, scope.user)) or Shelf()
+    def close(self) -> None: ...
 
     @contextmanager
-    def _writing(self, scope: Scope) -> Generator[ShelfRows]:
-        """A transaction: all of a write happens, or none of it."""
-        shelf = self._shelf(scope).copy()
+    def transaction(self, owner: Scope) -> Generator[ShelfRows]:
+        shelf = self._shelves.get(owner, Shelf()).copy()
         yield ShelfRows(shelf)
-        self._shelves[Scope(scope.app, scope.user)] = shelf
+        self._shelves[owner] = shelf  # all of a write happens, or none of it
+
+    def scrub(self) -> bool:
+        return True  # there are no files
 
 
-def copied(records: Sequence[T]) -> list[T]:
-    """Records whose data the caller may change; `None` stays."""
-    return [record if record is None else replace(record, data=deepcopy(record.data)) for record in records]
+def shelf_store(clock: Callable[[], datetime] = utc_now) -> RowStore:
+    return RowStore(Shelves(), clock=clock)
 
 
 async def main() -> None:
-    async with Memory(ShelfStore()) as memory:
+    async with Memory(shelf_store()) as memory:
         ann = memory.bind(user="ann")
         await ann.add("Ann drinks jasmine tea")
         print(*[hit.record.text for hit in await ann.search("Which tea does Ann drink?")], sep="\n")

@@ -6,8 +6,8 @@ loaded with its module when it is first accessed. `QdrantStore`, `QdrantServer`,
 
 Less common things are in submodules: other embedders (`memory_core.embedding`), the options of a Qdrant server
 (`memory_core.storage.qdrant.settings`), moves between stores (`memory_core.transfer`), maintenance
-(`memory_core.lifecycle`), the protocols of stores and embedders (`memory_core.protocols`) and their contract tests
-(`memory_core.testing`).
+(`memory_core.lifecycle`), the protocols of stores (`memory_core.protocols`) and of embedders and other models
+(`memory_core.supplied`) and their contract tests (`memory_core.testing`).
 """
 
 from importlib import import_module
@@ -77,13 +77,14 @@ if TYPE_CHECKING:
     )
     from memory_core.operator import Operator
     from memory_core.profile import Profile
-    from memory_core.protocols import ChatMessage, ChatModel, Embedder, Reranker, Store, Summarizer
+    from memory_core.protocols import Store
     from memory_core.recall.values import PULLED, PUSHED, Considered, Recalled, RecallOptions
     from memory_core.records.draft_to_record import check_draft
     from memory_core.retrieval.hits import Hits
     from memory_core.settings import DEFAULT_EMBEDDER
     from memory_core.storage.qdrant.settings import Server
     from memory_core.storage.qdrant.store import QdrantStore as QdrantStore
+    from memory_core.supplied import ChatMessage, ChatModel, Embedder, Reranker, Summarizer
     from memory_core.values.progress import Progress, ProgressCallback, progress_bar
     from memory_core.values.times import utc_now
     from memory_core.values.unset import UNSET
@@ -157,13 +158,14 @@ _NAMES_IN: Final = {  # the imports above once more, for the interpreter
     ),
     "memory_core.operator": ("Operator",),
     "memory_core.profile": ("Profile",),
-    "memory_core.protocols": ("ChatMessage", "ChatModel", "Embedder", "Reranker", "Store", "Summarizer"),
+    "memory_core.protocols": ("Store",),
     "memory_core.recall.values": ("PULLED", "PUSHED", "Considered", "Recalled", "RecallOptions"),
     "memory_core.records.draft_to_record": ("check_draft",),
     "memory_core.retrieval.hits": ("Hits",),
     "memory_core.settings": ("DEFAULT_EMBEDDER",),
     "memory_core.storage.qdrant.settings": ("QdrantServer",),
     "memory_core.storage.qdrant.store": ("QdrantStore",),
+    "memory_core.supplied": ("ChatMessage", "ChatModel", "Embedder", "Reranker", "Summarizer"),
     "memory_core.values.progress": ("Progress", "ProgressCallback", "progress_bar"),
     "memory_core.values.times": ("utc_now",),
     "memory_core.values.unset": ("UNSET",),

@@ -40,6 +40,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from memory_core.agent_memory import AgentMemory
 from memory_core.concurrency.loop import core_loop, on_core
 from memory_core.concurrency.threads import call_in_thread
 from memory_core.conversation import limits
@@ -70,7 +71,6 @@ from memory_core.handle import correcting, known, owned_by, scrubbed, settled, w
 from memory_core.made_of import made_of
 from memory_core.models import STATES, Mode, Order
 from memory_core.profile import PINNED, PINNED_BY_MODEL, tags_of_pin, with_profile
-from memory_core.protocols import AgentMemory
 from memory_core.recall.asked import Asked
 from memory_core.recall.block import remembered_block
 from memory_core.recall.quoting import named, quoted

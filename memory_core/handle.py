@@ -39,7 +39,7 @@ from memory_core.models import (
 from memory_core.open_store import OpenStore
 from memory_core.operation import OPERATIONS, operation
 from memory_core.profile import DEFAULT_PROFILE_CHARS, Profile, read_profile
-from memory_core.protocols import ListRequest, SearchRequest, Store
+from memory_core.protocols import Store
 from memory_core.recall import recalling
 from memory_core.records.draft_to_record import (
     as_list,
@@ -55,6 +55,7 @@ from memory_core.records.draft_to_record import (
 from memory_core.records.fields import check_data
 from memory_core.records.superseding import correction, insist_on_heir, retired_within, superseding
 from memory_core.records.undone import UNDONE, undone_by
+from memory_core.requests import ListRequest, SearchRequest
 from memory_core.retrieval.equal_statements import equal_to, kept_and_gone, merged
 from memory_core.retrieval.hits import Hits, best_hits
 from memory_core.spaces import NO_SPACES, PRIVATE, Spaces, granted, insist_on_other_owners, merged_page, with_user
@@ -181,8 +182,7 @@ class BoundMemory:
         """A handle that reads these spaces beside its own memory, as one memory.
 
         `search`, `recall`, `list`, `get` and `history` read all of them; `space_of` says which one a record is from. A
-        record ranks as if one owner had the records of all; a store that cannot do that (a SQLite file and Qdrant can)
-        raises `UnsupportedError` at a search.
+        record ranks as if one owner had the records of all.
         `update`, `supersede` and `delete` reach the own memory and writable spaces, `add` a writable space by its
         label. Everything else reaches the own memory only. A handle that leaves its user open keeps the spaces when it
         is bound to one.
@@ -461,7 +461,7 @@ class BoundMemory:
     async def _hits(self, request: SearchRequest, *, apart: bool) -> Sequence[Hit]:
         def search(wider: SearchRequest) -> Coroutine[object, object, list[Hit]]:
             others = tuple(space.scope for space in self._spaces.values())
-            return self._run(lambda store, scope: optional.search(store, (scope, *others), wider))
+            return self._run(lambda store, scope: store.search((scope, *others), wider))
 
         return await best_hits(request, search, self._found, self._memory.reranking, apart=apart)
 
@@ -690,7 +690,7 @@ class BoundMemory:
         given, gone = await off_loop(is_long_batch(drafts), complete_items, drafts, remove, self._scope, self.now())
         later = is_later(embed)
         return await self._run(
-            lambda store, scope: optional.put(store, scope, retired_within(given), remove=gone, embed_later=later)
+            lambda store, scope: store.put(scope, retired_within(given), remove=gone, embed_later=later)
         )
 
     @operation
@@ -722,13 +722,13 @@ class BoundMemory:
         ```
         """
         checked = check_expiries(expiries)
-        await self._run(lambda store, scope: optional.key_value(store).postpone(scope, checked))
+        await self._run(lambda store, scope: store.postpone(scope, checked))
 
     @operation
     async def sweep(self) -> int:
         """Delete expired records, a thousand in a transaction, and return how many. Reads never return them; this frees
         their room. No space is reached."""
-        return await self._run(lambda store, scope: optional.key_value(store).sweep(scope))
+        return await self._run(lambda store, scope: store.sweep(scope))
 
     @operation
     async def erase(self) -> ErasureReceipt:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from memory_core.models import Link, MemoryRecord, Scope, Version
-from memory_core.protocols import ListRequest, Store
+from memory_core.protocols import Store
 from memory_core.records.superseding import superseded_by
-from memory_core.storage.optional import versions
+from memory_core.requests import ListRequest
 from memory_core.where.where import ANY_STATE, Where
 
 MAX_RECORDS: Final = 1_000
@@ -29,7 +29,7 @@ async def history(store: Store, scope: Scope, id: str) -> list[Version]:  # noqa
     while len(chain) < 2 * MAX_RECORDS and (after := await _after(store, scope, chain[-1])) and after.id not in seen:
         chain.append(after)
         seen.add(after.id)
-    found = [version for record in chain for version in await versions(store, scope, record.id)]
+    found = [version for record in chain for version in await store.versions(scope, record.id)]
     ends = [version.since for version in found[1:]]
     return _in_order(
         replace(version, until=end) if version.until is None else version

@@ -25,21 +25,13 @@ from typing import TYPE_CHECKING, NoReturn, Self
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.concurrency.loop import core_loop, on_core
 from memory_core.concurrency.sync import run_sync
-from memory_core.errors import InvalidInputError
 from memory_core.handle import BoundMemory
 from memory_core.hints import no_attribute
 from memory_core.models import Quota, Scope
 from memory_core.open_store import OpenStore
 from memory_core.operation import OPERATIONS
 from memory_core.operator import Operator
-from memory_core.protocols import (
-    BackingUp,
-    Clock,
-    Embedder,
-    Reembedding,
-    Reranker,
-    Store,
-)
+from memory_core.protocols import Store
 from memory_core.settings import (
     DEFAULT_EMBEDDER,
     Default,
@@ -50,6 +42,8 @@ from memory_core.settings import (
     made_reranking,
     utc_clock,
 )
+from memory_core.storage.optional import maintained
+from memory_core.supplied import Clock, Embedder, Reranker
 from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.progress import ProgressCallback
 from memory_core.values.times import utc_now
@@ -190,7 +184,7 @@ class Memory:
         Raises:
             EmbeddingError: The new embedder failed. The memory keeps using the old one.
             FingerprintError: Another process is re-embedding the store, or did so meanwhile, with a third embedder.
-            InvalidInputError: The store does not support it; a SQLite file and Qdrant do.
+            UnsupportedError: The store cannot do it; a SQLite file and Qdrant can.
         """
         return await on_core(self._reembed, embedder, progress)
 
@@ -210,16 +204,15 @@ class Memory:
             progress: Called with the number of pages copied.
 
         Raises:
-            InvalidInputError: The path exists already, or the store is neither a file nor in memory.
+            InvalidInputError: The path exists already.
+            UnsupportedError: The store cannot do it; a SQLite file and a memory in memory can.
             DamagedStoreError: The memory is damaged; no copy was made.
             StorageError: The copy cannot be written, or a check finds something else that is wrong with the memory.
         """
 
         async def on_store() -> Path:
             store = await self._open_store.ready()
-            if not isinstance(store, BackingUp):
-                raise InvalidInputError(f"use the snapshots of its server to back up a {type(store).__name__}")
-            return await store.backup(path, overwrite=overwrite, progress=progress)
+            return await maintained(store).backup(path, overwrite=overwrite, progress=progress)
 
         return await on_core(on_store)
 
@@ -282,14 +275,10 @@ class Memory:
 
     async def _reembed(self, embedder: Embedder | Default, progress: ProgressCallback | None) -> int:
         store = await self._open_store.ready()
-        if not isinstance(store, Reembedding):
-            raise InvalidInputError(
-                f"a {type(store).__name__} cannot be re-embedded in place; copy its records to a store made with the "
-                "new embedder"
-            )
+        kept = maintained(store)
         began, made_with = time.perf_counter(), made(embedder)
         logger.info("re-embedding %s with %s", self._open_store.place, made_with.fingerprint.name)
-        count = await store.reembed(made_with, progress)
+        count = await kept.reembed(made_with, progress)
         self._embedder = made_with
         logger.info("re-embedded %s: %d vectors in %.1f s", self._open_store.place, count, time.perf_counter() - began)
         return count

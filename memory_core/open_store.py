@@ -13,16 +13,18 @@ import logging
 import os
 import sys
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, tzinfo
 from functools import partial
-from typing import Final, NoReturn, Self
+from typing import Final, NoReturn, Protocol, Self
 
 from memory_core.concurrency.loop import OF_PARENT, CoreLoop, core_loop, on_core, promised
 from memory_core.errors import ClosedError, reason_for_log
-from memory_core.models import MemoryRecord, Page, Scope
-from memory_core.protocols import Adding, Background, Clock, HitOrder, Listing, ListRequest, Store
+from memory_core.models import Hit, MemoryRecord, Page, Scope
+from memory_core.protocols import Adding, Store
+from memory_core.requests import ListRequest, SearchRequest
+from memory_core.supplied import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +33,26 @@ _COUNTING_SECONDS: Final = 4.0
 
 EXIT_SECONDS: Final = 1.0
 """The time that interpreter shutdown waits for unclosed memories; acknowledged writes are safe in any case."""
+
+
+class Background(Protocol):
+    """What is written in the background."""
+
+    async def settle(self) -> None:
+        """Return when everything that it was given so far is stored or has failed; called on the core loop."""
+        ...
+
+
+class HitOrder(Protocol):
+    """Puts the best hits of a search into another order, and never fails: a `Reranker` with a deadline."""
+
+    def widened(self, request: SearchRequest) -> SearchRequest:
+        """The request for the hits to order."""
+        ...
+
+    async def reranked(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits in the new order, or in their own; await it on the core loop."""
+        ...
 
 
 class OpenStore:
@@ -65,8 +87,6 @@ class OpenStore:
         self._store: Store | None = None
         self._adding: Adding | None = None
         """The store again while it is open, if it adds single records without a task."""
-        self._listing: Listing | None = None
-        """The same, if it lists records for any loop."""
         self._closed = False
         self._opening = asyncio.Lock()
         self._core: CoreLoop | None = None
@@ -123,7 +143,7 @@ class OpenStore:
         self._prepare = prepare
 
     def add_one(self, scope: Scope, record: MemoryRecord, *, embed_later: bool) -> Awaitable[MemoryRecord | None]:
-        """Add one record: `Records.add` by the fastest path that the store offers."""
+        """Add one record: `Store.add` by the fastest path that the store offers."""
         adding = self._adding
         if adding is not None and self._core is core_loop():  # or this is a forked child
             return promised(partial(adding.begin_add, scope, record, embed_later=embed_later))
@@ -134,14 +154,7 @@ class OpenStore:
         return on_core(add)
 
     def list_page(self, scope: Scope, request: ListRequest) -> Awaitable[Page]:
-        """List records: `Records.list` by the fastest path that the store offers."""
-        listing = self._listing
-        waits = request.touch or (request.order == "accessed" and self._touching)
-        if listing is not None and not waits and self._core is core_loop():  # or this is a forked child
-            page: asyncio.Future[Page] = asyncio.get_running_loop().create_future()
-            listing.begin_list(scope, request, page)
-            return page
-
+        """List records, after the reads that are being counted if their count decides the order."""
         return on_core(self._list, scope, request)
 
     def touch_later(self, scope: Scope, request: ListRequest) -> concurrent.futures.Future[Page]:
@@ -179,7 +192,6 @@ class OpenStore:
     def _hold(self, store: Store) -> None:
         self._store = store
         self._adding = store if isinstance(store, Adding) else None
-        self._listing = store if isinstance(store, Listing) else None
         self._let_go = weakref.finalize(self, _close_in_background, core_loop(), store)
         self._let_go.atexit = False  # see `_close_forgotten`
         _open_stores.add(self)
@@ -199,7 +211,7 @@ class OpenStore:
         async with self._opening:
             self._closed = True
             store, self._store = self._store, None
-            self._adding = self._listing = None
+            self._adding = None
         _open_stores.discard(self)
         if self._let_go is not None:
             self._let_go.detach()

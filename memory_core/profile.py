@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol, runtime_checkable
 
+from memory_core.agent_memory import Searching
 from memory_core.errors import InvalidInputError, UnsupportedError
 from memory_core.models import MemoryRecord
-from memory_core.protocols import Searching
 from memory_core.recall.quoting import named, printable
 from memory_core.values.checks import check_count, shown
 from memory_core.values.frame import FRAME_END, WISHES, frame_start, framed

@@ -1,175 +1,56 @@
-"""The protocols of stores and embedders; `memory_core.testing` has a contract for each: a test class to subclass."""
+"""What a store is: a store's author reads this page, and then `docs/howto/own-store.md`.
+
+Over a database with transactions nobody writes any of it: `memory_core.storing.RowStore` is a `Store` over its rows.
+The rules that it uses (`storage/rules/`) say in full what each method means, for every store.
+`memory_core.testing.StoreContract` checks both.
+"""
 
 from __future__ import annotations
 
 import os
 from asyncio import Future
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, TypeGuard, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from memory_core.models import (
     Deleted,
-    Draft,
     ErasureReceipt,
     Finding,
-    Fingerprint,
     Hit,
     Known,
     MemoryRecord,
-    Mode,
-    Order,
     Page,
     Patch,
     Scope,
     Stats,
     Version,
 )
+from memory_core.requests import ListRequest, SearchRequest
+from memory_core.supplied import Embedder
 from memory_core.values.progress import ProgressCallback
 from memory_core.where.where import Where
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
-    Vectors = NDArray[np.float32]
-    """Shape (n, dimensions), unit rows."""
-    Vector = NDArray[np.float32]
-    """Shape (dimensions,), unit length."""
+class Reads(Protocol):
+    """The reads. Every call is bounded by a scope whose user is set, and never reaches further."""
 
-Clock = Callable[[], datetime]
-"""Returns the current time as an aware datetime."""
-
-
-class Embedder(Protocol):
-    """Turns text into unit vectors. Documents and queries may be embedded differently."""
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """Stored with every vector; a store refuses to mix two fingerprints."""
+    async def search(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
+        """See `rules.search`: the best hits of one owner, or of several as if one owner had all their records."""
         ...
 
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """One unit row of float32 per text, in the order given; raises `EmbeddingError`."""
+    async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002  (the record's own word)
+        """The texts of a record, oldest first, the current one last and open; empty if there is no such record."""
         ...
 
-    async def embed_query(self, text: str) -> Vector:
-        """The unit vector of a query; raises `EmbeddingError`."""
-        ...
-
-    async def close(self) -> None:
-        """Release models and threads; may be called twice."""
+    async def list(self, scope: Scope, request: ListRequest) -> Page:
+        """See `rules.page`: records that satisfy the request, without ranking."""
         ...
 
 
-class Familiar(Protocol):
-    """Optional for an embedder: it reports whether it knows the language of a text."""
-
-    async def familiarity(self, text: str) -> float:
-        """How well it knows the words of a query, from 0 (none) to 1, the weight of cosines. Called after
-        `embed_query` with the same text."""
-        ...
-
-
-async def familiarity(embedder: object, text: str) -> float:
-    """`Familiar.familiarity`, or 1 if the embedder does not report it."""
-    return await embedder.familiarity(text) if _is_familiar(embedder) else 1.0
-
-
-def _is_familiar(embedder: object) -> TypeGuard[Familiar]:
-    """Asked for every query; `isinstance` would take 8 µs for a protocol."""
-    return hasattr(embedder, "familiarity")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchRequest:
-    """One complete search request, which every store answers by the same rules."""
-
-    text: str
-    limit: int
-    mode: Mode
-    where: Where
-    explain: bool
-    floor: bool = True
-    """Leave out records that are not relevant; `False` returns the best `limit` records even if none is relevant."""
-    context: bool = True
-    """Find a turn also by what was said just before and after it; `False` finds only what matches itself."""
-    every_word: bool = False
-    """Find only records that have every word of the text."""
-    recency: float = 0.0
-    """Weight of how recent a record is (`retrieval/recency.py`); 0 leaves it out."""
-    importance: float = 0.0
-    """Weight of a record's importance; 0 leaves it out."""
-    vector: Vector | None = field(default=None, compare=False)
-    """Unit vector to search for instead of the text; for the mode `vector`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListRequest:
-    """One page of an unranked listing. `touch` counts the read in `accessed_at` and `access_count`."""
-
-    where: Where
-    order: Order
-    limit: int
-    cursor: str | None
-    touch: bool
-
-
-@runtime_checkable
-class Adding(Protocol):
-    """Optional for a store: a faster `Records.add` for single records from many callers."""
-
-    def begin_add(
-        self, scope: Scope, record: MemoryRecord, done: Future[MemoryRecord | None], *, embed_later: bool
-    ) -> None:
-        """`Records.add` without a task: returns at once, answers `done` (`loop.answer`) once it is durable."""
-        ...
-
-
-@runtime_checkable
-class Reembedding(Protocol):
-    """Optional for a store: changing its embedder while in use."""
-
-    async def reembed(self, embedder: Embedder, progress: ProgressCallback | None = None) -> int:
-        """See `Memory.reembed`; the store owns the embedder once this has returned."""
-        ...
-
-
-@runtime_checkable
-class BackingUp(Protocol):
-    """Optional for a store: copying itself to a file."""
-
-    async def backup(self, path: str | os.PathLike[str], *, overwrite: bool, progress: ProgressCallback | None) -> Path:
-        """See `Memory.backup`."""
-        ...
-
-
-@runtime_checkable
-class Listing(Protocol):
-    """Optional for a store: a faster `Records.list` for callers on loops other than the core loop."""
-
-    def begin_list(self, scope: Scope, request: ListRequest, done: Future[Page]) -> None:
-        """`Records.list` without `touch`, from any thread: returns at once, answers `done` (`loop.answer`)."""
-        ...
-
-
-@runtime_checkable
-class SearchingTogether(Protocol):
-    """Optional for a store: one ranking over several owners."""
-
-    async def search_together(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
-        """The best hits of several owners, best first, ranked as if one owner had all their records.
-
-        Args:
-            scopes: Of different owners, each with its user set.
-        """
-        ...
-
-
-class Records(Protocol):
-    """The operations on records. Every call is bounded by a scope whose user is set.
+class Writes(Protocol):
+    """The writes, bounded like the reads.
 
     A write returns only when it is durable, and is applied completely or not at all. A store that cannot promise the
     second for a write of several records says so (`has_atomic_batches`): each of its records is applied completely or
@@ -184,46 +65,24 @@ class Records(Protocol):
         embed_later: bool,
         versions: Mapping[str, int] | None = None,
     ) -> list[MemoryRecord | None]:
-        """Write the records, in order.
-
-        Returns the stored records: for a known source key the existing record, with the new text, author, data and
-        tags if they differ; `None` for a forgotten source key. `embed_later` returns before vectors are computed.
-        Records in scope that a new record supersedes are retired with it (`superseding.retired`), those named in
-        `versions` only in that version; comparing and writing are atomic.
-
-        Raises:
-            ConflictError: A record named in `versions` has another version or is gone; nothing is written.
-            DuplicateIdError: An id is taken by a record with another source key.
-            SupersededError: Another record has superseded one of them already.
-        """
+        """See `rules.add`. `embed_later` returns before vectors are computed."""
         ...
 
-    async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
-        """The best hits, best first.
-
-        Raises:
-            InvalidInputError: The mode is `vector` and there are no vectors, or the request's have another dimension.
-        """
-        ...
-
-    async def list(self, scope: Scope, request: ListRequest) -> Page:
-        """Records that satisfy the request, without ranking."""
+    async def put(
+        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str], embed_later: bool
+    ) -> list[MemoryRecord]:
+        """See `rules.put`. A store may compute vectors first in spite of `embed_later`."""
         ...
 
     async def update(
         self,
         scope: Scope,
-        id: str,  # noqa: A002  (the record's own word)
+        id: str,  # noqa: A002
         patch: Patch,
         *,
         expected_version: int | None,
     ) -> MemoryRecord:
-        """Change a record, if it has the expected version or none is given; comparing and writing are atomic.
-
-        Raises:
-            RecordNotFoundError: There is no such record.
-            ConflictError: It has another version (`draft_to_record.insist_on_version`).
-        """
+        """See `rules.update`."""
         ...
 
     async def delete(
@@ -235,28 +94,24 @@ class Records(Protocol):
         versions: Mapping[str, int] | None = None,
         keeps_derived: bool = False,
     ) -> Deleted:
-        """Delete the records that satisfy `where`, and forget their source keys if `forget`; returns how many.
-
-        What was made of their words goes with them (`rules/deriving.py`), unless `keeps_derived`. A store may find them
-        first and delete them in parts, each of which is whole.
-
-        With `versions`, by id, what satisfies `where` must be exactly these records in these versions; comparing and
-        deleting are atomic. A store without atomic batches compares all of them first, and then each as it goes.
-
-        Raises:
-            ConflictError: It is something else (`draft_to_record.insist_on_versions`); nothing was deleted.
-            UnfinishedWriteError: Without atomic batches: a part was deleted, and somebody has changed the rest, or the
-                server failed.
-        """
+        """See `rules.delete`. A store may find the records first and delete them in parts, each of which is whole."""
         ...
 
 
-class Store(Records, Protocol):
-    """Stores the records of all owners: `Records`, and opening, erasing and closing.
+class Expiry(Protocol):
+    """What becomes of records whose time is over; bounded, durable and atomic like the writes."""
 
-    A store needs only these eight methods. The protocols that are optional for a store declare what else it can do;
-    having the methods is enough. What is missing is derived, or its operation raises `UnsupportedError`.
-    """
+    async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
+        """See `rules.postpone`."""
+        ...
+
+    async def sweep(self, scope: Scope) -> int:
+        """See `rules.sweep`; perhaps in parts."""
+        ...
+
+
+class Store(Reads, Writes, Expiry, Protocol):
+    """Stores the records of all owners: these twelve methods. Having the methods of a protocol below is optional."""
 
     async def open(self) -> None:
         """Prepare the store; called once, before anything else."""
@@ -267,7 +122,7 @@ class Store(Records, Protocol):
         ...
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
-        """Remove everything in the scope from every file."""
+        """See `rules.erase`: remove everything in the scope from every file."""
         ...
 
 
@@ -278,189 +133,78 @@ def has_atomic_batches(store: Store) -> bool:
 
 
 @runtime_checkable
-class Counting(Protocol):
-    """Optional for a store: counts without reading everything."""
+class Adding(Protocol):
+    """Optional for a store: a faster `add` for single records from many callers."""
+
+    def begin_add(
+        self, scope: Scope, record: MemoryRecord, done: Future[MemoryRecord | None], *, embed_later: bool
+    ) -> None:
+        """`Writes.add` without a task: returns at once, answers `done` (`loop.answer`) once it is durable."""
+        ...
+
+
+@runtime_checkable
+class LeanReads(Protocol):
+    """Optional for a store: reads of a few fields. Of another store, `list` reads the whole records for them."""
 
     async def stats(self, scope: Scope) -> Stats:
         """Count the records in the scope."""
         ...
 
-
-@runtime_checkable
-class Knowing(Protocol):
-    """Optional for a store: which messages it has, without reading whole records."""
+    async def pending(self, scope: Scope) -> int:
+        """`Stats.vectors_pending`, without the other counts."""
+        ...
 
     async def known(self, scope: Scope, keys: Sequence[str] | None) -> list[Known]:
         """The records in scope that have a source key, or one of `keys`; in every state, also those that were left, by
         `occurred_at` and, where that is equal, in order of arrival."""
         ...
 
-
-@runtime_checkable
-class Versioned(Protocol):
-    """Optional for a store: the earlier texts of a record."""
-
-    async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
-        """The texts of a record, oldest first, the current one last and open; empty if there is no such record."""
-        ...
-
-
-@runtime_checkable
-class KeyValue(Protocol):
-    """Optional for a store: the operations of a key-value store, on records with a `source_key` as their key.
-
-    Bounded by the scope, durable and atomic like `Records`.
-    """
-
-    async def put(
-        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
-    ) -> list[MemoryRecord]:
-        """Write records under their source keys and delete those of the source keys in `remove`, all or nothing.
-
-        A record with a known source key replaces the existing record entirely, except for `id`, `created_at` and the
-        read counts; `rev` is incremented if the text differs, and searches never find the old text. If two records have
-        the same source key, the later one wins. Forgotten keys can be put, and removed keys are not forgotten; unknown
-        keys in `remove` are ignored. Superseded records are retired as by `add`.
-
-        Returns:
-            The stored record for each record, in order.
-
-        Raises:
-            DuplicateIdError: A source key belongs to a record outside the scope, or a new record's id is taken.
-        """
-        ...
-
     async def collections(self, scope: Scope, where: Where) -> list[str]:
         """The distinct collections of the records that satisfy `where`, sorted by code points."""
         ...
 
-    async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
-        """Set `expires_at` by id, and nothing else; ids that are unknown, out of scope or expired are ignored."""
-        ...
-
-    async def sweep(self, scope: Scope) -> int:
-        """Delete expired records without forgetting their source keys, perhaps in parts; returns how many."""
-        ...
-
 
 @runtime_checkable
-class Maintained(Protocol):
-    """Optional for a store: operations on all owners at once, not bounded by a scope."""
+class Watched(Protocol):
+    """The part of `Maintained` that changes nothing."""
 
     async def owners(self) -> list[Scope]:
         """All owners that have a record, by app and user; no other key is bound."""
         ...
 
     async def check(self) -> list[Finding]:
-        """What is wrong with the store."""
+        """The defects of the store, read in full."""
         ...
 
-    async def vacuum(self) -> None:
-        """Return the space of deleted records, if the store does not do so automatically."""
-        ...
+    async def probe(self) -> int | None:
+        """Do what a write does, or a read if the store only reads, and change no record; returns how many vectors are
+        pending in the whole store, `None` if it does not know.
 
-
-class Searching(Protocol):
-    """The reads of a memory: what `recall` needs of it."""
-
-    async def search(
-        self,
-        query: str,
-        *,
-        limit: int = 10,
-        where: Where = ...,
-        mode: Mode = "hybrid",
-        floor: bool = True,
-        explain: bool = False,
-        apart: bool = False,
-    ) -> list[Hit]:
-        """See `BoundMemory.search`."""
-        ...
-
-    async def list(self, *, where: Where = ..., order: Order = "newest", limit: int = 50) -> Page:
-        """See `BoundMemory.list`."""
-        ...
-
-
-class AgentMemory(Searching, Protocol):
-    """What an agent's tools and prompts need of a memory. A `BoundMemory` is one.
-
-    Another one may raise `UnsupportedError` for conditions and options that it does not have; it never ignores them.
-    """
-
-    @property
-    def spaces(self) -> Mapping[str, Literal["read", "write"]]:
-        """See `BoundMemory.spaces`; empty for a memory that has none."""
-        ...
-
-    def label_of(self, record: MemoryRecord) -> str | None:
-        """See `BoundMemory.label_of`."""
-        ...
-
-    async def add(
-        self, entry: str | Draft, *, embed: Literal["now", "later"] = "now", space: str = ...
-    ) -> MemoryRecord:
-        """See `BoundMemory.add`."""
-        ...
-
-    async def update(self, id: str, patch: Patch) -> MemoryRecord:  # noqa: A002  (the record's own word)
-        """See `BoundMemory.update`."""
-        ...
-
-    async def delete(self, id: str) -> Deleted | None:  # noqa: A002
-        """See `BoundMemory.delete`; `None` if it is not counted what went with the record."""
-        ...
-
-
-class Background(Protocol):
-    """What is written in the background."""
-
-    async def settle(self) -> None:
-        """Return when everything that it was given so far is stored or has failed; called on the core loop."""
-        ...
-
-
-class Reranker(Protocol):
-    """Judges how well texts answer a query, usually with a model that reads both together (a cross-encoder)."""
-
-    async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """A finite number for each text, in the order given; the higher, the better it answers the query.
-
-        It runs on the loop of the library: await requests, and run a local model in a thread (`asyncio.to_thread`).
+        Raises:
+            StorageError: A write, or a read, would fail now.
         """
         ...
 
 
-class HitOrder(Protocol):
-    """Puts the best hits of a search into another order, and never fails: a `Reranker` with a deadline."""
+@runtime_checkable
+class Maintained(Watched, Protocol):
+    """Optional for a store: the operations on all owners at once. What it cannot do raises `UnsupportedError`."""
 
-    def widened(self, request: SearchRequest) -> SearchRequest:
-        """The request for the hits to order."""
+    async def vacuum(self, *, scrub: bool = False) -> bool:
+        """Return the space of deleted records, if the store does not do so automatically; or, with `scrub`, make these
+        records unreadable in its files and logs.
+
+        Returns:
+            With `scrub`, whether nothing of them remains; `False` if a reader still needs an older state (the next call
+            completes it), or if the store cannot tell.
+        """
         ...
 
-    async def reranked(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
-        """The hits in the new order, or in their own; await it on the core loop."""
+    async def reembed(self, embedder: Embedder, progress: ProgressCallback | None = None) -> int:
+        """See `Memory.reembed`; the store owns the embedder once this has returned."""
         ...
 
-
-class Summarizer(Protocol):
-    """Summarises several texts, usually with a model; this library never calls a model by itself."""
-
-    async def summarize(self, texts: Sequence[str]) -> str:
-        """One text instead of many, given in order. An exception reaches the caller, and nothing has changed then."""
-        ...
-
-
-class ChatMessage(TypedDict):
-    """One message to a chat model, in the form of OpenAI's API, which most clients accept as it is."""
-
-    role: Literal["system", "user"]
-    content: str
-
-
-class ChatModel(Protocol):
-    """A language model of the caller; this library never calls one by itself."""
-
-    async def complete(self, messages: Sequence[ChatMessage]) -> str:
-        """The text of the answer. An exception of any kind means that the model has not answered."""
+    async def backup(self, path: str | os.PathLike[str], *, overwrite: bool, progress: ProgressCallback | None) -> Path:
+        """See `Memory.backup`."""
         ...

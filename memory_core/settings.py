@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from memory_core.errors import InvalidInputError
 from memory_core.models import Quota
-from memory_core.protocols import Clock, Embedder, Reranker
+from memory_core.supplied import Clock, Embedder, Reranker
 from memory_core.values.checks import check_time, shown
 from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.places import SERVER_SCHEMES, check_path

@@ -1,5 +1,7 @@
 """The names that a store of your own needs beside `memory_core.protocols.Store`, which it implements.
 
+**A whole store over the rows of your database**: `RowStore`, `Database`.
+
 **The rules of a write**, over the rows that the store reads and writes: `rules`, `versions_of`; where a store has no
 transactions, what becomes of a record: `retired`, `patched`.
 
@@ -13,19 +15,22 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from memory_core.protocols import ListRequest, SearchRequest
 from memory_core.records.draft_to_record import patched
 from memory_core.records.superseding import retired
+from memory_core.requests import ListRequest, SearchRequest
 from memory_core.where.meaning import satisfies
 
 if TYPE_CHECKING:
     from memory_core.retrieval.ranking import rank
     from memory_core.storage import rules
+    from memory_core.storage.rules.row_store import Database, RowStore
     from memory_core.storage.shared.prepared import Prepared, prepare
     from memory_core.storage.shared.versions import versions_of
 
 _AT_FIRST_USE: Final = {
+    "Database": "memory_core.storage.rules.row_store",
     "Prepared": "memory_core.storage.shared.prepared",
+    "RowStore": "memory_core.storage.rules.row_store",
     "prepare": "memory_core.storage.shared.prepared",
     "rank": "memory_core.retrieval.ranking",
     "versions_of": "memory_core.storage.shared.versions",
@@ -42,8 +47,10 @@ def __getattr__(name: str) -> Any:  # typed by the imports above
 
 
 __all__ = [
+    "Database",
     "ListRequest",
     "Prepared",
+    "RowStore",
     "SearchRequest",
     "patched",
     "prepare",

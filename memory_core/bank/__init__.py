@@ -15,7 +15,7 @@ from memory_core.bank.asynchronous import AsyncMemoryBank
 from memory_core.bank.entries import MemoryEntry, MemoryQuery, MemorySummary
 from memory_core.concurrency.sync import run_sync
 from memory_core.handle import BoundMemory
-from memory_core.protocols import Summarizer
+from memory_core.supplied import Summarizer
 
 __all__ = ["AsyncMemoryBank", "MemoryBank", "MemoryEntry", "MemoryQuery", "MemorySummary"]
 

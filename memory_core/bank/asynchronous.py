@@ -27,9 +27,9 @@ from memory_core.every_record import every_record
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
 from memory_core.models import STATES, Draft, Link, MemoryRecord, Patch
-from memory_core.protocols import Summarizer
 from memory_core.recall.block import remembered_block
 from memory_core.records.kinds import STEP
+from memory_core.supplied import Summarizer
 from memory_core.values.checks import check_count, check_key, check_summarizer, check_text
 from memory_core.values.ids import new_id
 from memory_core.values.limits import MAX_LINKS, MAX_TEXT_CHARS

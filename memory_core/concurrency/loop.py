@@ -16,7 +16,7 @@ import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -63,16 +63,6 @@ def settle(work: Callable[[], T], done: asyncio.Future[T]) -> None:
         answer([(done, None, error)])
     else:
         answer([(done, result, None)])
-
-
-async def answer_with(work: Awaitable[T], promise: asyncio.Future[T]) -> None:
-    """Resolve a future of any loop with the result or error of `work`."""
-    try:
-        result = await work
-    except BaseException as error:  # noqa: BLE001  (any error belongs to the caller)
-        answer([(promise, None, error)])
-    else:
-        answer([(promise, result, None)])
 
 
 def _keep(answers: deque[Answer], here: asyncio.AbstractEventLoop) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
+from memory_core.agent_memory import Searching
 from memory_core.handle import BoundMemory, known
 from memory_core.models import MemoryRecord
 from memory_core.profile import with_profile
-from memory_core.protocols import Searching
 from memory_core.recall.asked import Asked, shows_nothing_yet
 from memory_core.recall.recalling import recall_for
 from memory_core.recall.values import Recalled, RecallOptions

@@ -32,11 +32,11 @@ from memory_core.lifecycle.summaries import ExtractiveSummarizer
 from memory_core.lifecycle.values import DAY, REFLECTION, Change, Period, Step, Usage
 from memory_core.models import Draft, MemoryRecord, Patch
 from memory_core.profile import PINNED
-from memory_core.protocols import Summarizer
 from memory_core.recall.quoting import named
 from memory_core.records.undone import NOTHING, UNDONE, Undone, undone_by
 from memory_core.retrieval.equal_statements import is_turn
 from memory_core.retrieval.hits import EXTRACTION
+from memory_core.supplied import Summarizer
 from memory_core.values.checks import check_helper, check_summarizer, check_text
 from memory_core.values.limits import MAX_LINKS, MAX_TEXT_CHARS
 

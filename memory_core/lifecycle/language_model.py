@@ -13,8 +13,8 @@ from memory_core.concurrency.threads import call_in_thread
 from memory_core.errors import InvalidInputError, ModelError, ModelTimeoutError, UnreadableAnswerError
 from memory_core.lifecycle.proposals import Insight
 from memory_core.models import MemoryRecord
-from memory_core.protocols import ChatMessage
 from memory_core.recall.quoting import excerpt, named, quoted
+from memory_core.supplied import ChatMessage
 from memory_core.values.checks import check_key, shown
 
 logger = logging.getLogger(__name__)

@@ -17,9 +17,9 @@ from memory_core.lifecycle.proposals import Reflector
 from memory_core.lifecycle.values import DEFAULT_POLICY, MaintainPolicy, Maintenance, Step, Usage, insist_on_kinds
 from memory_core.models import STATES, MemoryRecord, Scope
 from memory_core.operator import Operator
-from memory_core.protocols import ChatModel, Summarizer
 from memory_core.records.draft_to_record import complete, has_expired, patched
 from memory_core.records.undone import undone_by
+from memory_core.supplied import ChatModel, Summarizer
 from memory_core.values.progress import Progress, ProgressCallback
 from memory_core.where.where import Where
 

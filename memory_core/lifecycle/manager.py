@@ -13,7 +13,7 @@ from memory_core.errors import InvalidInputError, ModelError, ModelTimeoutError,
 from memory_core.lifecycle.answers import Answer, read_answer
 from memory_core.lifecycle.prompt import PROMPT
 from memory_core.lifecycle.values import Usage
-from memory_core.protocols import ChatMessage, ChatModel
+from memory_core.supplied import ChatMessage, ChatModel
 from memory_core.values.checks import check_count, check_helper, check_key, check_text, shown
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 
 from memory_core.embedding.openai import OPENAI_URL
-from memory_core.protocols import ChatMessage
+from memory_core.supplied import ChatMessage
 from memory_core.values.header_values import check_header
 
 

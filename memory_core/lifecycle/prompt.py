@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from memory_core.models import MemoryRecord
-from memory_core.protocols import ChatMessage
 from memory_core.recall.quoting import named, quoted
+from memory_core.supplied import ChatMessage
 
 MAX_TURN_CHARS: Final = 2_000
 """Characters of a turn that are shown, from its beginning."""

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from memory_core.agent_memory import Searching
 from memory_core.conversation.messages.message_to_draft import Message
 from memory_core.models import Hit, Mode
-from memory_core.protocols import Searching
 from memory_core.recall.asked import Asked
 from memory_core.recall.keys import Key, key_of
 from memory_core.recall.pushing import adds

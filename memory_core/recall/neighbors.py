@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
+from memory_core.agent_memory import Searching
 from memory_core.models import MemoryRecord
-from memory_core.protocols import Searching
 from memory_core.recall.keys import Key, key_of
 from memory_core.recall.line import Line
 from memory_core.retrieval.analysis import asks, words

@@ -12,8 +12,8 @@ from typing import Final, Protocol, TypeGuard
 from memory_core.errors import reason_for_log
 from memory_core.models import Hit, MemoryRecord, Page, Scope
 from memory_core.open_store import OpenStore
-from memory_core.protocols import ListRequest
 from memory_core.recall.keys import key_of
+from memory_core.requests import ListRequest
 from memory_core.values.attributes import has
 from memory_core.where.conditions import FieldCondition, NoneOf
 from memory_core.where.where import ANY_STATE

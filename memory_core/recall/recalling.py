@@ -13,10 +13,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Protocol, TypeGuard
 
+from memory_core.agent_memory import Searching
 from memory_core.conversation.messages.message_to_draft import Message, read_messages
 from memory_core.models import Hit, MemoryRecord, Role, Scope
 from memory_core.open_store import OpenStore
-from memory_core.protocols import Searching
 from memory_core.recall.asked import Asked
 from memory_core.recall.block import longest_text
 from memory_core.recall.fitness import unfit

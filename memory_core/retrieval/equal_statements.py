@@ -7,8 +7,8 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+from memory_core.agent_memory import Searching
 from memory_core.models import Link, MemoryRecord, Patch, Relation
-from memory_core.protocols import Searching
 from memory_core.records.fields import FIELDS
 from memory_core.records.kinds import CONVERSATION_TURN, MESSAGE_KIND, STEP, USER_QUERY
 from memory_core.records.undone import NOTHING, Undone

@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_core.models import Component, Relevance
-from memory_core.protocols import SearchRequest
+from memory_core.requests import SearchRequest
 from memory_core.retrieval.arrays import best
 from memory_core.retrieval.bm25 import DOUBT, bm25
 from memory_core.retrieval.cosine_scale import Unrelated

@@ -16,7 +16,8 @@ from typing import Final
 from memory_core.concurrency.foreign import answer_within
 from memory_core.errors import InvalidInputError, reason_for_log
 from memory_core.models import Component, Hit
-from memory_core.protocols import Reranker, SearchRequest
+from memory_core.requests import SearchRequest
+from memory_core.supplied import Reranker
 
 logger = logging.getLogger(__name__)
 

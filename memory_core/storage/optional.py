@@ -3,133 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
 
 from memory_core.errors import UnsupportedError
-from memory_core.models import EMPTY_STATS, Hit, Known, MemoryRecord, Scope, Stats, Version
-from memory_core.protocols import (
-    Counting,
-    KeyValue,
-    Knowing,
-    ListRequest,
-    Maintained,
-    SearchingTogether,
-    SearchRequest,
-    Store,
-    Versioned,
-)
+from memory_core.models import EMPTY_STATS, Known, MemoryRecord, Scope, Stats
+from memory_core.protocols import LeanReads, Maintained, Store
+from memory_core.requests import ListRequest
 from memory_core.where.where import ANY_STATE, Where
 
 _PAGE = 1_000
-
-
-@runtime_checkable
-class PuttingLater(Protocol):
-    """Optional for a `KeyValue`: putting records before their vectors are computed."""
-
-    async def put_later(
-        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
-    ) -> list[MemoryRecord]:
-        """`KeyValue.put` that returns before new vectors are computed; until then, words find the records."""
-        ...
-
-
-@runtime_checkable
-class Scrubbing(Protocol):
-    """Optional for a store: making deleted records unreadable in its files."""
-
-    async def scrub(self) -> bool:
-        """Overwrite what remains of deleted records in files and logs; returns whether nothing remains.
-
-        `False` if a reader still needs an older state: the next call completes it.
-        """
-        ...
-
-
-@runtime_checkable
-class CountingPending(Protocol):
-    """Optional for a `Counting` store: the vectors that are still to be computed, without the other counts."""
-
-    async def pending(self, scope: Scope) -> int:
-        """`Stats.vectors_pending` of the scope."""
-        ...
-
-
-@runtime_checkable
-class Probing(Protocol):
-    """Optional for a store: telling whether it works."""
-
-    async def probe(self) -> int | None:
-        """Do what a write does, or a read if the store only reads, and change no record; returns how many vectors are
-        pending in the whole store, `None` if it does not know.
-
-        Raises:
-            StorageError: A write, or a read, would fail now.
-        """
-        ...
-
-
-async def search(store: Store, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
-    """`Records.search` of one owner, or `SearchingTogether.search_together` of several.
-
-    Raises:
-        UnsupportedError: The store cannot rank several owners together.
-    """
-    if len(scopes) == 1:
-        return await store.search(scopes[0], request)
-    if not isinstance(store, SearchingTogether):
-        raise UnsupportedError(
-            f"a {type(store).__name__} cannot rank several owners together; search each handle by itself"
-        )
-    return await store.search_together(scopes, request)
-
-
-async def pending(store: Store, scope: Scope) -> int:
-    """See `CountingPending.pending`."""
-    return (
-        await store.pending(scope)
-        if isinstance(store, CountingPending)
-        else (await stats(store, scope)).vectors_pending
-    )
-
-
-async def scrub(store: Store) -> bool:
-    """See `Scrubbing.scrub`; `False` for a store that cannot do it."""
-    return isinstance(store, Scrubbing) and await store.scrub()
-
-
-def key_value(store: Store) -> KeyValue:
-    """The store as a key-value store.
-
-    Raises:
-        UnsupportedError: The store lacks these operations.
-    """
-    if isinstance(store, KeyValue):
-        return store
-    raise UnsupportedError(f"a {type(store).__name__} has no put, postpone and sweep; use add, update and delete")
-
-
-async def put(
-    store: Store, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str], embed_later: bool
-) -> list[MemoryRecord]:
-    """See `KeyValue.put`, or, with `embed_later`, `PuttingLater.put_later` if the store has it.
-
-    Raises:
-        UnsupportedError: The store has neither.
-    """
-    if embed_later and isinstance(store, PuttingLater):
-        return await store.put_later(scope, records, remove=remove)
-    return await key_value(store).put(scope, records, remove=remove)
-
-
-async def probe(store: Store) -> int | None:
-    """See `Probing.probe`; a store that cannot do it is asked for its owners."""
-    if isinstance(store, Probing):
-        return await store.probe()
-    await maintained(store).owners()
-    return None
 
 
 def maintained(store: Store) -> Maintained:
@@ -140,38 +23,44 @@ def maintained(store: Store) -> Maintained:
     """
     if isinstance(store, Maintained):
         return store
-    raise UnsupportedError(f"a {type(store).__name__} has no owners, check and vacuum; ask for one owner at a time")
+    raise UnsupportedError(
+        f"a {type(store).__name__} has no owners, check, vacuum, reembed and backup; ask for one owner at a time"
+    )
 
 
-async def versions(store: Store, scope: Scope, id: str) -> list[Version]:  # noqa: A002  (the record's own word)
-    """See `Versioned.versions`.
+async def probe(store: Store) -> int | None:
+    """See `Maintained.probe`."""
+    return await maintained(store).probe()
 
-    Raises:
-        UnsupportedError: The store does not keep earlier texts.
-    """
-    if isinstance(store, Versioned):
-        return await store.versions(scope, id)
-    raise UnsupportedError(f"a {type(store).__name__} keeps no earlier texts; records that superseded others are kept")
+
+async def scrub(store: Store) -> bool:
+    """See `Maintained.vacuum`; `False` for a store that lacks it."""
+    return isinstance(store, Maintained) and await store.vacuum(scrub=True)
 
 
 async def collections(store: Store, scope: Scope, where: Where) -> list[str]:
-    """See `KeyValue.collections`."""
-    if isinstance(store, KeyValue):
+    """See `LeanReads.collections`."""
+    if isinstance(store, LeanReads):
         return await store.collections(scope, where)
     return sorted({record.collection async for record in _all(store, scope, where) if record.collection is not None})
 
 
 async def known(store: Store, scope: Scope, keys: Sequence[str] | None) -> list[Known]:
-    """See `Knowing.known`."""
-    if isinstance(store, Knowing):
+    """See `LeanReads.known`."""
+    if isinstance(store, LeanReads):
         return await store.known(scope, keys)
     where = replace(ANY_STATE, source_keys=keys)
     return [Known.of(record) async for record in _all(store, scope, where) if record.source_key is not None]
 
 
+async def pending(store: Store, scope: Scope) -> int:
+    """See `LeanReads.pending`."""
+    return await store.pending(scope) if isinstance(store, LeanReads) else 0
+
+
 async def stats(store: Store, scope: Scope) -> Stats:
-    """See `Counting.stats`."""
-    if isinstance(store, Counting):
+    """See `LeanReads.stats`."""
+    if isinstance(store, LeanReads):
         return await store.stats(scope)
     records = [record async for record in _all(store, scope, ANY_STATE)]
     if not records:

@@ -10,7 +10,7 @@ from typing import ParamSpec
 import pytest
 
 from memory_core import BoundMemory, Draft, Embedder, Hit, Memory, MemoryRecord, UnsupportedError, run_sync
-from memory_core.protocols import Clock
+from memory_core.supplied import Clock
 
 P = ParamSpec("P")
 

@@ -12,7 +12,7 @@ import pytest
 
 from memory_core import BoundMemory, ConflictError, Deleted, Draft, Link, MemoryRecord, Patch, Where, run_sync
 from memory_core.models import Relation
-from memory_core.testing.base import Contract, Ticks, add, everything, optional, texts
+from memory_core.testing.base import Contract, Ticks, add, everything, texts
 from memory_core.values.limits import MAX_LINKS
 from memory_core.where.where import ANY_STATE
 
@@ -210,7 +210,6 @@ class DerivedContract(Contract):
         assert kept is not None
         assert [(link.id, link.session) for link in kept.links] == [(source.id, "monday")]
 
-    @optional
     @pytest.mark.parametrize("how", ["delete", "erase", "edit", "leave"])
     @pytest.mark.parametrize("depth", [1, 3])
     def test_a_source_reaches_what_was_made_of_it_through_what_has_expired(
@@ -236,7 +235,6 @@ class DerivedContract(Contract):
         assert ("in short: 2231" in _stored(ann)) is (how in ("edit", "leave"))
 
     @pytest.mark.timeout(300)  # a thousand sources, on stores that read them one by one
-    @optional
     def test_what_would_have_too_many_sources_goes_with_what_has_expired(self, ann: BoundMemory, clock: Ticks) -> None:
         """Nothing could say any more what it was made of."""
         expires = clock.now + timedelta(days=1)
@@ -249,7 +247,6 @@ class DerivedContract(Contract):
         run_sync(ann.sweep)
         assert {"all", "the last"} & _stored(ann) == {"the last"}
 
-    @optional
     def test_turns_of_a_summary_that_has_expired_are_active_again(self, ann: BoundMemory, clock: Ticks) -> None:
         (turn,) = add(ann, "one")
         add(ann, replace(_made("in short", "summarizes", turn), expires_at=clock.now + timedelta(days=1)))
@@ -259,7 +256,6 @@ class DerivedContract(Contract):
         run_sync(ann.sweep)
         assert texts(everything(ann)) == ["one", "later"]
 
-    @optional
     @pytest.mark.parametrize("patch", [Patch(text="the code is 8874"), Patch(left=True)])
     def test_what_is_left_because_of_a_source_goes_when_that_expires(
         self, ann: BoundMemory, clock: Ticks, patch: Patch
@@ -458,7 +454,6 @@ class DerivedContract(Contract):
         assert not {"Ann's code is 2231", "in short: 2231"} & set(texts(everything(ann)))
         run_sync(ann.update, of_it.id, Patch(importance=0.9))
 
-    @optional
     def test_an_item_that_is_put_again_has_the_sources_of_its_new_words(self, ann: BoundMemory) -> None:
         code, tea = add(ann, "the code is 2231", "I drink tea")
         run_sync(ann.put_many, [replace(_made("code 2231", "derived_from", code), source_key="fact")])
@@ -472,7 +467,6 @@ class DerivedContract(Contract):
         run_sync(ann.delete, tea.id)
         assert texts(everything(ann)) == ["the code is 8874"]
 
-    @optional
     def test_a_replaced_item_leaves_what_was_made_of_it(self, ann: BoundMemory) -> None:
         (item,) = run_sync(ann.put_many, [Draft("dark", source_key="theme")])
         add(ann, _made("Ann likes it dark", "derived_from", item))

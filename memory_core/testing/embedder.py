@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import pytest
 
-from memory_core.protocols import Embedder
+from memory_core.supplied import Embedder
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,13 +11,12 @@ import pytest
 
 from memory_core import BoundMemory, DataCondition, Draft, DuplicateIdError, InvalidInputError, Patch, Where, run_sync
 from memory_core.models import Mode
-from memory_core.testing.base import Contract, Ticks, add, everything, optional, texts
+from memory_core.testing.base import Contract, Ticks, add, everything, texts
 
 
 class ItemContract(Contract):
     """Put, remove, collections, expiry."""
 
-    @optional
     def test_a_put_replaces_everything_but_id_and_created_at(self, ann: BoundMemory, clock: Ticks) -> None:
         first, _ = run_sync(
             ann.put_many,
@@ -51,7 +50,6 @@ class ItemContract(Contract):
         assert texts(run_sync(ann.search, "tea", mode="lexical")) == []
         assert texts(run_sync(ann.search, "coffee", mode="lexical")) == ["coffee"]
 
-    @optional
     def test_a_put_of_the_same_text_is_the_same_revision(self, ann: BoundMemory, clock: Ticks) -> None:
         run_sync(ann.put_many, [Draft("tea", source_key="k", data={"v": 1})])
         clock.advance(hours=1)
@@ -60,7 +58,6 @@ class ItemContract(Contract):
         assert everything(ann) == [again]
         assert texts(run_sync(ann.search, "tea")) == ["tea"]
 
-    @optional
     def test_no_vector_of_an_older_text_is_found(self, ann: BoundMemory, *, has_vectors: bool) -> None:
         if not has_vectors:
             pytest.skip("a store without vectors")
@@ -75,7 +72,6 @@ class ItemContract(Contract):
         (hit,) = run_sync(ann.search, "coffee", mode="vector", floor=False)
         assert hit.similarity is None
 
-    @optional
     def test_a_put_that_embeds_later_is_found_by_its_words_at_once(self, ann: BoundMemory) -> None:
         run_sync(ann.put_many, [Draft("tea", source_key="k")])
         run_sync(ann.put_many, [Draft("jasmine", source_key="k"), Draft("coffee", source_key="l")], embed="later")
@@ -84,7 +80,6 @@ class ItemContract(Contract):
         with pytest.raises(InvalidInputError, match="embed"):
             run_sync(ann.put_many, [], embed=cast("Any", "never"))
 
-    @optional
     def test_the_later_of_two_puts_with_one_key_wins(self, ann: BoundMemory) -> None:
         one, other, two = run_sync(
             ann.put_many, [Draft("a", source_key="k"), Draft("b", source_key="l"), Draft("c", source_key="k")]
@@ -93,21 +88,18 @@ class ItemContract(Contract):
         assert (one.text, one.rev, other.text) == ("c", 1, "b")
         assert sorted(texts(everything(ann))) == ["b", "c"]
 
-    @optional
     def test_removed_keys_can_come_back_and_unknown_ones_are_fine(self, ann: BoundMemory) -> None:
         run_sync(ann.put_many, [Draft("a", source_key="k"), Draft("b", source_key="l")])
         run_sync(ann.put_many, [Draft("c", source_key="m")], remove=["k", "nobody"])
         assert sorted(texts(everything(ann))) == ["b", "c"]
         assert run_sync(ann.add, Draft("a", source_key="k")).text == "a"
 
-    @optional
     def test_a_forgotten_key_can_be_put(self, ann: BoundMemory) -> None:
         (record,) = add(ann, Draft("a", source_key="k"))
         run_sync(ann.delete, record.id)
         (again,) = run_sync(ann.put_many, [Draft("b", source_key="k")])
         assert everything(ann) == [again]
 
-    @optional
     def test_a_key_stays_forgotten_whatever_was_put_over_it(self, ann: BoundMemory) -> None:
         (record,) = add(ann, Draft("a", source_key="k"))
         run_sync(ann.delete, record.id)
@@ -117,7 +109,6 @@ class ItemContract(Contract):
         assert run_sync(ann.add_many, [Draft("a", source_key="k")]) == [None]
         assert everything(ann) == []
 
-    @optional
     def test_a_deletion_that_does_not_forget_frees_a_key_that_was_forgotten(self, ann: BoundMemory) -> None:
         (record,) = add(ann, Draft("a", source_key="k"))
         run_sync(ann.delete, record.id)
@@ -125,7 +116,6 @@ class ItemContract(Contract):
         assert run_sync(ann.delete_where, Where(source_keys=["k"]), forget=False)
         assert texts(add(ann, Draft("a", source_key="k"))) == ["a"]
 
-    @optional
     def test_a_put_of_what_has_expired_is_refused(self, ann: BoundMemory, clock: Ticks) -> None:
         run_sync(ann.put_many, [Draft("a", source_key="k")])
         before = everything(ann)
@@ -133,7 +123,6 @@ class ItemContract(Contract):
             run_sync(ann.put_many, [Draft("b", source_key="k"), Draft("c", source_key="l", expires_at=clock.now)])
         assert everything(ann) == before
 
-    @optional
     def test_an_expired_record_makes_room_for_a_put(self, ann: BoundMemory, clock: Ticks) -> None:
         (first,) = run_sync(ann.put_many, [Draft("a", source_key="k", expires_at=clock.now + timedelta(days=1))])
         clock.advance(days=2)
@@ -141,7 +130,6 @@ class ItemContract(Contract):
         assert fresh.id != first.id
         assert (fresh.created_at, fresh.rev) == (clock.now, 1)
 
-    @optional
     def test_a_refused_put_changes_nothing(self, ann: BoundMemory) -> None:
         before = run_sync(ann.put_many, [Draft("a", source_key="k", session="s1"), Draft("b", source_key="l", id="x")])
         elsewhere = ann.bind(session="s2")
@@ -152,7 +140,6 @@ class ItemContract(Contract):
         run_sync(elsewhere.put_many, [], remove=["k"])
         assert sorted(everything(ann), key=lambda record: record.text) == before
 
-    @optional
     def test_a_turn_that_is_put_into_another_session_has_its_neighbors_there(self, ann: BoundMemory) -> None:
         run_sync(ann.add, Draft("Which berth did the harbour office give us?", session="s1", kind="message"))
         found: list[bool] = []
@@ -248,7 +235,6 @@ class ItemContract(Contract):
         with pytest.raises(InvalidInputError, match=message):
             run_sync(ann.list, where=Where(matching=[condition]))
 
-    @optional
     def test_expiry_can_be_moved_and_nothing_else_changes(self, ann: BoundMemory, clock: Ticks) -> None:
         (first, second) = add(
             ann,
@@ -267,7 +253,6 @@ class ItemContract(Contract):
         run_sync(ann.postpone, {first.id: None})
         assert texts(everything(ann)) == ["tea two"]
 
-    @optional
     def test_sweeping_deletes_what_has_expired_and_only_that(self, ann: BoundMemory, clock: Ticks) -> None:
         soon = clock.now + timedelta(days=1)
         add(ann, "stays", Draft("goes", expires_at=soon, source_key="k", session="s"), Draft("goes", expires_at=soon))

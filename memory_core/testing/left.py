@@ -12,7 +12,7 @@ from typing import Final
 from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Message, Patch, RecallOptions, Where, run_sync
 from memory_core.handle import known
 from memory_core.models import STATES, Known
-from memory_core.testing.base import Contract, Ticks, add, everything, optional, texts
+from memory_core.testing.base import Contract, Ticks, add, everything, texts
 from memory_core.where.where import ANY_STATE, EVERYTHING
 
 _LEFT: Final = Where(left=True)
@@ -130,7 +130,6 @@ class LeftContract(Contract):
         assert texts(run_sync(ann.search, "tea", where=Where(as_of=then), mode="lexical")) == ["tea"]
         assert everything(ann) == []
 
-    @optional
     def test_the_history_of_a_left_record_is_whole(self, ann: BoundMemory) -> None:
         (record,) = add(ann, "tea")
         run_sync(ann.update, record.id, Patch(text="coffee"))

@@ -32,7 +32,7 @@ class FailingEmbedder(HashingEmbedder):
 
 
 class ReembeddingContract(Contract):
-    """Subclass it for a store that has `Reembedding.reembed` and whose memories have an embedder."""
+    """Subclass it for a store that has `Maintained.reembed` and whose memories have an embedder."""
 
     @pytest.fixture
     def talk(self, memory: Memory, ann: BoundMemory) -> BoundMemory:

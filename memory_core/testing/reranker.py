@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from memory_core.protocols import Reranker
+from memory_core.supplied import Reranker
 from memory_core.testing.embedder import STRANGE_TEXTS, TEXTS
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -30,7 +29,6 @@ from memory_core import (
     RecordNotFoundError,
     ScopeError,
     Stats,
-    UnsupportedError,
     Version,
     Where,
     run_sync,
@@ -42,8 +40,8 @@ from memory_core.testing.owners import ATTEMPTS, any_vector
 ANY_STATE: Final = Where(states=STATES)
 KEY: Final = "same key"
 SAID: Final = ("user", "the kettle talk")
-_REFUSED: Final = (ConflictError, DuplicateIdError, RecordNotFoundError, ScopeError, UnsupportedError)
-"""The answer of an operation that does not reach a record, or whose store does not have it."""
+_REFUSED: Final = (ConflictError, DuplicateIdError, RecordNotFoundError, ScopeError)
+"""The answer of an operation that does not reach a record."""
 
 Call = Callable[[BoundMemory, MemoryRecord], object]
 
@@ -166,8 +164,7 @@ class SharingContract(Contract):
                 for place in secret:
                     assert f"the {place} kettle" not in said, f"{name} told of {place}"
         assert {owner: _all_of(handle) for owner, handle in closed.items()} == before
-        with suppress(UnsupportedError):
-            assert [run_sync(handle.sweep) for handle in (owners.team, owners.bob)] == [2, 1]
+        assert [run_sync(handle.sweep) for handle in (owners.team, owners.bob)] == [2, 1]
 
     @pytest.mark.parametrize("name", ["update", "supersede", "delete", "history"])
     def test_a_change_by_id_goes_where_the_record_is_if_that_may_be_written_to(
@@ -266,10 +263,7 @@ class SharingContract(Contract):
         page = run_sync(both.list, where=Where(as_of=then, states=STATES))
         assert page.records == ()
         assert [version.text for version in run_sync(both.history, mine.id)] == ["my kettle"]
-        try:
-            block = run_sync(both.recall, "kettle", RecallOptions(floor=False, links=("follows", "supersedes")))
-        except UnsupportedError:  # the store ranks one owner at a time
-            return
+        block = run_sync(both.recall, "kettle", RecallOptions(floor=False, links=("follows", "supersedes")))
         assert "bob" not in block.text
 
 

@@ -27,7 +27,7 @@ from memory_core import (
     run_sync,
 )
 from memory_core.models import State
-from memory_core.testing.base import Contract, Ticks, add, everything, optional, texts
+from memory_core.testing.base import Contract, Ticks, add, everything, texts
 
 
 class TimeContract(Contract):
@@ -119,7 +119,6 @@ class TimeContract(Contract):
             assert texts(everything(ann)) == ["Bergen"]
             run_sync(ann.erase)
 
-    @optional
     def test_a_put_supersedes_like_an_add(self, ann: BoundMemory, clock: Ticks) -> None:
         (old,) = add(ann, "Oslo")
         new = Draft("Bergen", source_key="home", links=[Link("supersedes", old.id)], valid_from=clock.advance(days=1))
@@ -157,7 +156,6 @@ class TimeContract(Contract):
         assert run_sync(ann.supersede, old.id, Draft("Bergen", source_key="moved")) == new
         assert everything(ann) == [other, new]
 
-    @optional
     def test_a_put_that_supersedes_itself_stays_active(self, ann: BoundMemory) -> None:
         (old,) = add(ann, Draft("Oslo", source_key="home"))
         run_sync(ann.put_many, [Draft("Bergen", source_key="home", links=[Link("supersedes", old.id)])])
@@ -174,7 +172,6 @@ class TimeContract(Contract):
             run_sync(stranger.add, Draft("claims to", links=[Link("supersedes", old.id)]))
         assert run_sync(ann.get, old.id) == old
 
-    @optional
     def test_the_history_has_every_text_and_its_period(self, ann: BoundMemory, clock: Ticks) -> None:
         moments = [clock.now]
         (first,) = add(ann, "Oslo")
@@ -200,7 +197,6 @@ class TimeContract(Contract):
             assert [version.since for version in history] == moments
             assert [version.until for version in history] == [*moments[1:], None]
 
-    @optional
     def test_the_history_of_a_source_key_is_kept_too(self, ann: BoundMemory, clock: Ticks) -> None:
         (record,) = add(ann, Draft("half a", source_key="m"))
         clock.advance(seconds=1)
@@ -210,7 +206,6 @@ class TimeContract(Contract):
         history = run_sync(ann.history, record.id)
         assert [version.text for version in history] == ["half a", "half a sentence", "another sentence"]
 
-    @optional
     def test_the_latest_texts_are_kept_and_older_ones_dropped(self, ann: BoundMemory, clock: Ticks) -> None:
         (record,) = add(ann, "draft 1")
         for n in range(2, 31):
@@ -219,7 +214,6 @@ class TimeContract(Contract):
         history = run_sync(ann.history, record.id)
         assert [version.rev for version in history] == list(range(10, 31))
 
-    @optional
     def test_a_clock_that_is_set_back_leaves_the_history_in_order(self, ann: BoundMemory, clock: Ticks) -> None:
         (record,) = add(ann, "one")
         clock.advance(days=-2)
@@ -264,7 +258,6 @@ class TimeContract(Contract):
         run_sync(ann.update, new.id, Patch(links=()))
         assert run_sync(ann.get, old.id) == archived
 
-    @optional
     def test_a_deleted_record_is_in_no_history(self, ann: BoundMemory) -> None:
         (first,) = add(ann, Draft("a secret", source_key="s"))
         run_sync(ann.update, first.id, Patch(text="no secret"))

@@ -11,13 +11,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, cast
 
+from memory_core.agent_memory import AgentMemory
 from memory_core.errors import MemoryCoreError
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, Json, MemoryRecord, Patch
-from memory_core.protocols import AgentMemory, Clock
 from memory_core.recall.quoting import excerpt, named, quoted
 from memory_core.recall.reads import count_reads
 from memory_core.spaces import PRIVATE
+from memory_core.supplied import Clock
 from memory_core.tools.arguments import Arguments, ToolInputError
 from memory_core.tools.operations import Operation, change, list_page, pin, search, store
 from memory_core.values.query_text import cut_query

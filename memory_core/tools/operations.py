@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
+from memory_core.agent_memory import AgentMemory
 from memory_core.concurrency.loop import on_core
 from memory_core.errors import ConflictError, RecordNotFoundError, UnsupportedError, reason_for_log
 from memory_core.handle import BoundMemory
 from memory_core.models import Draft, Hit, MemoryRecord, Mode, Order, Patch
 from memory_core.profile import tags_of_pin
-from memory_core.protocols import AgentMemory
 from memory_core.records.draft_to_record import new_record
 from memory_core.retrieval.equal_statements import equal_to, likeness
 from memory_core.retrieval.equal_texts import equal_form

@@ -20,7 +20,8 @@ from memory_core.concurrency.loop import on_core
 from memory_core.errors import InvalidInputError
 from memory_core.memory import Memory
 from memory_core.models import DERIVING, Fingerprint, Page, Scope
-from memory_core.protocols import ListRequest, Store
+from memory_core.protocols import Store
+from memory_core.requests import ListRequest
 from memory_core.storage.shared.transfer import Carried, Copyable, Tombstones, tombstone
 from memory_core.transfer.lines import from_json, to_json
 from memory_core.transfer.migrate import port_of, store_of

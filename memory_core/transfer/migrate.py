@@ -18,9 +18,10 @@ from memory_core.concurrency.loop import on_core
 from memory_core.errors import InvalidInputError, StorageError
 from memory_core.memory import Memory
 from memory_core.models import Scope
-from memory_core.protocols import Embedder, Reranker, Store
+from memory_core.protocols import Store
 from memory_core.settings import DEFAULT_EMBEDDER, Default, made
 from memory_core.storage.shared.transfer import Copyable, Entry, checksum, sourceless
+from memory_core.supplied import Embedder, Reranker
 from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.places import SERVER_SCHEMES
 from memory_core.values.progress import Progress, ProgressCallback

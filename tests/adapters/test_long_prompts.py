@@ -53,8 +53,8 @@ class CountingStore(SqliteStore):
         super().__init__(path, embedder=HashingEmbedder(dimensions=64), clock=lambda: datetime.now(UTC))
         self.returned = 0
 
-    async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
-        found = await super().search(scope, request)
+    async def search(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
+        found = await super().search(scopes, request)
         self.returned += len(found)
         return found
 

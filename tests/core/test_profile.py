@@ -20,7 +20,7 @@ from memory_core.adapting import MEMORY_PIN, STORE_MEMORY, ToolContext, ToolResu
 from memory_core.lifecycle import MaintainPolicy, maintain
 from memory_core.models import Page, Scope
 from memory_core.profile import PROFILE_START
-from memory_core.protocols import ListRequest
+from memory_core.requests import ListRequest
 from memory_core.storage.sqlite.store import SqliteStore
 from memory_core.values.frame import FRAME_END
 

@@ -23,7 +23,6 @@ from memory_core import (
     Patch,
     RecordNotFoundError,
     ScopeError,
-    UnsupportedError,
     Where,
 )
 from memory_core.adapting import (
@@ -312,18 +311,17 @@ async def test_wrong_grants_are_refused(memory: Memory, ann: BoundMemory, team: 
 
 def own_store() -> Store:
     """That of the examples, which offers what every store has to."""
-    store: Store = run_path(str(EXAMPLES / "own_store.py"))["ShelfStore"]()
+    store: Store = run_path(str(EXAMPLES / "own_store.py"))["shelf_store"]()
     return store
 
 
-async def test_a_store_without_one_ranking_refuses_the_search_and_lists_all(tmp_path: Path) -> None:
+async def test_a_store_of_ones_own_ranks_and_lists_what_is_shared() -> None:
     async with Memory(own_store()) as memory:
         ann, team = memory.bind(app="office", user="ann"), memory.bind(app="office", user="team")
         await ann.add("mine")
         await team.add("ours")
         both = ann.sharing({"team": team})
-        with pytest.raises(UnsupportedError, match="ShelfStore cannot rank several owners"):
-            await both.search("mine")
+        assert {hit.record.text for hit in await both.search("mine or ours?", floor=False)} == {"mine", "ours"}
         assert {record.text for record in (await both.list()).records} == {"mine", "ours"}
 
 

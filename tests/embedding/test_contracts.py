@@ -9,7 +9,7 @@ import pytest
 
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.embedding.minilm import MiniLmEmbedder
-from memory_core.protocols import Embedder
+from memory_core.supplied import Embedder
 from memory_core.testing.embedder import EmbedderContract
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memory_core import Memory
 from memory_core.lifecycle import MaintainPolicy, maintain
-from memory_core.protocols import ChatMessage
+from memory_core.supplied import ChatMessage
 from tests.lifecycle.scripted import Diligent
 
 POLICY = MaintainPolicy(contradictions="supersede", alike="keep")

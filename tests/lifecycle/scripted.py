@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from memory_core.protocols import ChatMessage
+from memory_core.supplied import ChatMessage
 
 _LINE = re.compile(r'^(?:([TF])(\d+)|(-)) \d{4}-\d\d-\d\d \d\d:\d\d (.*?): (".*")$')
 _HOME = re.compile(r"(.*?)\b(?:lives?|moved|is) (?:in|to) ")

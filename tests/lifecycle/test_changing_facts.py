@@ -14,7 +14,7 @@ import pytest
 
 from memory_core import BoundMemory, Draft, Memory, Where
 from memory_core.lifecycle import MaintainPolicy, Maintenance, Manager, maintain
-from memory_core.protocols import ChatMessage
+from memory_core.supplied import ChatMessage
 from tests.lifecycle.scripted import shown
 
 START = datetime(2026, 1, 1, 9, tzinfo=UTC)

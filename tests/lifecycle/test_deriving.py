@@ -31,8 +31,8 @@ from memory_core.lifecycle.reflection import patterns
 from memory_core.lifecycle.summaries import telling_sentences
 from memory_core.lifecycle.values import Period
 from memory_core.models import STATES
-from memory_core.protocols import ChatMessage, ChatModel
 from memory_core.records.draft_to_record import complete
+from memory_core.supplied import ChatMessage, ChatModel
 from memory_core.testing import ReflectorContract
 from tests.lifecycle.scripted import Answers, Diligent
 

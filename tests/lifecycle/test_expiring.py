@@ -11,8 +11,8 @@ import pytest_asyncio
 from memory_core import BoundMemory, Draft, Memory, Where
 from memory_core.lifecycle import Manager, apply_steps, maintain
 from memory_core.models import STATES
-from memory_core.protocols import ChatMessage
 from memory_core.retrieval.hits import EXTRACTION
+from memory_core.supplied import ChatMessage
 from memory_core.testing import Ticks
 from tests.lifecycle.scripted import Diligent
 

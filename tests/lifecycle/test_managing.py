@@ -33,7 +33,7 @@ from memory_core.lifecycle import (
 from memory_core.lifecycle.answers import MAX_FACT_CHARS, MAX_SAID, read_answer
 from memory_core.lifecycle.managing import MAX_PROMPT_CHARS, READ_AT_ONCE
 from memory_core.models import STATES
-from memory_core.protocols import ChatMessage
+from memory_core.supplied import ChatMessage
 from tests.lifecycle.scripted import Answers, Diligent, shown
 from tests.recall.blocks import END
 

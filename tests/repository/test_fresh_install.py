@@ -146,14 +146,14 @@ def test_the_documented_memories_work_where_no_framework_is_installed(wheel: Pat
 
 SOMEBODY_ELSES = """
 import pytest
-from own_store import ShelfStore
+from own_store import shelf_store
 from memory_core import Memory
 from memory_core.testing import StoreContract
 
 class TestShelf(StoreContract):
     @pytest.fixture
     def make_memory(self):
-        return lambda clock: Memory(ShelfStore(clock=clock), clock=clock)
+        return lambda clock: Memory(shelf_store(clock), clock=clock)
 """
 
 

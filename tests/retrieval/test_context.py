@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core import Draft, Memory
-from memory_core.protocols import SearchRequest
+from memory_core.requests import SearchRequest
 from memory_core.retrieval import ranking
 from memory_core.retrieval.cosine_scale import Unrelated
 from memory_core.retrieval.dense import chance

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core.models import Mode
-from memory_core.protocols import SearchRequest
+from memory_core.requests import SearchRequest
 from memory_core.retrieval.cosine_scale import Unrelated
 from memory_core.retrieval.features import QUESTION
 from memory_core.retrieval.joined_index import joined

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core.protocols import SearchRequest
+from memory_core.requests import SearchRequest
 from memory_core.retrieval.cosine_scale import Unrelated
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
 from memory_core.retrieval.owner_index import Entry, OwnerIndex

@@ -12,7 +12,7 @@ import pytest
 
 from memory_core import InvalidInputError, Memory, Scope
 from memory_core.embedding.hashing import HashingEmbedder
-from memory_core.protocols import SearchRequest
+from memory_core.requests import SearchRequest
 from memory_core.storage.sqlite.owner_index_cache import OwnerIndexes
 from memory_core.storage.sqlite.owners import find_all
 from memory_core.storage.sqlite.store import SqliteStore

@@ -35,9 +35,9 @@ from memory_core import (
     run_sync,
 )
 from memory_core.lifecycle.deriving import LEAST_SUMMARIZED
-from memory_core.protocols import ChatMessage
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.storage.sqlite import rows
+from memory_core.supplied import ChatMessage
 from memory_core.testing import Ticks
 from memory_core.transfer.jsonl import export_jsonl, import_jsonl
 from memory_core.where.where import ANY_STATE

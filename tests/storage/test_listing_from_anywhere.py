@@ -1,4 +1,4 @@
-"""Pages that are read for other loops than the memory's own, without passing through that one."""
+"""Pages that are read for other loops than the memory's own."""
 
 from __future__ import annotations
 
@@ -26,23 +26,13 @@ async def texts(ann: BoundMemory) -> list[str]:
     return [record.text for record in (await ann.list()).records]
 
 
-def test_a_page_does_not_wait_for_the_memorys_own_loop(memory: Memory) -> None:
-    page_is_there = threading.Event()
-    core_loop().loop.call_soon_threadsafe(page_is_there.wait)
-    try:
-        assert asyncio.run(texts(memory.bind(user="ann"))) == ["Ann drinks jasmine tea"]
-    finally:
-        page_is_there.set()
-    run_sync(memory.close)
-
-
 def test_a_caller_that_is_gone_before_its_page_harms_nobody(memory: Memory) -> None:
     ann, go_on = memory.bind(user="ann"), threading.Event()
     store = run_sync(store_of, memory)
     assert isinstance(store, SqliteStore)
 
     async def leave() -> None:
-        store._reader.begin(lambda _: go_on.wait(), asyncio.get_running_loop().create_future())
+        core_loop().loop.call_soon_threadsafe(store._reader.hand_over, lambda _: go_on.wait())
         asyncio.create_task(texts(ann))  # noqa: RUF006  (it is cancelled with its loop, behind the other)
         await asyncio.sleep(0)
 

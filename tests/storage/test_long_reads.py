@@ -68,7 +68,7 @@ async def busy(memory: Memory) -> AsyncGenerator[None]:
 
     async def begin() -> None:
         connection = await (await file_of(memory))._readers.long()
-        connection.begin(lambda _: go_on.wait(), asyncio.get_running_loop().create_future())
+        connection.hand_over(lambda _: go_on.wait())
 
     await on_core(begin)
     try:

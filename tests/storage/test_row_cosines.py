@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memory_core.protocols import SearchRequest
+from memory_core.requests import SearchRequest
 from memory_core.retrieval.cosine_scale import Unrelated
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.unit_vectors import unit_rows

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from memory_core import BoundMemory, Draft, Hit, Memory, Where
 from memory_core.embedding.hashing import HashingEmbedder
-from memory_core.protocols import SearchRequest
+from memory_core.requests import SearchRequest
 from memory_core.storage.sqlite.owner_index_cache import READY_ROWS
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.store import SqliteStore

@@ -6,11 +6,12 @@ On disk it keeps the parts that a file makes a difference to; most other tests o
 from __future__ import annotations
 
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 
 from memory_core import Memory, QdrantStore
-from memory_core.protocols import BackingUp, Counting, KeyValue, Knowing, Listing, Maintained, Reembedding, Versioned
+from memory_core.protocols import Adding, LeanReads, Maintained
 from memory_core.storage.sqlite.store import SqliteStore
 from memory_core.testing import ReembeddingContract, ReopeningContract, StoreContract
 from memory_core.testing.base import MakeEmbedder, MakeMemory
@@ -18,6 +19,8 @@ from memory_core.testing.operating import OperatorContract
 from memory_core.testing.records import RecordContract
 from memory_core.testing.sources import SourceKeyContract
 from tests.storage.embedders import WordEmbedder
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 class TestInMemoryOfWords(StoreContract):
@@ -48,7 +51,15 @@ class TestFile(ReopeningContract, ReembeddingContract, RecordContract, SourceKey
         return lambda clock: Memory(tmp_path / "memory.db", embedder=WordEmbedder(), clock=clock)
 
 
+class TestRowsInDictionaries(StoreContract):
+    """The store of the examples: the rules, over rows of another kind."""
+
+    @pytest.fixture
+    def make_memory(self) -> MakeMemory:
+        make = run_path(str(EXAMPLES / "own_store.py"))["shelf_store"]
+        return lambda clock: Memory(make(clock), clock=clock)
+
+
 def test_the_stores_of_this_package_lack_nothing_that_is_optional() -> None:
-    everything = (Counting, Knowing, Versioned, KeyValue, Maintained)
-    assert all(issubclass(QdrantStore, protocol) for protocol in everything)
-    assert all(issubclass(SqliteStore, protocol) for protocol in (*everything, Listing, Reembedding, BackingUp))
+    assert all(issubclass(QdrantStore, protocol) for protocol in (LeanReads, Maintained))
+    assert all(issubclass(SqliteStore, protocol) for protocol in (Adding, LeanReads, Maintained))

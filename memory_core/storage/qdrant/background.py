@@ -20,7 +20,6 @@ from typing import Final
 
 from memory_core.errors import FingerprintError, StorageError, UnsupportedError, reason_for_log
 from memory_core.models import Fingerprint
-from memory_core.protocols import Clock, Embedder
 from memory_core.retrieval.analysis import ANALYSIS
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import (
@@ -43,6 +42,7 @@ from memory_core.storage.qdrant.where import Clause, all_of, among, ranged, same
 from memory_core.storage.shared.background import BackgroundTask
 from memory_core.storage.shared.embedding_batches import embed_pieces, texts_to_embed
 from memory_core.storage.shared.refusals import Refusals
+from memory_core.supplied import Clock, Embedder
 from memory_core.values.progress import Progress, ProgressCallback
 
 logger = logging.getLogger(__name__)

@@ -180,7 +180,7 @@ async def _unlink(owner: Owner, gone: Collection[str], keep: Collection[Relation
 
 
 async def postpone(owner: Owner, expiries: Mapping[str, datetime | None], now: datetime) -> None:
-    """See `KeyValue.postpone`."""
+    """See `Store.postpone`."""
     changes = Changes(owner)
     for item in await matching(owner, replace(ANY_STATE, ids=tuple(expiries)), now):
         record, expires = item.record, expiries[item.record.id]

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from memory_core.errors import RecordNotFoundError
 from memory_core.models import EMPTY_STATS, STATES, Component, Hit, Known, MemoryRecord, Order, Page, Stats
-from memory_core.protocols import ListRequest, SearchRequest
+from memory_core.requests import ListRequest, SearchRequest
 from memory_core.retrieval.passages import best_passage
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import PENDING, Found, Stored, stamp, to_row, to_stored
@@ -103,7 +103,7 @@ async def existing(owner: Owner, id: str, now: datetime) -> Stored:  # noqa: A00
 
 
 async def known(owner: Owner, keys: Sequence[str] | None, now: datetime) -> list[Known]:
-    """See `Knowing.known`. What another record is about to supersede is read whole, to be seen as by other reads."""
+    """See `LeanReads.known`. What another record is about to supersede is read whole, to be seen as by other reads."""
     reach = await reachable([owner], replace(ANY_STATE, source_keys=keys), now)
     found = await owner.points.all(*reach, same("_keys", "source_key"), fields=_KNOWN)
     claimed = [row.id for row in found if row.payload.get("_closing") is not None]

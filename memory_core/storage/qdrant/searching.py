@@ -26,7 +26,7 @@ from typing import Final
 import numpy as np
 
 from memory_core.models import Hit, Passage, Scope, whole_passage
-from memory_core.protocols import SearchRequest
+from memory_core.requests import SearchRequest
 from memory_core.retrieval.dense import chance
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.passages import WHOLE_CHARS, best_passage

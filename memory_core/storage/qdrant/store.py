@@ -9,11 +9,12 @@ from contextlib import AsyncExitStack, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
 from memory_core.concurrency.loop import off_loop
-from memory_core.errors import ConflictError, EmbeddingError, StorageError, reason_for_log
+from memory_core.errors import ConflictError, EmbeddingError, StorageError, UnsupportedError, reason_for_log
 from memory_core.models import (
     Deleted,
     ErasureReceipt,
@@ -27,8 +28,8 @@ from memory_core.models import (
     Stats,
     Version,
 )
-from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.records.draft_to_record import insist_on_version, is_long_patch, patched
+from memory_core.requests import ListRequest, SearchRequest
 from memory_core.retrieval.owner_index import first_name
 from memory_core.retrieval.question import parse
 from memory_core.storage.qdrant import adding, background, deriving, erasing, listing, schema, searching, superseding
@@ -47,6 +48,7 @@ from memory_core.storage.shared.merging import owner_of
 from memory_core.storage.shared.prepared import prepare, prepare_all
 from memory_core.storage.shared.query_vector import Vector, query_vector
 from memory_core.storage.shared.versions import versions_of
+from memory_core.supplied import Clock, Embedder
 from memory_core.values.long_texts import is_long
 from memory_core.values.progress import ProgressCallback
 from memory_core.values.times import utc_now
@@ -76,7 +78,7 @@ class QdrantStore:
     """
 
     atomic_batches: ClassVar[bool] = False
-    """Whether a call that writes several records stores all or none of them; see `protocols.Records`."""
+    """Whether a call that writes several records stores all or none of them; see `protocols.Writes`."""
 
     def __init__(
         self,
@@ -151,7 +153,7 @@ class QdrantStore:
         embed_later: bool,
         versions: Mapping[str, int] | None = None,
     ) -> list[MemoryRecord | None]:
-        """See `Records.add`.
+        """See `Store.add`.
 
         Raises:
             UnfinishedWriteError: The server failed, and some of the records are stored, or perhaps are.
@@ -159,12 +161,8 @@ class QdrantStore:
         embedder = None if embed_later else self._embedder
         return await self._add(scope, records, embedder, versions=versions)
 
-    async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
-        """See `Records.search`."""
-        return await self.search_together((scope,), request)
-
-    async def search_together(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
-        """See `SearchingTogether.search_together`."""
+    async def search(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
+        """See `Store.search`."""
         run, now = self._access.run_together, self._clock()
         if request.mode == "substring":
             return await run(scopes, lambda owners: listing.containing(owners, request, now))
@@ -189,7 +187,7 @@ class QdrantStore:
                     raise
 
     async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
-        """See `Records.update`."""
+        """See `Store.update`."""
         now, write = self._clock(), token()
         known = await self._access.run(scope, lambda owner: listing.existing(owner, id, now))
         made = await off_loop(is_long_patch(patch), lambda: self._prepare(patched(known.record, patch, now)))
@@ -234,28 +232,33 @@ class QdrantStore:
         versions: Mapping[str, int] | None = None,
         keeps_derived: bool = False,
     ) -> Deleted:
-        """See `Records.delete`."""
+        """See `Store.delete`."""
         deletion = erasing.Deletion(forget, versions, keeps_derived=keeps_derived)
         await self._delete(scope, where, deletion, expired=False)
         return Deleted(len(deletion.named), len(deletion.gone) - len(deletion.named))
 
     async def put(
-        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
+        self,
+        scope: Scope,
+        records: Sequence[MemoryRecord],
+        *,
+        remove: Collection[str],
+        embed_later: bool,  # noqa: ARG002  (a point keeps its vectors, so those of what did not change are read first)
     ) -> list[MemoryRecord]:
-        """See `KeyValue.put`; removes after everything is written."""
+        """See `Store.put`; removes after everything is written."""
         stored = await self._add(scope, records, self._embedder, is_put=True, remove=remove)
         return [record for record in stored if record is not None]
 
     async def collections(self, scope: Scope, where: Where) -> list[str]:
-        """See `KeyValue.collections`."""
+        """See `LeanReads.collections`."""
         return await self._access.run(scope, lambda owner: listing.collections(owner, where, self._clock()))
 
     async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
-        """See `KeyValue.postpone`."""
+        """See `Store.postpone`."""
         await self._write(scope, lambda owner: erasing.postpone(owner, expiries, self._clock()))
 
     async def sweep(self, scope: Scope) -> int:
-        """See `KeyValue.sweep`."""
+        """See `Store.sweep`."""
         swept = await self._write(scope, lambda owner: erasing.sweep_owner(owner, self._clock()))
         logger.info("swept %d expired records", swept)
         return swept
@@ -281,7 +284,7 @@ class QdrantStore:
         return QdrantPort(self._access, self._clock, self._write)
 
     async def reembed(self, embedder: Embedder, progress: ProgressCallback | None = None) -> int:
-        """See `Reembedding.reembed`. Other processes have to be opened again with the new embedder: what they write
+        """See `Maintained.reembed`. Other processes have to be opened again with the new embedder: what they write
         until then is found by its words, and by its meaning once the store is opened again.
 
         Raises:
@@ -307,13 +310,17 @@ class QdrantStore:
         return count
 
     async def stats(self, scope: Scope) -> Stats:
-        """See `Counting.stats`."""
+        """See `LeanReads.stats`."""
         has = self._embedder is not None
         return await self._access.run(scope, lambda owner: listing.count(owner, self._clock(), has_embedder=has))
 
     async def owners(self) -> list[Scope]:
         """See `Maintained.owners`."""
         return await self.port().owners()
+
+    async def probe(self) -> None:
+        """See `Maintained.probe`: reads the owners."""
+        await self.owners()
 
     async def check(self) -> list[Finding]:
         """See `Maintained.check`: the server's status, which checks its files, and what dead writers left half-done."""
@@ -328,17 +335,39 @@ class QdrantStore:
             found.append(Finding(said))
         return found
 
-    async def vacuum(self) -> None:
-        """See `Maintained.vacuum`: repairs what dead writers left half-done; the server returns the space itself."""
+    async def vacuum(self, *, scrub: bool = False) -> bool:
+        """See `Maintained.vacuum`: repairs what dead writers left half-done; the server returns the space itself, and
+        does not say when nothing remains of deleted points."""
+        if scrub:
+            return False
         repaired = await superseding.repair(self._access, self._clock())
         logger.info("repaired %d records that dead writers left half-done", repaired)
+        return False
+
+    async def backup(
+        self,
+        path: str | os.PathLike[str],  # noqa: ARG002  (it has none of what is asked for)
+        *,
+        overwrite: bool,  # noqa: ARG002
+        progress: ProgressCallback | None,  # noqa: ARG002
+    ) -> Path:
+        """See `Maintained.backup`; a server has snapshots.
+
+        Raises:
+            UnsupportedError: Always.
+        """
+        raise UnsupportedError("use the snapshots of its server to back up a QdrantStore")
+
+    async def pending(self, scope: Scope) -> int:
+        """See `LeanReads.pending`."""
+        return (await self.stats(scope)).vectors_pending
 
     async def known(self, scope: Scope, keys: Sequence[str] | None) -> list[Known]:
-        """See `Knowing.known`."""
+        """See `LeanReads.known`."""
         return await self._access.run(scope, lambda owner: listing.known(owner, keys, self._clock()))
 
     async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
-        """See `Versioned.versions`."""
+        """See `Store.versions`."""
         known = await self._access.run(scope, lambda owner: listing.one(owner, id, self._clock()))
         return [] if known is None else versions_of(known.record, known.revisions)
 
@@ -395,7 +424,7 @@ class QdrantStore:
             self._background.wake()
 
     async def list(self, scope: Scope, request: ListRequest) -> Page:
-        """See `Records.list`."""
+        """See `Store.list`."""
         now = self._clock()
 
         async def read(owner: Owner) -> Page:

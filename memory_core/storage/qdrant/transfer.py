@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memory_core.models import Fingerprint, Scope
-from memory_core.protocols import Clock
 from memory_core.storage.qdrant import codec
 from memory_core.storage.qdrant.adding import turns_before
 from memory_core.storage.qdrant.codec import Point, Stored
@@ -22,6 +21,7 @@ from memory_core.storage.qdrant.where import all_of, among, owned, same
 from memory_core.storage.qdrant.writing import Changes
 from memory_core.storage.shared.prepared import prepare, with_these_vectors
 from memory_core.storage.shared.transfer import Carried, Entry, Tombstones, sources_of
+from memory_core.supplied import Clock
 
 FIRST_OWNERS = 10_000
 """How many owners are asked for at first; more as long as there are more."""

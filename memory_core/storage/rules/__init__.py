@@ -8,7 +8,7 @@ from memory_core.storage.rules.changing import update
 from memory_core.storage.rules.deleting import BEFORE_EVERYTHING, delete, erase, remove, sweep
 from memory_core.storage.rules.deriving import loses_source
 from memory_core.storage.rules.putting import postpone, put
-from memory_core.storage.rules.reading import matching, page, search
+from memory_core.storage.rules.reading import matching, page, search, touch
 from memory_core.storage.rules.rows import Head, Row, Rows
 
 __all__ = [
@@ -27,5 +27,6 @@ __all__ = [
     "remove",
     "search",
     "sweep",
+    "touch",
     "update",
 ]

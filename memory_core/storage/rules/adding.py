@@ -17,11 +17,20 @@ from memory_core.storage.shared.prepared import Prepared
 def add(
     rows: Rows, scope: Scope, items: Sequence[Prepared], versions: Mapping[str, int] | None = None
 ) -> list[MemoryRecord | None]:
-    """Write new records; known source keys update, forgotten ones are left out (`None`); see `Records.add`.
+    """Write records, in order. Those that a new record supersedes are retired with it (`superseding.retired`).
 
     Args:
         items: At least one; the first was made at the time of the write.
-        versions: See `Records.add`.
+        versions: By id: a superseded record is retired only in this version.
+
+    Returns:
+        The stored records: for a known source key the existing record, with the new text, author, data and tags if they
+        differ; `None` for a forgotten source key.
+
+    Raises:
+        ConflictError: A record named in `versions` has another version or is gone; nothing is written.
+        DuplicateIdError: An id is taken by a record with another source key.
+        SupersededError: Another record has superseded one of them already.
     """
     sweep(rows, owner_of(scope), items[0].record.created_at, [item.record for item in items])
     sources = [item.record.source_key for item in items if item.record.source_key is not None]

@@ -36,7 +36,15 @@ def change(rows: Rows, row: Row, record: MemoryRecord, item: Prepared) -> Row:
 def update(
     rows: Rows, scope: Scope, patch: Patch, item: Prepared, now: datetime, expected_version: int | None
 ) -> MemoryRecord:
-    """Apply a patch to the current record, which may be newer than the one that was prepared; see `Records.update`."""
+    """Apply a patch to a record, if it has the expected version or none is given.
+
+    Args:
+        item: Prepared for the record with the patch, or for an older version of it; names the record.
+
+    Raises:
+        RecordNotFoundError: There is no such record in scope.
+        ConflictError: It has another version (`draft_to_record.insist_on_version`).
+    """
     row = find(rows, scope, item.record.id, now)
     if row is None:
         raise RecordNotFoundError(f"there is no memory {item.record.id!r}")

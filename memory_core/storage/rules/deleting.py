@@ -47,7 +47,18 @@ def delete(
     versions: Mapping[str, int] | None = None,
     keeps_derived: bool = False,
 ) -> Deleted:
-    """Delete the records that satisfy the conditions; see `Records.delete`."""
+    """Delete the records that satisfy the conditions, and what was made of their words unless `keeps_derived`.
+
+    Args:
+        forget: Forget their source keys; see the head of this file.
+        versions: By id: what satisfies the conditions must be exactly these records in these versions. A store without
+            atomic batches compares all of them first, and then each as it goes.
+
+    Raises:
+        ConflictError: It is something else (`draft_to_record.insist_on_versions`); nothing was deleted.
+        UnfinishedWriteError: Without atomic batches: a part was deleted, and somebody has changed the rest, or the
+            server failed.
+    """
     gone = rows.matching(scope, where, now)
     insist_on_versions({head.id: head.version for head in gone}, versions)
     return delete_found(rows, scope, gone, now, forget=forget, keeps_derived=keeps_derived)
@@ -56,7 +67,7 @@ def delete(
 def delete_found(
     rows: Rows, scope: Scope, gone: Sequence[Head], now: datetime, *, forget: bool | None, keeps_derived: bool
 ) -> Deleted:
-    """Delete these records; see `Records.delete`."""
+    """Delete these records; see `delete`."""
     if keeps_derived:
         return Deleted(len(gone), _discard(rows, scope, gone, now, forget=forget))
     return Deleted(len(gone), remove(rows, scope, gone, now, forget=forget))

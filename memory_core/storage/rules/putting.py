@@ -1,4 +1,4 @@
-"""The writes of a key-value store; see `protocols.KeyValue`."""
+"""The writes of a key-value store, on records with a `source_key` as their key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,19 @@ from memory_core.where.where import ANY_STATE
 def put(
     rows: Rows, scope: Scope, items: Sequence[Prepared], remove: Collection[str], now: datetime
 ) -> list[MemoryRecord]:
-    """See `KeyValue.put`."""
+    """Write records under their source keys and delete those of the source keys in `remove`.
+
+    A record with a known source key replaces the existing record entirely, except for `id`, `created_at` and the read
+    counts; `rev` is incremented if the text differs, and searches never find the old text. If two records have the same
+    source key, the later one wins. Forgotten keys can be put, and removed keys are not forgotten; unknown keys in
+    `remove` are ignored. Superseded records are retired as by `add`.
+
+    Returns:
+        The stored record for each record, in order.
+
+    Raises:
+        DuplicateIdError: A source key belongs to a record outside the scope, or a new record's id is taken.
+    """
     sweep(rows, owner_of(scope), now, [item.record for item in items])
     if remove:
         delete(rows, scope, replace(ANY_STATE, source_keys=tuple(remove)), now, forget=None)
@@ -47,7 +59,7 @@ def put(
 
 
 def postpone(rows: Rows, scope: Scope, expiries: Mapping[str, datetime | None], now: datetime) -> None:
-    """See `KeyValue.postpone`."""
+    """Set `expires_at` by id, and nothing else; ids that are unknown, out of scope or expired are ignored."""
     rows.overwrite(
         [
             (row, replace(row.record, expires_at=expiries[row.record.id], version=row.record.version + 1))

@@ -7,6 +7,7 @@ Both walk over every record of the owner, and a search analyses them again. A st
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -15,14 +16,14 @@ import numpy as np
 from memory_core.chunking import DEFAULT_CHUNKER, pieces_of
 from memory_core.errors import InvalidInputError
 from memory_core.models import Component, Hit, MemoryRecord, Order, Page, Scope
-from memory_core.protocols import ListRequest, SearchRequest
 from memory_core.records.kinds import is_message
+from memory_core.requests import ListRequest, SearchRequest
 from memory_core.retrieval.features import features, role_flag
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.passages import best_passage
 from memory_core.retrieval.question import parse
 from memory_core.retrieval.ranking import rank
-from memory_core.storage.rules.rows import Row
+from memory_core.storage.rules.rows import Row, Rows
 from memory_core.storage.shared.cursors import decode_cursor, encode_cursor
 from memory_core.storage.shared.merging import reaches
 from memory_core.storage.shared.stored_forms import micros
@@ -44,7 +45,7 @@ def matching(rows: Sequence[Row], scope: Scope, where: Where, now: datetime) -> 
 
 
 def page(rows: Sequence[Row], scope: Scope, request: ListRequest, now: datetime) -> Page:
-    """See `Records.list`; counting the read is left to the store.
+    """Records that satisfy the request, without ranking; counting the read is left to the store (`touch`).
 
     Args:
         rows: All of the owner's, in any order.
@@ -59,11 +60,20 @@ def page(rows: Sequence[Row], scope: Scope, request: ListRequest, now: datetime)
     return Page(tuple(record for *_, record in shown), cursor)
 
 
-def search(rows: Sequence[Row], scope: Scope, request: SearchRequest, now: datetime) -> list[Hit]:
-    """See `Records.search`; by words alone, without vectors.
+def touch(rows: Rows, records: Sequence[MemoryRecord], now: datetime) -> list[MemoryRecord]:
+    """Count a read of these records, and return them as they are now."""
+    stored = {row.record.id: row for row in rows.with_ids([record.id for record in records])}
+    read = [replace(one, accessed_at=now, access_count=one.access_count + 1) for one in records]
+    rows.overwrite([(stored[record.id], record) for record in read])
+    return read
+
+
+def search(owners: Sequence[tuple[Scope, Sequence[Row]]], request: SearchRequest, now: datetime) -> list[Hit]:
+    """The best hits, best first; by words alone, without vectors.
 
     Args:
-        rows: All of the owner's, in order of arrival.
+        owners: One scope or several of different owners, each with all rows of its owner in order of arrival. Several
+            are ranked as if one owner had all the records.
 
     Raises:
         InvalidInputError: The mode is `vector`.
@@ -75,36 +85,44 @@ def search(rows: Sequence[Row], scope: Scope, request: SearchRequest, now: datet
         )
     if not request.text.strip():
         return []
-    found = matching(rows, scope, request.where, now)
+    records = [row.record for _, rows in owners for row in rows]
+    scopes = (scope for scope, rows in owners for _ in rows)
+    found = [
+        place
+        for place, (scope, record) in enumerate(zip(scopes, records, strict=True))
+        if reaches(scope, record) and satisfies(record, request.where, now)
+    ]
     if request.mode == "substring":
-        return _containing(found, request)
-    return _ranked(rows, {row.key for row in found}, request, now)
+        return _containing([(place, records[place]) for place in found], request)
+    return _ranked(records, found, request, now)
 
 
-def _containing(found: Sequence[Row], request: SearchRequest) -> list[Hit]:
+def _containing(found: Sequence[tuple[int, MemoryRecord]], request: SearchRequest) -> list[Hit]:
     needle = folded(request.text)
-    holding = [row for row in found if needle in folded(row.record.text)]
-    holding.sort(key=lambda row: (row.record.occurred_at, row.key), reverse=True)
+    holding = [(record.occurred_at, place, record) for place, record in found if needle in folded(record.text)]
+    holding.sort(reverse=True, key=lambda each: each[:2])
     reason = {"substring": Component(1.0, 1.0)} if request.explain else None
-    return [_hit(row.record, 1.0, reason, [needle], reach=len(needle) - 1) for row in holding[: request.limit]]
+    return [_hit(record, 1.0, reason, [needle], reach=len(needle) - 1) for *_, record in holding[: request.limit]]
 
 
-def _ranked(rows: Sequence[Row], allowed: set[int], request: SearchRequest, now: datetime) -> list[Hit]:
+def _ranked(
+    records: Sequence[MemoryRecord], allowed: Sequence[int], request: SearchRequest, now: datetime
+) -> list[Hit]:
     index, query = OwnerIndex(None), parse(request.text)
-    index.extend([entry(place, row.record) for place, row in enumerate(rows)], [])
+    index.extend([entry(place, record) for place, record in enumerate(records)], [])
     ranking = rank(
         index if request.where.left is False else index.with_left(),
         query,
         None,
         request,
         now=micros(now),
-        allowed=np.array([place for place, row in enumerate(rows) if row.key in allowed], np.int64),
-        importances=np.array([row.record.importance for row in rows], np.float32),
+        allowed=np.array(allowed, np.int64),
+        importances=np.array([record.importance for record in records], np.float32),
     )
     places: list[int] = ranking.rows.tolist()
     reasons: Sequence[Mapping[str, Component] | None] = ranking.components or [None] * len(places)
     return [
-        _hit(rows[place].record, float(score), reason, query.terms)
+        _hit(records[place], float(score), reason, query.terms)
         for place, score, reason in zip(places, ranking.scores, reasons, strict=True)
     ]
 

@@ -1,6 +1,6 @@
 """The gateway below the rules of a write: the rows of one owner within one transaction.
 
-A database offers these ten functions, and decides nothing. What a write means (identity, forgotten source keys,
+A database offers these eleven functions, and decides nothing. What a write means (identity, forgotten source keys,
 superseding, links, expiry) stands above them in the other files of this folder. `Rows` are made for one transaction;
 if a rule raises, the transaction is rolled back.
 """
@@ -51,6 +51,10 @@ class StoredRows(Protocol):
         """The records with a link to one of these ids."""
         ...
 
+    def earlier(self, row: Row) -> Sequence[tuple[int, str, datetime]]:
+        """The earlier texts of a record, oldest first: revision, text, until when."""
+        ...
+
     def matching(self, scope: Scope, where: Where, now: datetime) -> Sequence[Head]:
         """The records in scope that satisfy the conditions (`memory_core.where.meaning.satisfies`)."""
         ...
@@ -76,7 +80,7 @@ class ChangedRows(Protocol):
         """Write a changed record and everything derived from it in the place of a row.
 
         A text that did not change keeps its stored vectors if the item has none and the pieces are the same; a text
-        that changed becomes an earlier version (`Versioned`), and a record that loses a source has no earlier versions
+        that changed becomes an earlier version (`earlier`), and a record that loses a source has no earlier versions
         (`deriving.loses_source`).
         """
         ...

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from memory_core.concurrency.foreign import LateAnswerError, NoAnswerError, answer_within
 from memory_core.errors import EmbeddingError, MemoryCoreError, reason_for_log
-from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import Prepared
+from memory_core.supplied import Embedder
 
 if TYPE_CHECKING:
     import numpy as np

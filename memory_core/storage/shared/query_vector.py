@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_core.errors import InvalidInputError
-from memory_core.protocols import Embedder, SearchRequest, familiarity
+from memory_core.requests import SearchRequest
 from memory_core.retrieval.question import without_names
 from memory_core.storage.shared.embedding_batches import checked_vectors
 from memory_core.storage.shared.reference import reference_of
+from memory_core.supplied import Embedder, familiarity
 
 if TYPE_CHECKING:
     import numpy as np

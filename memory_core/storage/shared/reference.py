@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from memory_core.models import Fingerprint
-from memory_core.protocols import Embedder
 from memory_core.storage.shared.embedding_batches import checked_vectors
+from memory_core.supplied import Embedder
 
 if TYPE_CHECKING:
-    from memory_core.protocols import Vectors
     from memory_core.retrieval.cosine_scale import Unrelated
+    from memory_core.supplied import Vectors
 
 
 @dataclass(frozen=True, slots=True)

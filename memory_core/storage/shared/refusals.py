@@ -13,8 +13,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Final, Generic, TypeVar
 
 from memory_core.errors import EmbeddingError, reason_for_log
-from memory_core.protocols import Embedder
 from memory_core.storage.shared.embedding_batches import embed
+from memory_core.supplied import Embedder
 from memory_core.values.ids import new_id
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,6 @@ from memory_core.concurrency.loop import answer
 from memory_core.concurrency.threads import in_slices
 from memory_core.errors import ClosedError
 from memory_core.models import MemoryRecord, Quota, Scope
-from memory_core.protocols import Embedder
 from memory_core.storage.shared.embedding_batches import with_vectors
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.shared.turns import Turns
@@ -24,6 +23,7 @@ from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owners import find
 from memory_core.storage.sqlite.rows import by_source_key
+from memory_core.supplied import Embedder
 from memory_core.values.long_texts import is_long
 
 MOST_TOGETHER: Final = 64

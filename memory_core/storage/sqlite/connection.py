@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from memory_core.concurrency.loop import answer, core_loop, settle
+from memory_core.concurrency.loop import core_loop, settle
 from memory_core.concurrency.threads import keep_for_ever, mark_own_thread
 from memory_core.errors import ClosedError
 from memory_core.storage.sqlite.file_identity import Identity, insist_on_opened
@@ -101,12 +101,6 @@ class Connection(RawConnection):
         finally:
             self._in_use.release()
 
-    def begin(self, work: Callable[[sqlite3.Connection], T], done: asyncio.Future[T]) -> None:
-        """Like `run`, from any thread; the connection's thread settles `done`, which may belong to any loop."""
-        self.queue(partial(self._answer, work, done))
-        if not self.is_running:  # the thread may have ended before it reached this work
-            answer([(done, None, _closed())])
-
     async def close(self, then: Callable[[], None] | None = None) -> None:
         """Finish the queued work and close the file; then call `then` in the same thread."""
         self._is_closing = True
@@ -130,15 +124,6 @@ class Connection(RawConnection):
             db.close()
         elif db is not None:
             keep_for_ever(db)  # a thread of the parent may be inside SQLite, and closing would wait for it
-
-    def _answer(self, work: Callable[[sqlite3.Connection], T], done: asyncio.Future[T]) -> None:
-        if not done.done():  # otherwise the caller was cancelled
-            settle(partial(self._result, work), done)
-
-    def _result(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        if self._is_closing or self.raw is None:
-            raise _closed()
-        return self._do(work, self.raw)
 
     def _do(self, work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
         with self._in_use, inside_sqlite.work(), file_problems_explained("the store"):

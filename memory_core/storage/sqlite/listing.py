@@ -42,7 +42,7 @@ def versions(db: sqlite3.Connection, scope: Scope, id: str, now: int) -> list[Ve
 
 
 def known(db: sqlite3.Connection, scope: Scope, keys: Sequence[str] | None, now: int) -> list[Known]:
-    """See `Knowing.known`."""
+    """See `LeanReads.known`."""
     with snapshot(db):
         owner = find(db, scope)
         if owner is None:
@@ -70,7 +70,7 @@ def touch(
 def collections(
     db: sqlite3.Connection, scope: Scope, where: Where, now: int, row_filter: RowFilter | None
 ) -> list[str]:
-    """See `KeyValue.collections`; `row_filter` was made for these conditions."""
+    """See `LeanReads.collections`; `row_filter` was made for these conditions."""
     with snapshot(db):
         owner = find(db, scope)
         if owner is None:

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_core.models import Fingerprint, Scope
-from memory_core.protocols import SearchRequest
 from memory_core.records.fields import OFFSET
 from memory_core.records.kinds import MESSAGE_KIND
+from memory_core.requests import SearchRequest
 from memory_core.retrieval.dense import WORTH_GATHERING
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
 from memory_core.retrieval.joined_index import joined

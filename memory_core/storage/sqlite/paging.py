@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from memory_core.concurrency.threads import yield_now
 from memory_core.models import MemoryRecord, Order, Page, Scope
-from memory_core.protocols import ListRequest
+from memory_core.requests import ListRequest
 from memory_core.storage.shared.cursors import decode_cursor, encode_cursor
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.owners import Owner, find

@@ -14,7 +14,6 @@ from typing import Final
 from zlib import crc32
 
 from memory_core.models import Fingerprint
-from memory_core.protocols import Embedder
 from memory_core.storage.shared.background import BackgroundTask
 from memory_core.storage.shared.embedding_batches import texts_to_embed
 from memory_core.storage.shared.refusals import Refusals
@@ -25,6 +24,7 @@ from memory_core.storage.sqlite.meta import check_fingerprint
 from memory_core.storage.sqlite.owners import note_changes
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
+from memory_core.supplied import Embedder
 from memory_core.values.json_text import encode_json
 
 CHUNKS_AT_ONCE: Final = 256

@@ -13,7 +13,6 @@ from typing import Any, NoReturn, TypeVar
 
 from memory_core.concurrency.threads import in_thread
 from memory_core.errors import ReadOnlyError, StoreUnavailableError
-from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.sqlite.adding import AddQueue, Batch
 from memory_core.storage.sqlite.connection import IN_MEMORY, Connection
@@ -24,6 +23,7 @@ from memory_core.storage.sqlite.owners import pending_in_all
 from memory_core.storage.sqlite.read_connection import connect_for_reading
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.shared_file import SharedFile, Wanted
+from memory_core.supplied import Embedder
 from memory_core.values.progress import ProgressCallback
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from memory_core.concurrency.threads import in_slices, sliced
 from memory_core.errors import ClosedError
 from memory_core.models import Scope
-from memory_core.protocols import ListRequest
+from memory_core.requests import ListRequest
 from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.owners import Owner, find
 from memory_core.storage.sqlite.row_filter import RowFilter, matching_keys

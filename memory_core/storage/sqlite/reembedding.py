@@ -16,7 +16,6 @@ from zlib import crc32
 
 from memory_core.errors import FingerprintError
 from memory_core.models import Fingerprint
-from memory_core.protocols import Embedder
 from memory_core.storage.shared.embedding_batches import embed
 from memory_core.storage.sqlite import meta
 from memory_core.storage.sqlite.connection import Connection
@@ -26,6 +25,7 @@ from memory_core.storage.sqlite.owners import note_changes
 from memory_core.storage.sqlite.pending_vectors import CHUNKS_AT_ONCE, Piece, texts_of
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
+from memory_core.supplied import Embedder
 from memory_core.values.progress import Progress, ProgressCallback
 
 ROUNDS: Final = 2

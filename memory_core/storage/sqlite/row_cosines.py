@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.protocols import SearchRequest
+from memory_core.requests import SearchRequest
 from memory_core.retrieval.dense import WORTH_GATHERING
 from memory_core.retrieval.owner_index import OwnerIndex
 from memory_core.retrieval.ranking import Cosines, candidates

@@ -97,6 +97,10 @@ class SqliteRows:
         """See `StoredRows`."""
         return self._rows(_LINKED, encode_json(list(ids)), *owner_range(self._owner.id)) if self._has_links() else []
 
+    def earlier(self, row: Row) -> Sequence[tuple[int, str, datetime]]:
+        """See `StoredRows`."""
+        return revisions.of(self._db, row.key, row.record.id)
+
     def matching(self, scope: Scope, where: Where, now: datetime) -> list[Head]:
         """See `StoredRows`; SQLite decides all of these conditions (`deletion.py`)."""
         found = conditions(self._owner.id, scope, where, micros(now), hides=self._owner.hides, shown=STAYING)

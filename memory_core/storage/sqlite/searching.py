@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memory_core.concurrency.threads import short_work
 from memory_core.models import Component, Hit, MemoryRecord, Passage, Relevance, Scope, whole_passage
-from memory_core.protocols import SearchRequest
+from memory_core.requests import SearchRequest
 from memory_core.retrieval.passages import WHOLE_CHARS, best_passage
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, rank

@@ -20,7 +20,6 @@ from memory_core.chunking import Chunker
 from memory_core.concurrency.threads import in_thread
 from memory_core.errors import FingerprintError, InvalidInputError, StoreUnavailableError
 from memory_core.models import Fingerprint
-from memory_core.protocols import Embedder
 from memory_core.storage.shared.prepared import Prepared, prepare
 from memory_core.storage.sqlite import meta, upkeep
 from memory_core.storage.sqlite.adding import AddQueue, Batch, embedded
@@ -38,6 +37,7 @@ from memory_core.storage.sqlite.read_connection import connect_for_reading
 from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.reanalysis import Reanalysis, is_due
 from memory_core.storage.sqlite.reembedding import collect, switch
+from memory_core.supplied import Embedder
 from memory_core.values.progress import ProgressCallback
 
 T = TypeVar("T")

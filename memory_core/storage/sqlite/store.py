@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from memory_core.chunking import DEFAULT_CHUNKER, Chunker
-from memory_core.concurrency.loop import answer_with, off_loop
+from memory_core.concurrency.loop import off_loop
 from memory_core.errors import (
     ClosedError,
     EmbeddingError,
@@ -37,8 +37,8 @@ from memory_core.models import (
     Stats,
     Version,
 )
-from memory_core.protocols import Clock, Embedder, ListRequest, SearchRequest
 from memory_core.records.draft_to_record import insist_on_version, is_long_patch, patched
+from memory_core.requests import ListRequest, SearchRequest
 from memory_core.retrieval.question import parse
 from memory_core.storage.rules import adding, changing, deleting, putting
 from memory_core.storage.shared.merging import is_searched_differently, owner_of
@@ -63,6 +63,7 @@ from memory_core.storage.sqlite.shared_file import (
     give_back,
 )
 from memory_core.storage.sqlite.transfer import SqlitePort
+from memory_core.supplied import Clock, Embedder
 from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.long_texts import is_long
 from memory_core.values.progress import ProgressCallback
@@ -80,7 +81,7 @@ class SqliteStore:
 
     Two connections have a thread each: one writes (see `Writer`), one reads and ranks; long reads get a third (see
     `Readers`). Readers never wait for writers. All stores of a process on one file share them (see `SharedFile`); a
-    store adds its clock. Call `open` before use; every method but `begin_list` runs on the loop that opened the store.
+    store adds its clock. Call `open` before use; every method runs on the loop that opened the store.
 
     Args:
         path: The file, or `":memory:"`.
@@ -145,8 +146,6 @@ class SqliteStore:
             await close_embedder(self._given)
             raise
         self._to_close.push_async_callback(self._give_back, file)
-        self._loop = asyncio.get_running_loop()
-        self._pages = set[asyncio.Task[None]]()
         if not self._read_only and await self._reader.run(hidden.is_due):
             await self._shared.hidden.done()
 
@@ -191,7 +190,7 @@ class SqliteStore:
         embed_later: bool,
         versions: Mapping[str, int] | None = None,
     ) -> list[MemoryRecord | None]:
-        """See `Records.add`."""
+        """See `Store.add`."""
         if not records:
             return []
         if len(records) == 1 and versions is None:
@@ -215,12 +214,8 @@ class SqliteStore:
         """See `Adding.begin_add`."""
         self._shared.add_queue.put(scope, record, done, embed_later=embed_later, quota=self._quota)
 
-    async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
-        """See `Records.search`."""
-        return await self.search_together((scope,), request)
-
-    async def search_together(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
-        """See `SearchingTogether`."""
+    async def search(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
+        """See `Store.search`."""
         query, now = await off_loop(is_long(request.text), parse, request.text), self._now()
         if request.mode == "substring":
             plain = searching.Search(scopes, request, query, None, None, now)
@@ -261,7 +256,7 @@ class SqliteStore:
         return found
 
     async def update(self, scope: Scope, id: str, patch: Patch, *, expected_version: int | None) -> MemoryRecord:  # noqa: A002
-        """See `Records.update`."""
+        """See `Store.update`."""
         now = self._clock()
         known = await self._reader.run(lambda db: listing.one(db, scope, id, micros(now)))
         if known is None:
@@ -290,7 +285,7 @@ class SqliteStore:
         versions: Mapping[str, int] | None = None,
         keeps_derived: bool = False,
     ) -> Deleted:
-        """See `Records.delete`."""
+        """See `Store.delete`."""
         now = self._clock()
         if versions is None and not names_few(where):
             asked = Asked(scope, where, now, forget=forget, keeps_derived=keeps_derived)
@@ -330,23 +325,15 @@ class SqliteStore:
         return result
 
     async def put(
-        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
+        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str], embed_later: bool
     ) -> list[MemoryRecord]:
-        """See `KeyValue.put`."""
-        await self._shared.claim()
-        (batch,) = await self._shared.embedded([(scope, await prepare_all(self._prepare, records))])
-        return await self._put(scope, batch, remove)
-
-    async def put_later(
-        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
-    ) -> list[MemoryRecord]:
-        """See `optional.PuttingLater`."""
-        return await self._put(scope, await prepare_all(self._prepare, records), remove)
-
-    async def _put(self, scope: Scope, batch: Sequence[Prepared], remove: Collection[str]) -> list[MemoryRecord]:
-        if not batch and not remove:
+        """See `Store.put`."""
+        if not records and not remove:
             return []
         await self._shared.claim()
+        batch = await prepare_all(self._prepare, records)
+        if not embed_later:
+            (batch,) = await self._shared.embedded([(scope, batch)])
         now = self._clock()
 
         def put(db: sqlite3.Connection) -> tuple[list[MemoryRecord], bool]:
@@ -356,7 +343,7 @@ class SqliteStore:
         return await self._write(scope, put)
 
     async def collections(self, scope: Scope, where: Where) -> Texts:
-        """See `KeyValue.collections`."""
+        """See `LeanReads.collections`."""
         now = self._now()
         row_filter = await rows_for_python(self._readers, scope, where, now)
         return await self._readers.run(
@@ -365,13 +352,13 @@ class SqliteStore:
         )
 
     async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
-        """See `KeyValue.postpone`."""
+        """See `Store.postpone`."""
         now = self._clock()
         if expiries:
             await self._writer.write(lambda db: putting.postpone(rows_of(db, scope), scope, expiries, now))
 
     async def sweep(self, scope: Scope) -> int:
-        """See `KeyValue.sweep`."""
+        """See `Store.sweep`."""
         now = self._clock()
         swept = 0
         while count := await self._writer.write(lambda db: deleting.sweep(rows_of(db, scope), scope, now)):
@@ -390,17 +377,13 @@ class SqliteStore:
         clean = await self._shared.alone(erasing.scrub)
         return ErasureReceipt(gone.records, gone.sessions, now, clean, gone.derived)
 
-    async def scrub(self) -> bool:
-        """See `optional.Scrubbing`."""
-        return await self._shared.alone(erasing.scrub)
-
     def port(self) -> SqlitePort:
         """Transfer records unchanged, in and out."""
         embedder = None if self._embedder is None else self._embedder.fingerprint
         return SqlitePort(self._reader, self._writer, self._prepare, self._shared.claim, embedder)
 
     async def stats(self, scope: Scope) -> Stats:
-        """See `Counting.stats`."""
+        """See `LeanReads.stats`."""
         now = self._now()
         has_embedder = await self._shared.searching_embedder() is not None
         return await self._readers.run(
@@ -409,7 +392,7 @@ class SqliteStore:
         )
 
     async def pending(self, scope: Scope) -> int:
-        """See `optional.CountingPending`."""
+        """See `LeanReads.pending`."""
         if await self._shared.searching_embedder() is None:
             return 0
         now = self._now()
@@ -420,7 +403,7 @@ class SqliteStore:
         return await self._reader.run(owners.owners)
 
     async def probe(self) -> int:
-        """See `optional.Probing`."""
+        """See `Maintained.probe`."""
         pending = await self._shared.probe()
         return 0 if await self._shared.searching_embedder() is None else pending
 
@@ -432,25 +415,28 @@ class SqliteStore:
             return await reader.run(check)
 
     async def backup(self, path: str | os.PathLike[str], *, overwrite: bool, progress: ProgressCallback | None) -> Path:
-        """See `BackingUp.backup`."""
+        """See `Maintained.backup`."""
         from memory_core.storage.sqlite.backup import copy  # noqa: PLC0415  (few processes copy a file)
 
         async with self._shared.second_reader() as reader:
             return await copy(reader, path, overwrite=overwrite, progress=progress)
 
-    async def vacuum(self) -> None:
+    async def vacuum(self, *, scrub: bool = False) -> bool:
         """See `Maintained.vacuum`."""
+        if scrub:
+            return await self._shared.alone(erasing.scrub)
         await self._shared.alone(upkeep.vacuum)
+        return False
 
     async def known(self, scope: Scope, keys: Sequence[str] | None) -> list[Known]:
-        """See `Knowing.known`."""
+        """See `LeanReads.known`."""
         now, where = self._now(), replace(EVERYTHING, session=scope.session, source_keys=keys)
         return await self._readers.run(
             lambda db: listing.known(db, scope, keys, now), unless=lambda db: looks_long(find(db, scope), where)
         )
 
     async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
-        """See `Versioned.versions`."""
+        """See `Store.versions`."""
         now = self._now()
         return await self._reader.run(lambda db: listing.versions(db, scope, id, now))
 
@@ -462,12 +448,12 @@ class SqliteStore:
         return micros(self._clock())
 
     async def list(self, scope: Scope, request: ListRequest) -> Page:
-        """See `Records.list`."""
-        if not request.touch or self._read_only:
-            page: asyncio.Future[Page] = asyncio.get_running_loop().create_future()
-            self.begin_list(scope, request, page)
-            return await page
+        """See `Store.list`."""
         now = self._now()
+        if not request.touch or self._read_only:
+            if is_brief_page(request):
+                return await self._reader.run(lambda db: paging.brief_page(db, scope, request, now))
+            return await paging.page(self._readers, scope, request, now)
 
         def touched(read: paging.Read, db: sqlite3.Connection) -> paging.Part:
             part = read(db)
@@ -476,19 +462,3 @@ class SqliteStore:
         return await paging.page(
             self._readers, scope, request, now, lambda read: self._writer.write(partial(touched, read))
         )
-
-    def begin_list(self, scope: Scope, request: ListRequest, done: asyncio.Future[Page]) -> None:
-        """See `Listing.begin_list`."""
-        now = self._now()
-
-        if is_brief_page(request):
-            self._reader.begin(lambda db: paging.brief_page(db, scope, request, now), done)
-        else:
-            self._loop.call_soon_threadsafe(self._begin_page, scope, request, now, done)
-
-    def _begin_page(self, scope: Scope, request: ListRequest, now: int, done: asyncio.Future[Page]) -> None:
-        """Start reading a page that may take long; on the core loop."""
-        page = paging.page(self._readers, scope, request, now)
-        task = asyncio.create_task(answer_with(page, done), name="memory-core page")
-        self._pages.add(task)
-        task.add_done_callback(self._pages.discard)

@@ -17,12 +17,12 @@ from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, ask, prompt
 from memory_core import Hit, InvalidInputError, Memory, Scope, StoreUnavailableError
 from memory_core.embedding.hashing import HashingEmbedder
-from memory_core.protocols import SearchRequest
+from memory_core.requests import SearchRequest
 from memory_core.storage.sqlite.store import SqliteStore
 from tests.adapters.adk.agents import ANN, APP, answering, entry_of, runner_of, texts
 
 if TYPE_CHECKING:
-    from memory_core.protocols import Vector
+    from memory_core.supplied import Vector
 
 QUESTION, FACT = "Which tea do I like?", "Ann's favourite tea is jasmine"
 
@@ -35,12 +35,12 @@ class Switched(SqliteStore):
     tried = 0
     """Searches of a user's memories while it was down."""
 
-    async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
+    async def search(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
         if self.down:
             self.tried += not request.where.data
             await asyncio.sleep(self.patience)
             raise StoreUnavailableError("out of reach")
-        return await super().search(scope, request)
+        return await super().search(scopes, request)
 
 
 @pytest_asyncio.fixture

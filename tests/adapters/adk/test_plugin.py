@@ -29,7 +29,7 @@ from memory_adk import CapturePolicy, MemoryPlugin, MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, ask, prompt, user_says
 from memory_core import BoundMemory, Hit, Memory, Scope, StoreUnavailableError
 from memory_core.embedding.hashing import HashingEmbedder
-from memory_core.protocols import SearchRequest
+from memory_core.requests import SearchRequest
 from memory_core.storage.sqlite.store import SqliteStore
 from tests.adapters.adk.agents import (
     ANN,
@@ -47,7 +47,7 @@ from tests.adapters.adk.agents import (
 from tests.recall.blocks import END, START, has_block
 
 if TYPE_CHECKING:
-    from memory_core.protocols import Vector
+    from memory_core.supplied import Vector
 
 LOAD_TEA = ("load_memory", {"query": "favourite tea"})
 
@@ -188,9 +188,9 @@ class CountingStore(SqliteStore):
 
     searches = 0
 
-    async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
+    async def search(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
         self.searches += 1
-        return await super().search(scope, request)
+        return await super().search(scopes, request)
 
 
 async def test_one_search_serves_all_requests_of_a_turn(tmp_path: Path) -> None:

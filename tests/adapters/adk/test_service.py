@@ -32,7 +32,7 @@ from tests.adapters.adk.agents import (
 )
 
 if TYPE_CHECKING:
-    from memory_core.protocols import Vector
+    from memory_core.supplied import Vector
 
 METHODS = [
     "add_session_to_memory",

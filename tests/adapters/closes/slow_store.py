@@ -8,15 +8,15 @@ from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memory_core import ClosedError, Deleted, ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Where
-from memory_core.protocols import ListRequest, SearchRequest
+from memory_core import ClosedError, Deleted, ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Version, Where
+from memory_core.requests import ListRequest, SearchRequest
 from memory_core.storage.sqlite.store import SqliteStore
 
 WRITE_SECONDS = 0.2
 # Named, because the store has a method `list`.
 Stored = list[MemoryRecord | None]
 Put = list[MemoryRecord]
-Names = list[str]
+Versions = list[Version]
 Hits = list[Hit]
 
 
@@ -26,7 +26,7 @@ def at(path: Path) -> SqliteStore:
 
 
 class SlowStore:
-    """A store behind a slow line, as `Store` and `KeyValue` want it: every write takes a while, and is done before the
+    """A store behind a slow line, as `Store` wants it: every write takes a while, and is done before the
     store is closed.
 
     Args:
@@ -50,8 +50,8 @@ class SlowStore:
         await self._is_idle.wait()
         await self._behind.close()
 
-    async def search(self, scope: Scope, request: SearchRequest) -> Hits:
-        return await self._behind.search(scope, request)
+    async def search(self, scopes: tuple[Scope, ...], request: SearchRequest) -> Hits:
+        return await self._behind.search(scopes, request)
 
     async def list(self, scope: Scope, request: ListRequest) -> Page:
         return await self._behind.list(scope, request)
@@ -89,12 +89,14 @@ class SlowStore:
         async with self._writing():
             return await self._behind.erase(scope)
 
-    async def put(self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]) -> Put:
+    async def put(
+        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str], embed_later: bool
+    ) -> Put:
         async with self._writing():
-            return await self._behind.put(scope, records, remove=remove)
+            return await self._behind.put(scope, records, remove=remove, embed_later=embed_later)
 
-    async def collections(self, scope: Scope, where: Where) -> Names:
-        return await self._behind.collections(scope, where)
+    async def versions(self, scope: Scope, id: str) -> Versions:  # noqa: A002
+        return await self._behind.versions(scope, id)
 
     async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
         async with self._writing():

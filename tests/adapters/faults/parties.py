@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from memory_core import Fingerprint, Hit, MemoryRecord, Scope
 from memory_core.embedding.hashing import HashingEmbedder
-from memory_core.protocols import SearchRequest
+from memory_core.requests import SearchRequest
 from tests.adapters.closes.slow_store import SlowStore, at
 
 if TYPE_CHECKING:
-    from memory_core.protocols import Vector, Vectors
+    from memory_core.supplied import Vector, Vectors
 
 FAULTS: Final = ("hang", "drip", "error", "rubbish", "cancel")
 ANN, TOM = "ann", "tom"
@@ -94,16 +94,16 @@ class FaultyStore(SlowStore):
         return cast("Any", 3) if is_rubbish else done
 
     async def put(
-        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str]
+        self, scope: Scope, records: Sequence[MemoryRecord], *, remove: Collection[str], embed_later: bool
     ) -> list[MemoryRecord]:
         is_rubbish = await self._met(scope, "before a write")
-        done = await super().put(scope, records, remove=remove)
+        done = await super().put(scope, records, remove=remove, embed_later=embed_later)
         is_rubbish |= await self._met(scope, "after a write")
         return cast("Any", 3) if is_rubbish else done
 
-    async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
-        is_rubbish = await self._met(scope, "in a search")
-        return cast("Any", 3) if is_rubbish else await super().search(scope, request)
+    async def search(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
+        is_rubbish = await self._met(scopes[0], "in a search")
+        return cast("Any", 3) if is_rubbish else await super().search(scopes, request)
 
     async def _met(self, scope: Scope, when: str) -> bool:
         return scope.user == ANN and self._when == when and await self._fault.meet()

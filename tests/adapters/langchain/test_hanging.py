@@ -16,7 +16,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from memory_core import Hit, Memory, MemoryRecord, Quota, Scope, StoreUnavailableError
-from memory_core.protocols import SearchRequest
+from memory_core.requests import SearchRequest
 from memory_core.storage.sqlite.store import SqliteStore
 from memory_langchain import BankMiddleware, MemoryMiddleware
 from memory_langchain.testing import ScriptedChatModel
@@ -41,9 +41,9 @@ class Moody(SqliteStore):
         if self.mood == "fails":
             raise StoreUnavailableError("out of reach")
 
-    async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
+    async def search(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
         await self._suffer()
-        return await super().search(scope, request)
+        return await super().search(scopes, request)
 
     async def add(self, scope: Scope, records: Sequence[MemoryRecord], **options: Any) -> list[MemoryRecord | None]:
         await self._suffer()

@@ -23,7 +23,7 @@ from memory_langchain import MemoryChatMessageHistory, with_memory
 from memory_langchain.testing import ScriptedChatModel
 
 if TYPE_CHECKING:
-    from memory_core.protocols import Vectors
+    from memory_core.supplied import Vectors
 
 
 @pytest.fixture

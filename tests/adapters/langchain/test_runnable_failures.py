@@ -15,7 +15,7 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import AddableDict, RunnableConfig, RunnableGenerator, RunnableLambda
 
 from memory_core import BoundMemory, Hit, Memory, Scope, StorageError, run_sync
-from memory_core.protocols import SearchRequest
+from memory_core.requests import SearchRequest
 from memory_core.storage.sqlite.store import SqliteStore
 from memory_langchain import MemoryChatMessageHistory, with_memory
 from memory_langchain.testing import ScriptedChatModel
@@ -153,11 +153,11 @@ class Waiting(SqliteStore):
         super().__init__(path, embedder=None, clock=lambda: datetime.now(UTC))
         self.asked = threading.Event()
 
-    async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
+    async def search(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
         if not self.asked.is_set():
             self.asked.set()
             await asyncio.Event().wait()
-        return await super().search(scope, request)
+        return await super().search(scopes, request)
 
 
 @pytest.mark.parametrize("form", ["ainvoke", "astream"])

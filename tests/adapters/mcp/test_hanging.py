@@ -13,7 +13,7 @@ from calling import in_process
 
 from memory_core import Hit, Memory, MemoryRecord, Scope
 from memory_core.adapting import limits, on_core
-from memory_core.protocols import SearchRequest
+from memory_core.requests import SearchRequest
 from memory_core.storage.sqlite.store import SqliteStore
 from memory_mcp.__main__ import main
 
@@ -31,9 +31,9 @@ class Hanging(SqliteStore):
         if scope.user == "ann":
             await self.well.wait()
 
-    async def search(self, scope: Scope, request: SearchRequest) -> list[Hit]:
-        await self._wait(scope)
-        return await super().search(scope, request)
+    async def search(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
+        await self._wait(scopes[0])
+        return await super().search(scopes, request)
 
     async def add(self, scope: Scope, records: Sequence[MemoryRecord], **options: Any) -> list[MemoryRecord | None]:
         await self._wait(scope)

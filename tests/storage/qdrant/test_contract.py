@@ -11,9 +11,9 @@ import uuid
 import pytest
 
 from memory_core import BoundMemory, Memory, run_sync
-from memory_core.protocols import Clock
 from memory_core.storage.qdrant.settings import Server
 from memory_core.storage.qdrant.store import QdrantStore
+from memory_core.supplied import Clock
 from memory_core.testing import ReembeddingContract, ReopeningContract, StoreContract, Ticks
 from memory_core.testing.base import MakeEmbedder, MakeMemory, everything
 from memory_core.testing.records import RecordContract

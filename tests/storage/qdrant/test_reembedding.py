@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from memory_core import Draft, Memory, run_sync
 from memory_core.models import Mode
-from memory_core.protocols import Reembedding
+from memory_core.protocols import Maintained
 from memory_core.storage.qdrant.settings import Patience
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing.base import texts
@@ -35,7 +35,7 @@ class ReplacedEmbedder(WordEmbedder):
     def __init__(self, successor: WordEmbedder) -> None:
         super().__init__()
         self.successor = successor
-        self.store: Reembedding | None = None
+        self.store: Maintained | None = None
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
         made = await super().embed_query(text)
