@@ -81,8 +81,8 @@ class Link(Value):
 
     A record that is added with a `supersedes` link replaces the other record, which is archived in the same transaction
     and stays valid until the new one becomes valid. A `confirmed_by` link names a record that says the same; a note
-    has `read` and `made` links to what somebody read and what was made of it. Deleting a record also deletes the links
-    to it.
+    has `read` links to what somebody read, and `made` links to what was made of it or confirmed by it, and is deleted
+    with the last record that it names. Deleting a record also deletes the links to it.
 
     A record with a `derived_from` or `summarizes` link was made of the words of the other record, and has its life: it
     is not stored if that is gone, was left or has changed; it is deleted with it; and it is left, as a message that a

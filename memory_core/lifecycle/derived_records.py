@@ -91,8 +91,8 @@ def noted(  # noqa: PLR0913  (the parts of a step)
         read: What was read.
         changes: Further changes, made last.
         data: Further data of the note.
-        made: The ids of those drafts that were made of several of the records, which the store lets be read again if
-            what was made goes with one of them.
+        made: The ids of those drafts that were made of several of the records, and of known records that one of them
+            confirms: if such a record goes with a source, the store lets the others be read again.
     """
     links = (*linked_to("read", read), *(Link("made", id_) for id_ in made))
     return Step(

@@ -255,7 +255,7 @@ async def _reflections(
             changes.append(Change(id=old.id, version=old.version, patch=patch, undo=undo))
     note = derived_id(REFLECTION, reflector.name, sources[-1].id)
     read = {"read": len(sources)}
-    step = noted(REFLECTION, note, reflector.name, "reflection", drafts, sources[-1:], data=read)
+    step = noted(REFLECTION, note, reflector.name, "reflection", drafts, (), data=read)
     yield replace(step, changes=(*changes, *step.changes))
 
 

@@ -104,7 +104,8 @@ async def managed(
         drafts, changes = _found(handle.scope.user, manager.name, part.turns, facts, answer)
         new = [draft for draft in drafts if draft.id not in stored]
         note = derived_id(EXTRACTION, manager.name, *chain.from_iterable(map(reading, part.turns)))
-        step = noted(EXTRACTION, note, manager.name, "extracted", new, part.turns, changes=changes)
+        confirmed = [change.id for change in changes]
+        step = noted(EXTRACTION, note, manager.name, "extracted", new, part.turns, changes=changes, made=confirmed)
         for draft in new:
             replaced.note(str(draft.id), draft.data.get(CORRECTS))
         yield step

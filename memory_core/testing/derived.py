@@ -234,11 +234,11 @@ class DerivedContract(Contract):
         assert "in short: 2231" not in texts(everything(ann))
         assert ("in short: 2231" in _stored(ann)) is (how in ("edit", "leave"))
 
-    @pytest.mark.timeout(300)  # a thousand sources, on stores that read them one by one
+    @optional
     def test_what_would_have_too_many_sources_goes_with_what_has_expired(self, ann: BoundMemory, clock: Ticks) -> None:
         """Nothing could say any more what it was made of."""
         expires = clock.now + timedelta(days=1)
-        turns = add(ann, *(f"turn {n}" for n in range(MAX_LINKS)))
+        turns = [each for each in run_sync(ann.add_many, [f"turn {n}" for n in range(MAX_LINKS)]) if each is not None]
         (half,) = add(ann, replace(_made("half", "summarizes", *turns[:-1]), expires_at=expires))
         (last,) = add(ann, replace(_made("last", "summarizes", *turns[-1:]), expires_at=expires))
         add(ann, _made("all", "derived_from", half, last), _made("the last", "derived_from", last))
@@ -357,7 +357,88 @@ class DerivedContract(Contract):
         clock.advance(days=2)
         run_sync(ann.add, "later")
         run_sync(ann.bind(session="monday").erase)
-        assert _links(ann, note) == ()
+        assert run_sync(ann.get, note.id) is None  # of what it had read and made, nothing is left to note
+        assert texts(everything(ann)) == ["two", "later"]
+
+    @pytest.mark.parametrize("how", ["delete", "erase", "expire"])
+    def test_a_note_goes_with_the_last_record_that_it_has_read(self, ann: BoundMemory, clock: Ticks, how: str) -> None:
+        """And with what it has made of them."""
+        expires = clock.now + timedelta(days=1) if how == "expire" else None
+        one, two = add(ann, *(Draft(text, session="monday", expires_at=expires) for text in ("one", "two")))
+        read = [Link("read", each.id, each.rev) for each in (one, two)]
+        (note,) = add(ann, Draft(kind="extraction", data={"by": "a model"}, links=read))
+        (made,) = add(ann, _made("of both", "summarizes", one, two))
+        (of_it,) = add(ann, Draft(kind="extraction", data={"by": "another"}, links=[Link("made", made.id)]))
+        (own,) = add(ann, Draft("I have read one", links=read))
+        if how == "delete":
+            run_sync(ann.delete, one.id)
+            assert run_sync(ann.get, note.id) is not None
+            run_sync(ann.delete, two.id)
+        elif how == "erase":
+            run_sync(ann.bind(session="monday").erase)
+        else:
+            clock.advance(days=2)
+            run_sync(ann.sweep)
+            assert run_sync(ann.get, of_it.id) is not None
+            run_sync(ann.delete, made.id)
+        assert (run_sync(ann.get, note.id), run_sync(ann.get, of_it.id)) == (None, None)
+        assert _links(ann, own) == ()
+
+    @pytest.mark.parametrize("how", ["delete", "leave", "edit"])
+    def test_a_turn_that_confirms_what_has_gone_with_a_source_is_read_again(self, ann: BoundMemory, how: str) -> None:
+        """By whom confirmed it. What nobody misses, because it was replaced, is not said again."""
+        one, two, three = add(ann, "I drink tea", "Tea is what I drink", "I live in Oslo")
+        again = [Link("confirmed_by", two.id)]
+        tea, oslo = add(
+            ann,
+            _made("Ann drinks tea", "derived_from", one, links=again),
+            _made("Ann lives in Oslo", "derived_from", one, links=again),
+        )
+        run_sync(ann.supersede, oslo.id, "Ann lives in Rome")
+        read = [Link("read", each.id, each.rev) for each in (two, three)]
+        note, other = add(
+            ann,
+            Draft(kind="extraction", data={"by": "a model"}, links=[*read, Link("made", tea.id)]),
+            Draft(kind="extraction", data={"by": "another"}, links=[*read, Link("made", oslo.id)]),
+        )
+        change = {"leave": Patch(left=True), "edit": Patch(text="I drink coffee")}
+        if how == "delete":
+            run_sync(ann.delete, one.id)
+        else:
+            run_sync(ann.update, one.id, change[how])
+        assert [link.id for link in _links(ann, note) if link.relation == "read"] == [three.id]
+        assert {link.id for link in _links(ann, other) if link.relation == "read"} == {two.id, three.id}
+
+    def test_a_turn_that_confirms_what_a_person_has_deleted_stays_read(self, ann: BoundMemory) -> None:
+        one, two = add(ann, "I drink tea", "Tea is what I drink")
+        (tea,) = add(ann, _made("Ann drinks tea", "derived_from", one, links=[Link("confirmed_by", two.id)]))
+        links = [Link("read", two.id, two.rev), Link("made", tea.id)]
+        (note,) = add(ann, Draft(kind="extraction", data={"by": "a model"}, links=links))
+        run_sync(ann.delete, tea.id)
+        run_sync(ann.delete, one.id)
+        assert _links(ann, note) == (Link("read", two.id),)
+
+    @pytest.mark.parametrize("how", ["delete", "leave", "edit", "person"])
+    def test_an_equal_statement_is_active_again_when_the_one_that_is_shown_goes(
+        self, ann: BoundMemory, how: str
+    ) -> None:
+        """With its source. What a person deletes stays away, and what another record stands for stays away, too."""
+        one, two = add(ann, "I drink tea", "Tea is what I drink")
+        (same, summed) = add(
+            ann, _made("Ann drinks tea", "derived_from", two), _made("Ann drinks TEA", "derived_from", two)
+        )
+        merged = [Link("confirmed_by", same.id), Link("confirmed_by", summed.id)]
+        (kept,) = add(ann, _made("Ann drinks tea!", "derived_from", one, links=merged))
+        add(ann, _made("in short", "summarizes", summed))
+        for each in (same, summed):
+            run_sync(ann.update, each.id, Patch(state="compacted"))
+        change = {"leave": Patch(left=True), "edit": Patch(text="I drink coffee")}
+        if how in change:
+            run_sync(ann.update, one.id, change[how])
+        else:
+            run_sync(ann.delete, one.id if how == "delete" else kept.id)
+        assert ("Ann drinks tea" in texts(everything(ann))) is (how != "person")
+        assert not {"Ann drinks TEA", "Ann drinks tea!"} & set(texts(everything(ann)))
 
     def test_a_known_key_that_is_added_again_has_the_sources_of_its_new_words(self, ann: BoundMemory) -> None:
         code, tea = add(ann, "the code is 2231", "I drink tea")

@@ -249,6 +249,24 @@ async def test_a_repetition_adds_its_source_and_no_second_fact(ann: BoundMemory)
     assert again.links == ()
 
 
+async def test_a_fact_whose_turn_goes_is_drawn_again_from_a_later_turn_that_repeats_it(ann: BoundMemory) -> None:
+    await say(ann, 1, "I live in Oslo.")
+    await say(ann, 2, "I collect stamps.")
+    await maintain(ann, model=Diligent())
+    await say(ann, 3, "I live in Oslo.", session="later")
+    await say(ann, 4, "I am in a choir.", session="later")
+    await maintain(ann, model=(model := Diligent()))
+    await ann.delete("day 1")
+    assert await facts(ann) == ["I am in a choir.", "I collect stamps."]
+    await maintain(ann, model=model)
+    assert await facts(ann) == ["I am in a choir.", "I collect stamps.", "I live in Oslo."]
+    (fact,) = (await ann.list(where=Where(links=[Link("derived_from", "day 3")]))).records
+    await ann.delete(fact.id)
+    await maintain(ann, model=model)
+    assert [len(shown(messages)[1]) for messages in model.asked] == [2, 1]
+    assert await facts(ann) == ["I am in a choir.", "I collect stamps."]
+
+
 async def test_an_older_turn_does_not_replace_what_was_said_later(ann: BoundMemory) -> None:
     await ann.add(Draft("I live in Oslo.", kind="fact", role="user", occurred_at=NOW))
     await say(ann, 1, "I moved to Bergen.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -35,6 +35,7 @@ from memory_core import (
     run_sync,
 )
 from memory_core.lifecycle.deriving import LEAST_SUMMARIZED
+from memory_core.retrieval.hits import EXTRACTION
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.storage.sqlite import rows
 from memory_core.supplied import ChatMessage
@@ -286,6 +287,13 @@ class Lives(RuleBasedStateMachine):
         found = run_sync(self.ann.list, where=ANY_STATE, order="oldest", limit=10_000).records
         return [record for record in found if record.text]
 
+    def every_note_names_a_record(self, stored: Collection[str]) -> None:
+        notes = run_sync(self.ann.list, where=replace(ANY_STATE, kinds=(EXTRACTION,)), limit=10_000).records
+        for note in (note for note in notes if not note.text):
+            named = {link.id for link in note.links if link.relation in ("read", "made")}
+            assert named
+            assert named <= set(stored)
+
     @rule(pick=PICK)
     def look(self, pick: int) -> None:
         """What prompts are given."""
@@ -299,6 +307,7 @@ class Lives(RuleBasedStateMachine):
     def what_is_stored_is_what_has_to_be(self) -> None:
         found = {record.id: record for record in self.stored()}
         assert found.keys() == self.world.entries.keys()
+        self.every_note_names_a_record(found.keys())
         for record in found.values():
             entry = self.world.entries[record.id]
             assert record.text == entry.text

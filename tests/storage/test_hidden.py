@@ -114,7 +114,7 @@ from memory_core import Memory, Patch, run_sync
 from memory_core.storage.sqlite import hidden
 
 async def begin_only(writer):
-    await writer.write(lambda db: hidden._delete_part(db) or hidden._follow_part(db, float("inf")))
+    await writer.write(lambda db: hidden._delete_part(db) or hidden._follow_part(db))
     print("begun", flush=True)
     await asyncio.sleep(3600)
 
@@ -128,19 +128,22 @@ with Memory(sys.argv[1], embedder=None) as memory:
 """
 
 
-@pytest.mark.process
-def test_a_process_that_dies_in_between_leaves_nothing_visible_and_the_next_one_finishes(tmp_path: Path) -> None:
-    file = tmp_path / "m.db"
+def fill_and_kill(file: Path, act: str) -> None:
+    """Fill a file, and kill a process that has dealt with a part of what it has hidden."""
     with Memory(file, embedder=None) as memory:
         said = fill(memory.bind(user="ann"))
-    process = subprocess.Popen(
-        [sys.executable, "-c", ACTS, str(file), said.id, "delete"], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-c", ACTS, str(file), said.id, act], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     with process.stdout:
         assert process.stdout.readline() == "begun\n"
         process.send_signal(signal.SIGKILL)
     process.wait()
+
+
+@pytest.mark.process
+def test_a_process_that_dies_in_between_leaves_nothing_visible_and_the_next_one_finishes(tmp_path: Path) -> None:
+    file = tmp_path / "m.db"
+    fill_and_kill(file, "delete")
     with Memory(file, embedder=None, read_only=True) as memory:
         assert shown(memory.bind(user="ann")) == {"I drink tea"}
     with closing(sqlite3.connect(file)) as db:
@@ -230,16 +233,7 @@ def test_what_happens_while_much_follows_its_source(tmp_path: Path, monkeypatch:
 @pytest.mark.process
 def test_a_process_that_dies_while_much_follows_shows_nothing_of_it(tmp_path: Path) -> None:
     file = tmp_path / "m.db"
-    with Memory(file, embedder=None) as memory:
-        said = fill(memory.bind(user="ann"))
-    process = subprocess.Popen(
-        [sys.executable, "-c", ACTS, str(file), said.id, "edit"], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    with process.stdout:
-        assert process.stdout.readline() == "begun\n"
-        process.send_signal(signal.SIGKILL)
-    process.wait()
+    fill_and_kill(file, "edit")
     with Memory(file, embedder=None) as memory:
         ann = memory.bind(user="ann")
         assert {record.text for record in run_sync(ann.list, limit=1_000).records} == {

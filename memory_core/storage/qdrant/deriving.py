@@ -121,10 +121,11 @@ async def follow(owner: Owner, after: MemoryRecord) -> None:
     rows = Fetched()
     rows.take(await made_of(owner, {after.id}))
     if rows.stored:
-        sources = _sources(rows.stored.values())
-        rows.take(await _with_ids(owner, sources))
-        made = [id_ for id_ in rows.stored if sources_of(rows.stored[id_].record.links)]
-        rows.take([*await _linking_to(owner, sources, ("summarizes",)), *await _linking_to(owner, made, ("made",))])
+        made = set(rows.stored)
+        named = {link.id for item in rows.stored.values() for link in item.record.links}
+        rows.take(await _with_ids(owner, named))
+        rows.take(await _linking_to(owner, named, ("summarizes", "confirmed_by")))
+        rows.take(await _linking_to(owner, made, ("made", "supersedes")))
         deriving.follow(rows, replace(after, rev=0), after)
         await rows.carry_out(owner)
 
@@ -164,7 +165,7 @@ async def pass_on(owner: Owner, going: Sequence[Stored], now: datetime) -> list[
 
 
 async def give_back(owner: Owner, gone: Sequence[Stored], derived: Collection[str], now: datetime) -> None:
-    """See `rules.deriving.give_back`, and `forget_reading` for those that went with a source, by id; any number of
+    """See `rules.deriving.give_back`, and `say_again` for those that went with a source, by id; any number of
     times."""
     made = [item for item in gone if sources_of(item.record.links)]
     if not made:
@@ -174,7 +175,7 @@ async def give_back(owner: Owner, gone: Sequence[Stored], derived: Collection[st
     rows.take(await _with_ids(owner, linked - ids))
     rows.take(await _linking_to(owner, linked | ids, RELATIONS))
     heads = [_head(item) for item in made]
-    deriving.forget_reading(rows, [head for head in heads if head.id in derived], now)
+    deriving.say_again(rows, [head for head in heads if head.id in derived], now)
     deriving.give_back(rows, heads, now)
     await rows.carry_out(owner)
 

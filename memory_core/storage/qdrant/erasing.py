@@ -25,6 +25,7 @@ from memory_core.storage.qdrant.points import MAX_POINTS, OvertakenError, by
 from memory_core.storage.qdrant.superseding import close_for
 from memory_core.storage.qdrant.where import all_of, among, empty, owned, ranged, same
 from memory_core.storage.qdrant.writing import Changes
+from memory_core.storage.rules.deriving import says_nothing
 from memory_core.storage.shared.merging import without_links
 from memory_core.where.where import ANY_STATE
 
@@ -98,7 +99,7 @@ class Deletion:
         if self.keeps_derived:
             for item in gone:
                 await uncover(owner, item.record, replace(item.record, left=True))
-        await _unlink(owner, ids, keep=DERIVING if self.keeps_derived else ())
+        await _unlink(owner, ids, now, keep=DERIVING if self.keeps_derived else ())
 
     async def _look_back(self, owner: Owner) -> None:
         found = await owner.points.read(list(self.unsure), fields=["_write", "_writes"]) if self.unsure else []
@@ -168,13 +169,17 @@ async def _mark(
     await changes.carry_out()
 
 
-async def _unlink(owner: Owner, gone: Collection[str], keep: Collection[Relation]) -> None:
-    """Remove the links to records that are gone, whatever else changes in the records that have them."""
+async def _unlink(owner: Owner, gone: Collection[str], now: datetime, keep: Collection[Relation]) -> None:
+    """Remove the links to records that are gone, whatever else changes in the records that have them, and the notes
+    that say nothing without them."""
     keys = [key("links", f"{relation}:{one}") for one in sorted(gone) for relation in RELATIONS]
     found = await owner.points.having("_keys", keys, owned(owner.key))
     changes = Changes(owner)
     for known in map(to_stored, {record.id: record for record in found}.values()):
-        if (record := without_links(known.record, gone, keep)) is not known.record:
+        record = without_links(known.record, gone, keep)
+        if says_nothing(known.record, record):
+            changes.mark(known, now, forget=None, keeps_derived=True)
+        elif record is not known.record:
             changes.overwrite(known, record)
     await changes.carry_out()
 

@@ -21,12 +21,13 @@ from memory_core.models import DERIVING, Deleted, MemoryRecord, Relation, Scope
 from memory_core.records.draft_to_record import insist_on_versions
 from memory_core.storage.rules.deriving import (
     expand,
-    forget_reading,
     give_back,
     is_within,
     made_of,
     outdated,
     pass_on,
+    say_again,
+    says_nothing,
     sources_of,
 )
 from memory_core.storage.rules.rows import Head, HidingRows, Row, Rows
@@ -115,7 +116,7 @@ def take_away(rows: Rows, derived: Sequence[Head], now: datetime, gone: Sequence
     them from the records that stay."""
     _forget(rows, derived, forget=False)
     rows.remove([*gone, *derived])
-    forget_reading(rows, derived, now)
+    say_again(rows, derived, now)
     give_back(rows, [*gone, *derived], now)
     _unlink(rows, {head.id for head in (*gone, *derived)}, keep=())
 
@@ -152,4 +153,9 @@ def _heads(rows: Rows, scope: Scope, found: Sequence[Row]) -> Sequence[Head]:
 
 def _unlink(rows: Rows, gone: Collection[str], keep: Collection[Relation]) -> None:
     linked = [(row, without_links(row.record, gone, keep)) for row in rows.linking_to(gone)]
-    rows.overwrite([(row, record) for row, record in linked if record is not row.record])
+    notes = [row for row, record in linked if says_nothing(row.record, record)]
+    kept = [(row, record) for row, record in linked if record is not row.record and row not in notes]
+    rows.overwrite(kept)
+    if notes:
+        owner = Scope(notes[0].record.app, notes[0].record.user)
+        rows.remove(_heads(rows, owner, notes))

@@ -12,13 +12,15 @@ So a write that would break this is refused (`insist_on_sources`, `restated`, `a
 with it (`made_of`, `give_back`), or leaves them (`follow`). What only says the same (`confirmed_by`) is no source, nor
 is what a note has `read` and `made`.
 
-What was read is read once. So what a person deletes is not made again: the note that has made it stays. If it goes or
-is left because of a source, that note forgets that it has read the others (`forget_reading`).
+What was read is read once. So what a person deletes is not made again: the note of its reading stays. If it goes or is
+left because of a source, what stays may say it again (`say_again`): the notes that have made or confirmed it forget
+that they have read its other sources and the turns that confirm it, and an equal statement that was merged into it is
+active. A note has read or made a record that is stored, and goes with the last of them (`says_nothing`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -57,6 +59,11 @@ def loses_source(before: MemoryRecord, after: MemoryRecord) -> bool:
     """Whether a record is not made any more of the words of a record that it was made of; then earlier texts are
     dropped, in which these words may be."""
     return bool({link.id for link in sources_of(before.links)}.difference(link.id for link in sources_of(after.links)))
+
+
+def says_nothing(before: MemoryRecord, after: MemoryRecord) -> bool:
+    """Whether a note has lost the last record that it had read or made."""
+    return not after.text and _has_noted(before) and not _has_noted(after)
 
 
 def is_within(link: Link, scope: Scope) -> bool:
@@ -201,27 +208,33 @@ def give_back(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
             _expand(rows, head.id, _summarised(head.links), now)
 
 
-def forget_reading(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
-    """Let the other sources be read again of what has gone with a source, by whom it was made. What somebody else has
-    read of them stays read, so that what a person has deleted of it stays deleted."""
-    made = {head.id: {link.id for link in sources_of(head.links)} for head in gone if sources_of(head.links)}
-    _forget_reading(rows, made, now)
+def say_again(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
+    """Let be said again what has gone with a source, by whom it was made: its other sources and the turns that confirm
+    it are read again, and equal statements that were merged into it are active. What somebody else has read of them
+    stays read, so that what a person has deleted of it stays deleted."""
+    _say_again(rows, {head.id: head.links for head in gone if sources_of(head.links)}, now)
 
 
-def _forget_reading(rows: LinkedRows, made: Mapping[str, Collection[str]], now: datetime) -> None:
-    """Let the notes that have made these records forget the reading of the sources given for each."""
-    for row in rows.linking_to(made.keys()) if made else ():
-        by_note = [made[link.id] for link in row.record.links if link.relation == "made" and link.id in made]
+def _say_again(rows: LinkedRows, lost: Mapping[str, Sequence[Link]], now: datetime) -> None:
+    """Let be said again what is gone or left; the links of each name what may be read again."""
+    linking = rows.linking_to(lost.keys()) if lost else ()
+    replaced = set(chain.from_iterable(superseded_by(row.record) for row in linking))  # which nobody misses
+    confirming = {id_: () if id_ in replaced else _confirming(links) for id_, links in lost.items()}
+    again = {id_: {link.id for link in (*sources_of(links), *confirming[id_])} for id_, links in lost.items()}
+    for row in linking:
+        by_note = [again[link.id] for link in row.record.links if link.relation == "made" and link.id in again]
         read = frozenset(chain.from_iterable(by_note))
         _rewrite_note(
             rows, row, tuple(link for link in row.record.links if link.relation != "read" or link.id not in read), now
         )
+    for id_, links in confirming.items():
+        _expand(rows, id_, {link.id for link in links}, now, _standing_for)
 
 
 def _note_reading(rows: LinkedRows, made: MemoryRecord, now: datetime) -> None:
-    """Let the notes that have made a record that is shown again have read its sources."""
-    read = [replace(link, relation="read") for link in sources_of(made.links)]
-    for row in rows.linking_to({made.id}):
+    """Let the note that has made a summary that is shown again have read its sources."""
+    read = [replace(link, relation="read") for link in made.links if link.relation == "summarizes"]
+    for row in rows.linking_to({made.id}) if read else ():
         if Link("made", made.id) in row.record.links:
             _rewrite_note(rows, row, tuple(dict.fromkeys([*row.record.links, *read])), now)
 
@@ -240,30 +253,41 @@ def uncover(rows: LinkedRows, before: MemoryRecord, after: MemoryRecord) -> None
 
 def follow(rows: LinkedRows, before: MemoryRecord, after: MemoryRecord) -> None:
     """Leave what was made of the words of a record that has changed or was left, or resume it."""
-    if (before.rev, before.left) == (after.rev, after.left):
-        return
-    if isinstance(rows, HidingRows) and rows.hide_to_follow(after.id, after.updated_at):
-        return
-    for row in rows.linking_to({after.id}):
-        if _is_made_of(row.record, {after.id}):
-            follow_one(rows, row, after.updated_at)
+    if (before.rev, before.left) != (after.rev, after.left):
+        _follow(rows, {after.id}, after.updated_at)
 
 
-def follow_one(rows: LinkedRows, row: Row, now: datetime) -> None:
-    """Leave a record, or resume it, as its sources are, with what was made of its words."""
-    links = sources_of(row.record.links)
-    known = {source.record.id: source.record for source in rows.with_ids([link.id for link in links])}
-    is_left = any(_problem(known[link.id], link) is not None for link in links if link.id in known)
-    if is_left != row.record.left:
-        after = replace(row.record, left=is_left, updated_at=now, version=row.record.version + 1)
-        rows.overwrite([(row, after)])
+def _follow(rows: LinkedRows, changed: Collection[str], now: datetime) -> None:
+    if changed and not (isinstance(rows, HidingRows) and rows.hide_to_follow(changed, now)):
+        follow_sources(rows, [row for row in rows.linking_to(changed) if _is_made_of(row.record, changed)], now)
+
+
+def follow_sources(rows: LinkedRows, made: Sequence[Row], now: datetime) -> None:
+    """Leave records, or resume them, as their sources are, with what was made of their words."""
+    wanted = {link.id for row in made for link in sources_of(row.record.links)}
+    known = {source.record.id: source.record for source in rows.with_ids(sorted(wanted))} if wanted else {}
+    changed: list[tuple[Row, MemoryRecord]] = []
+    for row in made:
+        is_left = not all(holds(known[link.id], link) for link in _those(row.record, known))
+        if is_left != row.record.left:
+            version = row.record.version + 1
+            changed.append((row, replace(row.record, left=is_left, updated_at=now, version=version)))
+    rows.overwrite(changed)
+    for row, after in changed:
         uncover(rows, row.record, after)
-        if is_left:
-            others = {link.id for link in links if link.id in known and holds(known[link.id], link)}
-            _forget_reading(rows, {after.id: others}, now)
-        else:
+        if not after.left:
             _note_reading(rows, after, now)
-        follow(rows, row.record, after)
+    _say_again(rows, {after.id: _held(after, known) for _, after in changed if after.left}, now)
+    _follow(rows, {after.id for _, after in changed}, now)
+
+
+def _held(record: MemoryRecord, known: Mapping[str, MemoryRecord]) -> list[Link]:
+    """The links of a record without those to sources that are left, or read otherwise."""
+    return [
+        link
+        for link in record.links
+        if link.relation not in DERIVING or (link.id in known and holds(known[link.id], link))
+    ]
 
 
 def holds(source: MemoryRecord, link: Link) -> bool:
@@ -278,6 +302,10 @@ def _problem(source: MemoryRecord | None, link: Link) -> str | None:
     if source.left:
         return "was left"
     return "has changed" if link.rev not in (None, source.rev) else None
+
+
+def _has_noted(record: MemoryRecord) -> bool:
+    return any(link.relation in ("read", "made") for link in record.links)
 
 
 def _those(record: MemoryRecord, ids: Collection[str]) -> list[Link]:
@@ -310,18 +338,34 @@ def _summarised(links: Iterable[Link]) -> set[str]:
     return {link.id for link in links if link.relation == "summarizes"}
 
 
+def _confirming(links: Iterable[Link]) -> list[Link]:
+    """The links to turns that say the same, and to equal statements that were merged."""
+    return [link for link in links if link.relation == "confirmed_by"]
+
+
 def _covered(record: MemoryRecord) -> set[str]:
     """The turns in whose place a summary is shown."""
     return set() if record.left else _summarised(record.links)
 
 
-def _expand(rows: LinkedRows, summary: str, named: Collection[str], now: datetime) -> None:
-    """Make those turns active again that a summary does not cover any more, and no other one covers that is shown."""
+def _standing_for(record: MemoryRecord) -> set[str]:
+    """The records in whose place a summary, or an equal statement, is shown."""
+    return set() if record.left else _summarised(record.links) | {link.id for link in _confirming(record.links)}
+
+
+def _expand(
+    rows: LinkedRows,
+    lost: str,
+    named: Collection[str],
+    now: datetime,
+    covered_by: Callable[[MemoryRecord], Collection[str]] = _covered,
+) -> None:
+    """Make those records active again in whose place one was shown that is not any more, and no other one is shown."""
     found = rows.with_ids(sorted(named)) if named else ()
-    turns = {row.record.id: row for row in found if row.record.state == "compacted"}
-    others = (row.record for row in (rows.linking_to(turns.keys()) if turns else ()) if row.record.id != summary)
-    covered = set(chain.from_iterable(map(_covered, others)))
-    again = [row for id_, row in turns.items() if id_ not in covered]
+    compacted = {row.record.id: row for row in found if row.record.state == "compacted"}
+    others = (row.record for row in (rows.linking_to(compacted.keys()) if compacted else ()) if row.record.id != lost)
+    covered = set(chain.from_iterable(map(covered_by, others)))
+    again = [row for id_, row in compacted.items() if id_ not in covered]
     rows.overwrite(
         [(row, replace(row.record, state="active", updated_at=now, version=row.record.version + 1)) for row in again]
     )

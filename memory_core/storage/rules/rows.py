@@ -110,9 +110,9 @@ class HidingRows(Protocol):
         they are to be deleted at once."""
         ...
 
-    def hide_to_follow(self, changed: str, now: datetime) -> bool:
-        """Hide what was made of the words of this record from all reads, but not from these functions, and let it
-        follow soon after this transaction, with `deriving.follow_one`; `False` if that is so little that it is to
+    def hide_to_follow(self, changed: Collection[str], now: datetime) -> bool:
+        """Hide what was made of the words of these records from all reads, but not from these functions, and let it
+        follow soon after this transaction, with `deriving.follow_sources`; `False` if that is so little that it is to
         follow at once."""
         ...
 

@@ -13,12 +13,16 @@ import asyncio
 import logging
 import sqlite3
 import time
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Final
 
 from memory_core.errors import reason_for_log
 from memory_core.models import Scope
 from memory_core.storage.rules.deleting import take_away
-from memory_core.storage.rules.deriving import follow_one
+from memory_core.storage.rules.deriving import follow_sources
+from memory_core.storage.rules.rows import Row
 from memory_core.storage.shared.stored_forms import moment
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owners import find, owner_names
@@ -28,7 +32,9 @@ from memory_core.storage.sqlite.schema import OWNER_BITS
 SLICE_SECONDS: Final = 0.005
 """How long one transaction works on hidden rows."""
 _PART: Final = 32
-"""So many are dealt with between two looks at the clock."""
+"""So many are dealt with between two looks at the clock, ..."""
+_MOST_SOURCES: Final = 256
+"""... and so many links to their sources, unless one record has more."""
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +99,7 @@ def delete_all(db: sqlite3.Connection) -> None:
 def _slice(db: sqlite3.Connection) -> bool:
     """Deal with hidden rows for `SLICE_SECONDS`; returns whether more follow."""
     end = time.perf_counter() + SLICE_SECONDS
-    while _delete_part(db) or _follow_part(db, end):
+    while _delete_part(db) or _follow_part(db):
         if time.perf_counter() > end:
             return is_due(db)
     return False
@@ -109,19 +115,22 @@ def _delete_part(db: sqlite3.Connection) -> bool:
     return True
 
 
-def _follow_part(db: sqlite3.Connection, end: float) -> bool:
+def _follow_part(db: sqlite3.Connection) -> bool:
     """Let some hidden rows of one owner follow their sources; `False` if no hidden row is to follow."""
     found = db.execute("SELECT key, at FROM hidden WHERE stays ORDER BY key LIMIT 1").fetchone()
     if found is None:
         return False
     rows, now = _rows_with(db, found[0]), moment(found[1])
-    for _ in range(_PART):
-        row = rows.next_to_follow()
-        if row is None or time.perf_counter() > end:
-            return True
-        rows.show(row)  # before it follows: what was made of its words may be hidden again, and so may it
-        follow_one(rows, row, now)
+    made = _some(rows.next_to_follow(_PART))
+    rows.show(made)  # before they follow: what was made of their words may be hidden again, and so may they
+    follow_sources(rows, made, now)
     return True
+
+
+def _some(made: Sequence[Row]) -> Sequence[Row]:
+    """The first of these, with no more sources than one transaction can read."""
+    links = list(accumulate(len(row.record.links) for row in made))
+    return made[: max(1, bisect_right(links, _MOST_SOURCES))]
 
 
 def _rows_with(db: sqlite3.Connection, key: int) -> SqliteRows:

@@ -182,14 +182,14 @@ class SqliteRows:
         counted = "SELECT count(*) FROM hidden WHERE NOT stays AND key BETWEEN ? AND ?"
         return int(self._db.execute(counted, owner_range(self._owner.id)).fetchone()[0])
 
-    def hide_to_follow(self, changed: str, now: datetime) -> bool:
+    def hide_to_follow(self, changed: Collection[str], now: datetime) -> bool:
         """See `HidingRows`."""
-        return self._hide([changed], now, stays=True)
+        return self._hide(changed, now, stays=True)
 
-    def _hide(self, ids: Sequence[str], now: datetime, *, stays: bool) -> bool:
+    def _hide(self, ids: Collection[str], now: datetime, *, stays: bool) -> bool:
         """Hide what was made of the words of records, if it is much; what goes does not stay for another reason."""
         first, last = owner_range(self._owner.id)
-        parameters = {"ids": encode_json(ids), "first": first, "last": last, "stays": stays, "at": micros(now)}
+        parameters = {"ids": encode_json(list(ids)), "first": first, "last": last, "stays": stays, "at": micros(now)}
         if not self._has_links():
             return False
         made = f"{_MADE} SELECT count(*) FROM (SELECT 1 FROM made LIMIT {MOST_AT_ONCE + 1})"
@@ -204,14 +204,14 @@ class SqliteRows:
         self._owner = replace(self._owner, hides=True)
         return True
 
-    def next_to_follow(self) -> Row | None:
+    def next_to_follow(self, most: int) -> list[Row]:
         """The first of the owner's hidden records that stay; sources mostly arrive before what is made of them."""
-        found = "key = (SELECT min(key) FROM hidden WHERE stays AND key BETWEEN ? AND ?)"
-        return next(iter(self._rows(found, *owner_range(self._owner.id))), None)
+        found = "key IN (SELECT key FROM hidden WHERE stays AND key BETWEEN ? AND ? ORDER BY key LIMIT ?)"
+        return self._rows(found, *owner_range(self._owner.id), most)
 
-    def show(self, row: Row) -> None:
-        """End the hiding of a record that stays."""
-        self._db.execute("DELETE FROM hidden WHERE key = ? AND stays", (row.key,))
+    def show(self, rows: Iterable[Row]) -> None:
+        """End the hiding of records that stay."""
+        self._db.executemany("DELETE FROM hidden WHERE key = ? AND stays", [(row.key,) for row in rows])
 
     @property
     def hides(self) -> bool:
