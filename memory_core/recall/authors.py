@@ -17,10 +17,9 @@ COMPARABLE: Final = 0.25
 """A line gives way to lines of others with at least this share of its worth."""
 
 
-def is_shared(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bool]) -> bool:
-    """True if the lines are of at least three authors, one of them not trusted."""
-    authors = {_author(each) for each in lines}
-    return len(authors) >= FEWEST_AUTHORS and not all(is_trusted(each.record) for each in lines)
+def is_shared(records: Sequence[MemoryRecord], is_trusted: Callable[[MemoryRecord], bool]) -> bool:
+    """True if the records are of at least three authors, one of them not trusted."""
+    return len({_author(each) for each in records}) >= FEWEST_AUTHORS and not all(map(is_trusted, records))
 
 
 def in_fair_order(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bool]) -> tuple[list[Line], set[Key]]:
@@ -34,7 +33,7 @@ def in_fair_order(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bo
     Returns:
         All lines, best first, and the keys of those that gave way.
     """
-    rest, order, gave_way = [(_author(each), each) for each in lines], list[Line](), set[Key]()
+    rest, order, gave_way = [(_author(each.record), each) for each in lines], list[Line](), set[Key]()
     held = Counter[str]()
     while rest:
         most = math.ceil((len(order) + 1) / FEWEST_AUTHORS)
@@ -49,5 +48,5 @@ def in_fair_order(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bo
     return order, gave_way
 
 
-def _author(line: Line) -> str:
-    return line.record.author or line.record.role or ""
+def _author(record: MemoryRecord) -> str:
+    return record.author or record.role or ""

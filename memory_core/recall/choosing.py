@@ -6,11 +6,12 @@ less useful comes later, and gets its line if there is room.
 
 Invariant: the best hit that says more than the question and the visible conversation comes first, and so do the next
 two, among several authors one of each stranger: they stand in every block with room, whatever reorders the others.
+Among these three, a stranger's line comes after those of whom the owner knows, and a copy of the question last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -32,6 +33,7 @@ from memory_core.recall.keys import Key, key_of
 from memory_core.recall.line import Line, line
 from memory_core.recall.neighbors import is_short, needs_neighbor
 from memory_core.recall.pushing import worth_pushing
+from memory_core.recall.trust import Trust
 from memory_core.recall.values import Reason, RecallOptions
 from memory_core.retrieval.diversity import diversified
 
@@ -65,14 +67,14 @@ def choose(
     *,
     longest: int,
     now: datetime,
-    is_trusted: Callable[[MemoryRecord], bool],
+    trust: Trust,
 ) -> Choice:
     """Choose the lines for a question.
 
     Args:
         longest: Most characters shown of one memory.
         now: Memories that were valid until an earlier time count as superseded.
-        is_trusted: Whether the author of a record may have more than a share of the lines.
+        trust: Who may have more than a share of the lines.
     """
     hits, question = found.hits, question_of(asked.question)
     choice = Choice()
@@ -90,16 +92,20 @@ def choose(
     lines = _once(sorted(lines, key=lambda each: -each.worth), choice.outcomes)
     telling = _telling(lines, question, asked.said)
     repeating = {each.key: ("copy", None) for each in lines if each.key not in telling}
-    best = _best([each for each in lines if each.key in telling], is_shared(lines, is_trusted), is_trusted)
-    if is_shared(lines, is_trusted):
-        lines = _without_what_copies_lend(lines, question, is_trusted, choice)
+    best = [each for each in lines if each.key in telling]
+    shared = is_shared([each.record for each in lines], trust.is_own)
+    if shared:
+        best = _strangers_last(in_fair_order(best, trust.is_own)[0][:PLACED_FIRST], question, trust)
+        lines = _without_what_copies_lend(lines, question, trust, choice)
         lines.sort(key=lambda each: -each.worth)
+    best = {each.key: each for each in best[:PLACED_FIRST]}
     lines = _questions_last(lines, question, choice, options, best)
-    if is_shared(lines, is_trusted):
-        lines, gave_way = in_fair_order(lines, is_trusted)
+    if shared:
+        lines, gave_way = in_fair_order(lines, trust.is_known)
         choice.later |= dict.fromkeys(gave_way, ("author", None))
     choice.lines = _led_by(best, lines)
-    choice.later = {key: reason for key, reason in (repeating | choice.later).items() if key not in best}
+    lower = {key: reason for key, reason in (repeating | choice.later).items() if key not in best}
+    choice.later = lower | _given_way(list(best.values()), question, trust)
     if options.floor and not is_answered(found):
         choice.outcomes |= {each.key: ("floor", None) for each in choice.lines[FEW:]}
         del choice.lines[FEW:]
@@ -117,11 +123,23 @@ def _telling(lines: Sequence[Line], question: Question, said: Collection[str]) -
     return {each.key for each in lines if tells_more(each.record, question, folded)}
 
 
-def _best(telling: Sequence[Line], shared: bool, is_trusted: Callable[[MemoryRecord], bool]) -> dict[Key, Line]:  # noqa: FBT001
-    """The three best of these lines, a stranger's among several authors once."""
-    if shared:
-        telling, _ = in_fair_order(telling, is_trusted)
-    return {each.key: each for each in telling[:PLACED_FIRST]}
+def _strangers_last(best: Sequence[Line], question: Question, trust: Trust) -> list[Line]:
+    """The best lines in another order: first those of whom the owner knows, and copies of the question last."""
+    return sorted(best, key=lambda each: (_copies(each, question, trust), not trust.is_known(each.record)))
+
+
+def _given_way(best: Sequence[Line], question: Question, trust: Trust) -> Outcomes:
+    """Why the best lines that are better than the first one do not come before it."""
+    return {
+        each.key: ("copy" if _copies(each, question, trust) else "author", None)
+        for each in best
+        if each.worth > best[0].worth
+    }
+
+
+def _copies(each: Line, question: Question, trust: Trust) -> bool:
+    """Whether somebody else's line has nearly all the words of the question."""
+    return not trust.is_own(each.record) and is_copy(each.record.text, question)
 
 
 def _led_by(best: Mapping[Key, Line], lines: Sequence[Line]) -> list[Line]:
@@ -161,15 +179,9 @@ def _varied(lines: Sequence[Line], diversity: float) -> list[Line]:
     return [by_key[key_of(hit.record)] for hit in diversified(weighed, len(weighed), diversity)]
 
 
-def _without_what_copies_lend(
-    lines: Sequence[Line], question: Question, is_trusted: Callable[[MemoryRecord], bool], choice: Choice
-) -> list[Line]:
-    """The lines; copies of the question by strangers are worth nothing, nor is what they lend to their sessions."""
-    copies = {
-        each.key: each.record.session
-        for each in lines
-        if not is_trusted(each.record) and is_copy(each.record.text, question)
-    }
+def _without_what_copies_lend(lines: Sequence[Line], question: Question, trust: Trust, choice: Choice) -> list[Line]:
+    """The lines; copies of the question by others are worth nothing, nor is what they lend to their sessions."""
+    copies = {each.key: each.record.session for each in lines if _copies(each, question, trust)}
     choice.later |= dict.fromkeys(copies, ("copy", None))
     sessions = set(copies.values()) - {None}
     choice.doubtful = sum(each.key in copies or each.record.session in sessions for each in lines)

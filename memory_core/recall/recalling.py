@@ -1,8 +1,8 @@
 """Run a recall: search for a question, choose lines from the hits and format them as a block for a prompt.
 
 The path of a hit: `asking` finds it, `pushing` and `choosing` leave it out if the prompt or another line says all of
-it, `authors` lets it wait if its author has many lines, `neighbors` completes it, `packing` gives it a line if there is
-room. Every step but the first keeps what it was given, or names a reason; the best memory is the first line.
+it, `authors` lets it wait if its author has many lines and `trust` does not know them, `neighbors` completes it, and
+`packing` gives it a line if there is room. Every step but the first keeps what it was given, or names a reason.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeGuard
 
 from memory_core.agent_memory import Searching
 from memory_core.conversation.messages.message_to_draft import Message, read_messages
-from memory_core.models import Hit, MemoryRecord, Role, Scope
+from memory_core.models import Hit, MemoryRecord
 from memory_core.open_store import OpenStore
 from memory_core.recall.asked import Asked
 from memory_core.recall.block import longest_text
@@ -45,8 +45,6 @@ _MORE: Final = 4
 """Factor by which more hits are fetched if too many were left out."""
 _ALSO_OF_WORSE: Final = frozenset[Reason](["score", "small talk", "floor"])
 """Reasons that leave out what is found later as well, so that it is not fetched."""
-_OF_AGENTS: Final = frozenset[Role](["assistant", "tool"])
-"""The roles of what an agent or its tools said."""
 _MOST_FOLLOWED: Final = 24
 """Neighbors and links are followed from at most this many of the best lines."""
 
@@ -56,13 +54,6 @@ class _WithClock(Protocol):
 
     @property
     def memory(self) -> OpenStore: ...
-
-
-class _WithScope(Protocol):
-    """A handle of one owner."""
-
-    @property
-    def scope(self) -> Scope: ...
 
 
 class _WithSpaces(Protocol):
@@ -76,10 +67,6 @@ class _WithSpaces(Protocol):
 
 def _has_clock(handle: object) -> TypeGuard[_WithClock]:
     return has(handle, "memory")
-
-
-def _has_scope(handle: object) -> TypeGuard[_WithScope]:
-    return has(handle, "scope")
 
 
 def _has_spaces(handle: object) -> TypeGuard[_WithSpaces]:
@@ -170,6 +157,7 @@ async def _chosen(
     or for more hits."""
     from memory_core.recall.asking import find  # noqa: PLC0415
     from memory_core.recall.choosing import choose  # noqa: PLC0415
+    from memory_core.recall.trust import trust_in  # noqa: PLC0415
 
     wanted = _lines_wanted(options)
     limit = min(max(wanted if options.limit is None else _PER_LINE * wanted, _FEWEST_HITS), _MOST_HITS)
@@ -181,7 +169,8 @@ async def _chosen(
             handle, asked, limit=limit, where=where, mode=options.mode, floor=options.floor, explain=explain
         )
         longest = longest_text(options)
-        choice = choose(asked, found, options, longest=longest, now=now, is_trusted=_trust(handle, options))
+        trust = await trust_in(handle, options, found.hits)
+        choice = choose(asked, found, options, longest=longest, now=now, trust=trust)
         useless = choice.doubtful + sum(reason not in _ALSO_OF_WORSE for reason, _ in choice.outcomes.values())
         if len(found.hits) < limit or not useless or limit - useless >= wanted or limit == MAX_LIMIT:
             return found, choice
@@ -193,22 +182,6 @@ async def _chosen(
 def _lines_wanted(options: RecallOptions) -> int:
     """About how many lines the block may have."""
     return min(options.about_chars() // _LINE_CHARS, _MOST_HITS if options.limit is None else options.limit)
-
-
-def _trust(handle: Searching, options: RecallOptions) -> Callable[[MemoryRecord], bool]:
-    """True if a record is of the owner of the memory or of the owner's agents, or of one whom the options trust."""
-    # Who writes to a space may give any name and any role, also those of the owner.
-    is_alone = not (_has_spaces(handle) and handle.spaces)
-    own = handle.scope if is_alone and _has_scope(handle) else None
-    trusted = {*options.trusted, None, None if own is None else own.user}
-
-    def is_trusted(record: MemoryRecord) -> bool:
-        if record.author in trusted or (record.role is not None and record.role in trusted):
-            return True
-        is_own_agents = record.role in _OF_AGENTS or record.author == record.agent
-        return own is not None and record.app == own.app and is_own_agents
-
-    return is_trusted
 
 
 async def _with_links(

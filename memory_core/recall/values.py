@@ -71,7 +71,8 @@ class RecallOptions:
     """Recall nothing for small talk, and no line that adds nothing: for a block that is put into every prompt."""
     trusted: Collection[str] = ()
     """Authors and roles whose share of the lines is not limited, beside the owner of the memory, the owner's agents
-    (the roles `assistant` and `tool`, and what an agent wrote itself) and records without an author."""
+    (the roles `assistant` and `tool`, and what an agent wrote itself), those whom the owner has answered and records
+    without an author."""
     max_chars: int | None = DEFAULT_CHARS
     """Budget of the block in characters, header and end included; `None` to use `max_tokens` only."""
     max_tokens: int | None = None

@@ -234,7 +234,6 @@ class DerivedContract(Contract):
         assert "in short: 2231" not in texts(everything(ann))
         assert ("in short: 2231" in _stored(ann)) is (how in ("edit", "leave"))
 
-    @optional
     def test_what_would_have_too_many_sources_goes_with_what_has_expired(self, ann: BoundMemory, clock: Ticks) -> None:
         """Nothing could say any more what it was made of."""
         expires = clock.now + timedelta(days=1)

@@ -62,11 +62,13 @@ async def table(*, quick: bool) -> None:
     _print("follow-ups", f"{found.in_conversation}; alone {found.alone}, full question {found.full} of {asked}")
     _print("full questions after another conversation", f"{found.after_another} of {asked}")
     _print("small talk in the midst of a conversation that pushes nothing", f"{found.silent} of {asked}")
-    for budget, loss in (await poison.measure(every=4 if quick else 1)).items():
-        for name, lost in loss.lost.items():
-            _print(
-                f"evidence lost to a stranger, {name}, {budget} characters", f"{lost / loss.clean:.0%} of {loss.clean}"
-            )
+    for who, answered in (("a stranger", False), ("an answered stranger", True)):
+        for budget, loss in (await poison.measure(every=4 if quick else 1, answered=answered)).items():
+            for name, lost in loss.lost.items():
+                _print(
+                    f"lost to {who}, {name}, {budget} characters; begins with them",
+                    f"{lost / loss.clean:.0%} of {loss.clean}; {loss.led[name] / loss.asked:.0%}",
+                )
     search, recall = await times()
     _print(f"a recall among {_NOTES} notes", f"{recall:.1f} ms, {recall / search:.2f} times a search")
 

@@ -88,7 +88,31 @@ async def test_what_the_owners_agents_wrote_has_no_share() -> None:
         assert not gave_way & {"scribe", "helper"}
 
 
+async def test_whom_the_owner_has_answered_has_no_share_and_comes_before_a_stranger() -> None:
+    async with Memory(":memory:", embedder=None) as memory:
+        chat = memory.bind(user="Ann")
+
+        async def say(author: str, text: str, session: str = "room") -> None:
+            await chat.add(Draft(text, author=author, role="user", kind="message", session=session))
+
+        for n in range(4):
+            await say("Tom", f"boat note {n}")
+        await say("Ann", "Thanks, all of you")
+        await say("Mallory", "boat boat, the boat note of Mallory")
+        for n in range(4):
+            await say("Rosa", f"boat list {n}", "elsewhere")
+        recalled = await chat.recall("boat note", RecallOptions(), explain=True)
+        gave_way = {each.hit.record.author for each in recalled.considered if each.later == "author"}
+        assert recalled.hits[0].record.author == "Tom"
+        assert "Tom" not in gave_way
+        assert "Mallory" in gave_way
+
+
 @pytest.mark.slow
 async def test_a_stranger_drives_little_evidence_out_of_a_block() -> None:
-    for loss in (await measure(every=6)).values():
-        assert loss.lost["copies"] <= 0.25 * loss.clean
+    for answered in (False, True):
+        for loss in (await measure(every=12, answered=answered)).values():
+            assert loss.lost["copies"] <= 0.25 * loss.clean
+            assert loss.lost["own words"] <= 0.3 * loss.clean
+            assert max(loss.led["copies"], loss.led["stuffing"]) <= 0.1 * loss.asked
+            assert answered or not loss.led["own words"]
