@@ -24,7 +24,7 @@ from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from google.adk.sessions.session import Session
 
-from memory_adk.convert import in_space, memory_entry
+from memory_adk.convert import memory_entry
 from memory_adk.entries import checked_entries, entry_draft, put
 from memory_adk.kept import Kept
 from memory_adk.latest import Latest
@@ -266,7 +266,7 @@ class MemoryService(BaseMemoryService):
         if shown.read is None and self._sessions is not None:
             shown = replace(shown, read=partial(self.read, self._sessions, app_name, user_id))
         found = await self.access.run(lambda: find(memory, query, self._recall, shown))
-        entries = [in_space(memory_entry(hit, text), memory.label_of(hit.record)) for hit, text in found]
+        entries = [memory_entry(hit, text, memory.label_of(hit.record)) for hit, text in found]
         return SearchMemoryResponse(memories=entries)
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
