@@ -19,7 +19,7 @@ the profile in it: `with_profile`, `PINNED`, `PINNED_BY_MODEL`, `tags_of_pin`; n
 
 **The tools of an agent**: `STORE_MEMORY`, `SEARCH_MEMORIES`, `LIST_MEMORIES`, `UPDATE_MEMORY`, `FORGET_MEMORY`,
 `MEMORY_PIN`, `REMEMBER_INTERACTION_INFO`, each a `Tool` with a `ToolContext`, `Arguments` and a `ToolResult`;
-`with_context`, `without_context`, `operations`, `correcting`.
+`store_where_chosen`, `with_context`, `without_context`, `operations`, `correcting`.
 
 **Waiting**: `Deadline`, `LateError`, `limits`; `Access` and `Writes`, of which a conversation is made; the core loop
 and threads (`core_loop`, `on_core`, `call_in_thread`).
@@ -94,6 +94,7 @@ from memory_core.tools.memory_tools import (
     Tool,
     ToolContext,
     ToolResult,
+    store_where_chosen,
     with_context,
     without_context,
 )
@@ -218,6 +219,7 @@ __all__ = [
     "share_of_words",
     "shortened_data",
     "storable",
+    "store_where_chosen",
     "stored",
     "survive_errors",
     "tags_of_pin",

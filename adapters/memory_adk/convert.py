@@ -204,11 +204,12 @@ def _is_uuid(identity: str) -> bool:
         return False
 
 
-def memory_entry(hit: Hit, text: str) -> MemoryEntry:
+def memory_entry(hit: Hit, text: str, space: str | None) -> MemoryEntry:
     """Convert a hit to ADK's memory entry with the text to show.
 
-    `custom_metadata` is the record's data with its tags, its session, the id of its event, and its kind unless that is
-    the usual one.
+    `custom_metadata` is the record's data with its tags, its session, the id of its event, its kind unless that is the
+    usual one, and the label of the shared space it is from. The author says that, too, since `preload_memory` shows
+    nothing else.
     """
     record = hit.record
     facts: dict[str, Any] = {
@@ -216,11 +217,15 @@ def memory_entry(hit: Hit, text: str) -> MemoryEntry:
         "tags": list(record.tags) or None,
         "session_id": record.session,
         EVENT_ID: record.data.get(EVENT_ID),
+        SPACE: space,
     }
-    own = {name: value for name, value in _described(record).items() if name not in {*facts, *_MARKS, SPACE}}
+    own = {name: value for name, value in _described(record).items() if name not in {*facts, *_MARKS}}
+    author = record.author
+    if space is not None:
+        author = f"{author} ({named(space)})" if author else named(space)
     return MemoryEntry(
         id=record.id,
-        author=record.author,
+        author=author,
         timestamp=record.occurred_at.isoformat(),
         content=types.Content(role="model" if record.role == "assistant" else "user", parts=[types.Part(text=text)]),
         custom_metadata={
@@ -235,14 +240,6 @@ def _described(record: MemoryRecord) -> Mapping[str, Any]:
     if record.kind != MESSAGE or EVENT_ID in record.data:
         return record.data
     return {name: value for name, value in record.data.items() if not isinstance(value, Mapping)}
-
-
-def in_space(entry: MemoryEntry, label: str | None) -> MemoryEntry:
-    """An entry that says which shared space it is from, also where only its author is shown, as by `preload_memory`."""
-    if label is None:
-        return entry
-    author = f"{entry.author} ({named(label)})" if entry.author else named(label)
-    return entry.model_copy(update={"author": author, "custom_metadata": {**entry.custom_metadata, SPACE: label}})
 
 
 def shortened(text: str, room: int) -> str:

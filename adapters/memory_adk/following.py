@@ -13,11 +13,10 @@ process that is killed and an application that appends events tell nobody, and t
 
 from __future__ import annotations
 
-import logging
-import weakref
+import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from google.adk.agents.invocation_context import InvocationContext
@@ -27,53 +26,21 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.session import Session
 
 from memory_adk.convert import keyed
+from memory_adk.kept import Kept
 from memory_adk.latest import Latest
 from memory_adk.policy import CapturePolicy
 from memory_adk.rewind import Change, change_of, names_what_is_absent
 from memory_adk.service import MemoryService
-from memory_core.adapting import Writes
-
-logger = logging.getLogger(__name__)
 
 _BY_RUNNER: Final = "e-"
 """How the ids of invocations begin that ADK's runner makes."""
-
-SessionKey = tuple[str, str, str]
-"""App, user and session."""
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """What the record of a session says, and is to be stored."""
-
-    service: MemoryService
-    session: SessionKey
-    change: Change
-    metadata: Mapping[str, object]
-
-    @property
-    def conversation(self) -> tuple[int, SessionKey]:
-        """The session, in the service that stores it."""
-        return id(self.service), self.session
-
-    @property
-    def name(self) -> str:
-        """The id of the session."""
-        return self.session[-1]
-
-    def after(self, earlier: Write) -> Write:
-        """Both writes in one: of an event that both have, the later one counts."""
-        return replace(self, change={**earlier.change, **self.change})
-
-    async def run(self) -> None:
-        """Store it."""
-        await self.service.follow(*self.session, self.change, self.metadata)
 
 
 @dataclass(slots=True)
 class _Place:
     """Where a process has stopped in the list of a session's events."""
 
+    kept: Kept
     at: int = -1
     event: str = ""
     """The id of the event there."""
@@ -95,9 +62,8 @@ class Following:
 
     def __init__(self, policy: CapturePolicy | None) -> None:
         self._policy = policy
-        self._services: weakref.WeakSet[MemoryService] = weakref.WeakSet()
-        self._writes: Writes[Write] = Writes()
-        self._places = Latest[tuple[int, SessionKey], _Place]()
+        self._services: set[MemoryService] = set()
+        self._places = Latest[tuple[MemoryService, str, str, str], _Place]()
 
     async def follow(self, service: MemoryService, context: InvocationContext, *, undecided: bool = False) -> None:
         """Store what the session of a run says and was not followed before.
@@ -113,8 +79,9 @@ class Following:
         events: Sequence[Event] = session.events
         if undecided:
             events = [event for event in events if event.invocation_id != turn]
-        name = (id(service), (session.app_name, session.user_id, session.id))
-        place = self._places.note(name, self._places.get(name) or _Place())
+        name = session.app_name, session.user_id, session.id
+        known = self._places.get((service, *name)) or _Place(service.kept(*name))
+        place = self._places.note((service, *name), known)
         start = place.start_in(events)
         new: Sequence[Event] = events[start:]
         if start and any(event.actions.rewind_before_invocation_id for event in new):
@@ -131,30 +98,25 @@ class Following:
         place.at, place.event = len(events) - 1, events[-1].id
         if start == 0:
             place.counts = _of_last_turn(new, session.id)
-        await self._put(Write(service, name[1], self._kept(change), self._policy.metadata))
+        self._services.add(service)
+        await place.kept.follow(_policed(change, self._policy), self._policy.metadata)
 
     async def flush(self, *, vectors: bool = False) -> None:
         """Return when everything followed so far is stored or has failed; with `vectors`, when it has vectors, too."""
-        await self._writes.settle()
-        for service in list(self._services) if vectors else ():
-            await service.settled()
+        for service in list(self._services):
+            await service.conversations.writes.settle()
+            if vectors:
+                await service.settled()
 
     async def close(self, seconds: float) -> None:
         """Retry failed writes once, and wait for all writes, but not longer than this; they go on after that."""
-        if not await self._writes.close(seconds):
-            logger.warning("turns are still being stored %g seconds after the end of their runner", seconds)
+        await asyncio.gather(*(service.conversations.close(seconds) for service in self._services))
 
-    def _kept(self, change: Change) -> Change:
-        """A change with the live events as the policy stores them."""
-        policy = self._policy or CapturePolicy()
-        kept = {key: event and policy.apply(event) for key, event in change.items()}
-        return {key: event for key, event in kept.items() if event is not None or change[key] is None}
 
-    async def _put(self, write: Write) -> None:
-        if write.change:
-            self._services.add(write.service)
-            write.service.finish_first(self._writes)
-            await self._writes.put(write)
+def _policed(change: Change, policy: CapturePolicy) -> Change:
+    """A change with the live events as the policy stores them."""
+    stored = {key: event and policy.apply(event) for key, event in change.items()}
+    return {key: event for key, event in stored.items() if event is not None or change[key] is None}
 
 
 async def _whole(session: Session, sessions: BaseSessionService) -> Sequence[Event]:

@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.events.event import Event
@@ -24,19 +24,18 @@ from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from google.adk.sessions.session import Session
 
-from memory_adk.convert import event_drafts, in_space, memory_entry
+from memory_adk.convert import memory_entry
 from memory_adk.entries import checked_entries, entry_draft, put
+from memory_adk.kept import Kept
 from memory_adk.latest import Latest
 from memory_adk.others import Read
 from memory_adk.recall import SEARCH, find
-from memory_adk.rewind import Change, change_of
+from memory_adk.rewind import change_of
 from memory_adk.shown import in_conversation
 from memory_core import (
     BoundMemory,
-    Draft,
     InvalidInputError,
     Memory,
-    MemoryRecord,
     RecallOptions,
     RecordNotFoundError,
     Scope,
@@ -45,19 +44,12 @@ from memory_core import (
 )
 from memory_core.adapting import (
     STATES,
-    Access,
+    Conversations,
     Deadline,
-    Writes,
     check_key,
-    key_in_scope,
-    leave,
     limits,
     owned_by,
-    reachable,
-    remember_drafts,
-    resume,
     settled,
-    stored,
 )
 
 
@@ -113,9 +105,12 @@ class MemoryService(BaseMemoryService):
         self._unsettled = Latest[Scope, BoundMemory]()
         """Owners whose records may be waiting for vectors."""
         self._blocked = Latest[str, None]()
-        self.access = Access(self._answers, timeout)
+        self.conversations = Conversations("adk", "an agent", seconds=timeout, embed="later")
+        """What is stored of sessions goes through this."""
+        somebody = self._handle if self._handle.scope.user is not None else self._handle.bind(user="nobody")
+        self.access = self.conversations.access(somebody)
         """Searches through this leave a store alone that does not answer."""
-        self.deadline = Deadline(timeout, "an agent")
+        self.deadline = self.conversations.deadline
         """What all other calls go through."""
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
@@ -134,26 +129,21 @@ class MemoryService(BaseMemoryService):
             return owned_by(self._memory, user_id)
         return owned_by(self._memory.bind(app=app_name), user_id)
 
-    def memory_of(self, app_name: str, user_id: str) -> BoundMemory:
+    async def reached(self, app_name: str, user_id: str, deadline: Deadline | None = None) -> BoundMemory:
         """Return what one user reads now: the handle of their memory, with its spaces.
 
         Raises:
             ScopeError: As for `handle`, or `memory_of=` made a handle of another owner.
+            LateError: `memory_of=` took longer than the deadline, by default that of the service.
         """
-        own = self.handle(app_name, user_id)
-        if self._memory_of is None:
+        own, memory_of = self.handle(app_name, user_id), self._memory_of
+        if memory_of is None:
             return own
-        made = owned_by(self._memory_of(app_name, user_id), own.scope.user)
+        made = await (deadline or self.deadline).ask("choosing a memory", lambda: memory_of(app_name, user_id))
+        made = owned_by(made, own.scope.user)
         if (made.memory, made.scope.app) != (own.memory, own.scope.app):
             raise ScopeError(f"memory_of= made a handle for {made.scope}, but the owner is {own.scope}")
         return made
-
-    async def reached(self, app_name: str, user_id: str, deadline: Deadline | None = None) -> BoundMemory:
-        """`memory_of` in time, by default that of the service, and without blocking anybody else."""
-        if self._memory_of is None:
-            return self.memory_of(app_name, user_id)
-        choosing = deadline or self.deadline
-        return await choosing.ask("choosing a memory", lambda: self.memory_of(app_name, user_id))
 
     @property
     def blocked(self) -> AbstractSet[str]:
@@ -193,33 +183,18 @@ class MemoryService(BaseMemoryService):
                 and options for Vertex. `metadata`, a mapping, is merged into it.
 
         Raises:
-            MemoryCoreError: The owner or the metadata is invalid, or the store failed; nothing was added.
+            MemoryCoreError: The owner or the metadata is invalid, and nothing was added; or the store failed. Then it
+                is tried again with what the session says next.
         """
-        change = change_of(events, session_id, self.blocked)
-        follow = partial(self.follow, app_name, user_id, session_id, change, custom_metadata or {})
-        await self.deadline.write("adding events", follow)
+        kept = self.kept(app_name, user_id, session_id)
+        await kept.follow(change_of(events, session_id, self.blocked), custom_metadata or {})
+        await kept.conversation.settled()
 
-    async def follow(
-        self, app_name: str, user_id: str, session_id: str | None, change: Change, metadata: Mapping[str, object]
-    ) -> None:
-        """Store what the record of a session says, without a deadline."""
-        handle = self.handle(app_name, user_id).own
-        known = await self._left_as_in(handle, session_id or "", change)
-        new = {key: event for key, event in change.items() if event and key_in_scope(handle.scope, key) not in known}
-        await self.store(handle, event_drafts(new, session_id, metadata, handle.memory.clock()))
-
-    async def _left_as_in(self, handle: BoundMemory, session: str, change: Change) -> AbstractSet[str]:
-        """Leave what is undone and resume what is live, as far as it is stored; return the keys of what is stored."""
-        if not session.strip():
-            return frozenset()
-        is_live = {key_in_scope(handle.scope, key): event is not None for key, event in change.items()}
-        known = {one.key: one.left for one in await stored(handle, session, list(is_live))}
-        wrong = [key for key, left in known.items() if left == is_live[key]]
-        if undone := [key for key in wrong if not is_live[key]]:
-            await leave(handle, session, undone)
-        if live := [key for key in wrong if is_live[key]]:
-            await resume(handle, session, live)
-        return known.keys()
+    def kept(self, app_name: str, user_id: str, session_id: str | None) -> Kept:
+        """Return what is kept of a session."""
+        handle, session = self.handle(app_name, user_id).own, session_id if session_id and session_id.strip() else ""
+        self._unsettled.note(handle.scope, handle)
+        return Kept(handle, session, self.conversations.of(handle, session))
 
     def reader(self, context: InvocationContext) -> Read:
         """Reads the sessions of the user of a run."""
@@ -239,20 +214,10 @@ class MemoryService(BaseMemoryService):
         brief = await get(config=GetSessionConfig(num_recent_events=0))
         if brief is None or self._read.get(name) == brief.last_update_time or (session := await get()) is None:
             return False
-        handle, change = self.handle(app_name, user_id).own, change_of(session.events, session_id, self.blocked)
-        known = await self._left_as_in(handle, session_id, change)
-        if known >= {key_in_scope(handle.scope, key) for key, event in change.items() if event is None}:
+        change = change_of(session.events, session_id, self.blocked)
+        if await self.kept(app_name, user_id, session_id).take_back(change):
             self._read.note(name, session.last_update_time)
         return True
-
-    async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
-        """Store drafts, each once, and return the records of those not forgotten."""
-        keyed, now = reachable(handle.scope, drafts), handle.memory.clock()
-        records = await remember_drafts(handle, keyed, now=now, embed="later", edits=False)
-        if records:
-            self._unsettled.note(handle.scope, handle)
-        self.access.hear()
-        return records
 
     async def add_memory(
         self,
@@ -301,7 +266,7 @@ class MemoryService(BaseMemoryService):
         if shown.read is None and self._sessions is not None:
             shown = replace(shown, read=partial(self.read, self._sessions, app_name, user_id))
         found = await self.access.run(lambda: find(memory, query, self._recall, shown))
-        entries = [in_space(memory_entry(hit, text), memory.label_of(hit.record)) for hit, text in found]
+        entries = [memory_entry(hit, text, memory.label_of(hit.record)) for hit, text in found]
         return SearchMemoryResponse(memories=entries)
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
@@ -351,20 +316,11 @@ class MemoryService(BaseMemoryService):
             await settled(handle)
             self._unsettled.pop(scope, None)
 
-    def finish_first(self, writes: Writes[Any]) -> None:
-        """Let the memory be closed only when what waits to be written through this service is stored."""
-        self._handle.memory.finish_first(writes)
-
     async def close(self) -> None:
         """Close the memory if the service owns it (see `owns_memory`)."""
         if self._owns:
             self.access.close()
             await self._handle.memory.close()
-
-    async def _answers(self) -> None:
-        """Search for what nobody has stored, which opens the memory, loads its model and reads the store."""
-        somebody = self._handle if self._handle.scope.user is not None else self._handle.bind(user="nobody")
-        await somebody.search("Is anybody there?", where=Where(data={"memory_adk": "test"}), limit=1)
 
 
 def check_service(service: object) -> None:

@@ -28,7 +28,6 @@ from memory_core import (
     Where,
 )
 from memory_core.adapting import (
-    PRIVATE,
     AgentMemory,
     Arguments,
     Deadline,
@@ -41,6 +40,7 @@ from memory_core.adapting import (
     owned_by,
     quoted,
     reason_for_log,
+    store_where_chosen,
 )
 
 logger = logging.getLogger(__name__)
@@ -166,13 +166,7 @@ async def _store(context: ToolContext, given: Arguments) -> ToolResult:
         session=context.session,
         data=description(given.object("metadata")),
     )
-    memory = context.memory
-    writable = [label for label, granted in memory.spaces.items() if granted == "write"]
-    space = given.choice("space", (PRIVATE, *writable)) or PRIVATE
-    stored, where = (
-        await operations.store(memory, draft, space=space),
-        "" if space == PRIVATE else f" in {named(space)}",
-    )
+    stored, where = await store_where_chosen(context, given, draft)
     record = stored.record
     done = f"Known already{where} (ID {named(record.id)})" if stored.is_known else f"Stored as {named(kind)}{where}"
     return ToolResult("ok", f"{done}.", {"id": record.id, "stored_text": record.text})

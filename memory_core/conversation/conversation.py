@@ -77,7 +77,27 @@ their words find these messages."""
 _MOST_STEPS: Final = 10_000
 """Most writes that are kept for a conversation whose store does not answer; then the oldest are given up."""
 
+_MOST_TOGETHER: Final = 1_000
+"""Most messages that wait to be stored together."""
+
 Step = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A step that stores messages with ids, those that are said while it waits included."""
+
+    show: Callable[[Sequence[Draft]], Awaitable[None]]
+    drafts: tuple[Draft, ...]
+
+    def __call__(self) -> Awaitable[None]:
+        return self.show(self.drafts)
+
+    def and_then(self, later: Step) -> tuple[Step, ...]:
+        """This step and a later one: one step if both store what is said by one teller."""
+        if isinstance(later, _Shown) and later.show == self.show and len(self.drafts) < _MOST_TOGETHER:
+            return (replace(self, drafts=self.drafts + later.drafts),)
+        return self, later
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +110,10 @@ class _Write:
 
     def after(self, earlier: _Write) -> _Write:
         """The earlier steps and then these."""
-        steps = earlier.steps + self.steps
+        *before, last = earlier.steps
+        first, *behind = self.steps
+        both = last.and_then(first) if isinstance(last, _Shown) else (last, first)
+        steps = (*before, *both, *behind)
         if len(steps) > _MOST_STEPS:
             logger.error("the oldest messages of session %s are not stored", one_line(self.name))
         return replace(self, steps=steps[-_MOST_STEPS:])
@@ -127,6 +150,7 @@ class Conversations:
         seconds: How long a turn waits for its memory at most, opening it and loading its model not counted.
         options: How a turn recalls.
         most: Most memories of a turn, if the options do not say it; 0 recalls nothing.
+        embed: When the vectors of messages are computed; by default now, unless they are long.
 
     Raises:
         InvalidInputError: `seconds` is not above 0 (also a `ValueError`).
@@ -140,8 +164,10 @@ class Conversations:
         seconds: float = limits.CALL_SECONDS,
         options: RecallOptions = PUSHED,
         most: int | None = None,
+        embed: Literal["now", "later"] | None = None,
     ) -> None:
         self.framework = framework
+        self.embed = embed
         self.options = options
         self.most = most
         self.deadline = Deadline(seconds, who)
@@ -160,7 +186,7 @@ class Conversations:
 
         Args:
             memory: Bound to the owner. Its spaces are recalled too; what is said goes into the owner's own memory.
-            session: The framework's name of the conversation.
+            session: The framework's name of the conversation; empty for messages of none, which nobody can leave.
         """
         return Conversation(self, memory, session)
 
@@ -249,12 +275,18 @@ class Conversation:
         """
         given = [*context, *messages]
         drafts = await off_loop(is_long_batch(given), self._storable, given)
-        if len(drafts) > len(context):
-            await self._put(partial(self._store, drafts, len(context), ids_may_differ, are_shown))
+        if len(drafts) == len(context):
+            return
+        if are_shown and not context and not ids_may_differ:
+            await self._put(_Shown(self._show, tuple(drafts)))
+            return
+        options = {"ids_may_differ": ids_may_differ, "are_shown": are_shown}
+        await self._put(partial(self._done, partial(self._store, drafts, context=len(context), **options)))
 
     async def edit(self, key: str, text: str) -> None:
         """The record says that a person has given a message another text. What was derived of the old one is left."""
-        await self._put(partial(branches.edit, self._own, self._session, key, shortened_text(text)))
+        edit = partial(branches.edit, self._own, self._session, key, shortened_text(text))
+        await self._put(partial(self._done, edit))
 
     async def leave(self, keys: Iterable[str]) -> None:
         """The record says that a person has left these messages, with another branch or by removing them.
@@ -319,43 +351,45 @@ class Conversation:
         return found.text
 
     async def _store(
-        self,
-        drafts: Sequence[Draft],
-        context: int,
-        ids_may_differ: bool,  # noqa: FBT001  (for `partial`)
-        are_shown: bool,  # noqa: FBT001
+        self, drafts: Sequence[Draft], *, context: int = 0, ids_may_differ: bool = False, are_shown: bool = False
     ) -> None:
-        now, embed = self._own.now(), when_embedded(drafts)
+        now, embed = self._own.now(), self._shared.embed or when_embedded(drafts)
         records = await remember_drafts(
             self._own, drafts, now=now, embed=embed, edits=False, ids_may_differ=ids_may_differ, context=context
         )
         if are_shown:
             await branches.show(self._own, records)
 
-    async def _put(self, step: Step) -> None:
-        async def done() -> None:
-            try:
-                await step()
-            except (NoAnswerError, StorageError, EmbeddingError, QuotaExceededError):
-                raise
-            except Exception as error:  # noqa: BLE001  (a defect of one message must not lose the others that wait)
-                self._lost.append(error)
-                reason = reason_for_log(error)
-                logger.error("a message of session %s is not stored: %s", one_line(self._session), reason)  # noqa: TRY400
-            self._shared.access(self._memory).hear()
+    async def _show(self, drafts: Sequence[Draft]) -> None:
+        await self._done(partial(self._store, drafts, are_shown=True))
 
+    async def _done(self, step: Step) -> None:
+        """Do a step; one that would fail again is given up."""
+        try:
+            await step()
+        except (NoAnswerError, StorageError, EmbeddingError, QuotaExceededError):
+            raise
+        except Exception as error:  # noqa: BLE001  (a defect of one message must not lose the others that wait)
+            self._lost.append(error)
+            reason = reason_for_log(error)
+            logger.error("a message of session %s is not stored: %s", one_line(self._session), reason)  # noqa: TRY400
+        self._shared.access(self._memory).hear()
+
+    async def _put(self, step: Step) -> None:
         self._memory.memory.finish_first(self._shared.writes)
-        await self._shared.writes.put(_Write(self._name, self._session, (done,)))
+        await self._shared.writes.put(_Write(self._name, self._session, (step,)))
 
     async def _put_keys(
         self, change: Callable[[BoundMemory, str, Sequence[str]], Awaitable[None]], keys: Iterable[str]
     ) -> None:
         if some := list(dict.fromkeys(keys)):
-            await self._put(partial(change, self._own, self._session, some))
+            await self._put(partial(self._done, partial(change, self._own, self._session, some)))
 
     def _storable(self, drafts: Sequence[Draft]) -> list[Draft]:
         made = [
-            replace(draft, text=shortened_text(draft.text), data=shortened_data(draft.data), session=self._session)
+            replace(
+                draft, text=shortened_text(draft.text), data=shortened_data(draft.data), session=self._session or None
+            )
             for draft in drafts
         ]
         complete_all(made, self._own.scope, self._own.now())  # raises now, not in the background

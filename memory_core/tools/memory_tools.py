@@ -20,7 +20,7 @@ from memory_core.recall.reads import count_reads
 from memory_core.spaces import PRIVATE
 from memory_core.supplied import Clock
 from memory_core.tools.arguments import Arguments, ToolInputError
-from memory_core.tools.operations import Operation, change, list_page, pin, search, store
+from memory_core.tools.operations import Operation, Stored, change, list_page, pin, search, store
 from memory_core.values.query_text import cut_query
 from memory_core.values.times import utc_now
 from memory_core.where.where import Where
@@ -127,12 +127,18 @@ async def _store(context: ToolContext, given: Arguments) -> ToolResult:
         agent=context.agent,
         session=context.session,
     )
-    space = given.choice("space", (PRIVATE, *_writable(context.memory))) or PRIVATE
-    stored = await store(context.memory, draft, space=space)
-    where = "" if space == PRIVATE else f" in {named(space)}"
+    stored, where = await store_where_chosen(context, given, draft)
     name = named(stored.record.id)
     done = f"Known already{where} (ID {name})" if stored.is_known else f"Stored {category}{where} with ID {name}"
     return ToolResult("ok", f"{done}: {_quoted(stored.record.text)}", {"id": stored.record.id})
+
+
+async def store_where_chosen(context: ToolContext, given: Arguments, draft: Draft) -> tuple[Stored, str]:
+    """`operations.store` in the space that a model chose; and where that is, for the answer: empty for the user's own
+    memory."""
+    space = given.choice("space", (PRIVATE, *_writable(context.memory))) or PRIVATE
+    stored = await store(context.memory, draft, space=space)
+    return stored, "" if space == PRIVATE else f" in {named(space)}"
 
 
 async def _search(context: ToolContext, given: Arguments) -> ToolResult:

@@ -31,6 +31,8 @@ class Unsteady(SqliteStore):
     """A store whose writes fail when they are told to."""
 
     fails: bool = False
+    batches: Sequence[int] = ()
+    """How many records each write had that did not fail."""
 
     async def add(
         self,
@@ -41,6 +43,7 @@ class Unsteady(SqliteStore):
         versions: Mapping[str, int] | None = None,
     ) -> list[MemoryRecord | None]:
         self._insist()
+        self.batches = (*self.batches, len(records))
         return await super().add(scope, records, embed_later=embed_later, versions=versions)
 
     async def update(
@@ -119,6 +122,39 @@ async def test_a_message_that_is_left_is_in_no_read_until_it_is_resumed(talk: Ta
     await conversation.settled()
     assert {hit.record.id for hit in await talk.handle().search("jasmine tea", apart=True)} == {turn.id, fact.id}
     assert TEA in await talk.of(session="tuesday").recall("Which tea do I like?")
+
+
+async def test_what_one_teller_shows_while_the_store_does_not_answer_is_stored_together(talk: Talk) -> None:
+    conversation, talk.store.fails = talk.of(), True
+    for text in ("one", "two", "three", "three"):
+        await conversation.remember([said(conversation, text)], are_shown=True)
+    await talk.conversations.writes.settle()
+    talk.store.fails = False
+    await conversation.remember([said(conversation, "four")], are_shown=True)
+    await conversation.settled()
+    assert await talk.texts() == ["one", "two", "three", "four"]
+    assert len(talk.store.batches) == 1
+
+
+async def test_what_is_left_between_two_tellings_is_left_before_the_second(talk: Talk) -> None:
+    conversation, talk.store.fails = talk.of(), True
+    await conversation.remember([said(conversation, "one"), said(conversation, "two")], are_shown=True)
+    await conversation.leave([conversation.key("one"), conversation.key("two")])
+    await conversation.remember([said(conversation, "one")], are_shown=True)
+    talk.store.fails = False
+    await conversation.remember([said(conversation, "three")], are_shown=True)
+    await conversation.settled()
+    assert await talk.texts() == ["one", "three"]
+    assert len(talk.store.batches) == 2
+
+
+async def test_messages_of_no_conversation_are_kept_each_once(talk: Talk) -> None:
+    conversation = talk.of(session="")
+    for _ in range(2):
+        await conversation.remember([said(talk.of(), TEA)], are_shown=True)
+    await conversation.settled()
+    (record,) = (await talk.handle().list()).records
+    assert (record.text, record.session) == (TEA, None)
 
 
 async def test_an_edit_is_a_new_revision_and_an_equal_one_is_none(talk: Talk) -> None:

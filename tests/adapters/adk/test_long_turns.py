@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import AsyncGenerator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ from google.genai import types
 from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.radbot import QdrantMemoryService
 from memory_adk.testing import ask
-from memory_core import BoundMemory, Draft, Memory, MemoryRecord, StoreUnavailableError
+from memory_core import Memory, MemoryRecord, Scope, StoreUnavailableError
+from memory_core.storage.sqlite.store import SqliteStore
 from tests.adapters.adk.agents import ANN, APP
 
 STEPS = 60
@@ -48,21 +50,23 @@ class Talker(BaseAgent):
                 yield Event(author="user", invocation_id=ctx.invocation_id, input_transcription=spoken)
 
 
-class Counting(MemoryService):
+class Counting(SqliteStore):
     """Counts what it is given, and can be out of reach."""
 
-    writes = drafts_given = 0
+    writes = records_given = 0
     fails: Sequence[int] = ()
 
-    async def follow(self, *arguments: Any) -> None:
+    async def add(self, scope: Scope, records: Sequence[MemoryRecord], **options: Any) -> list[MemoryRecord | None]:
         self.writes += 1
+        self.records_given += len(records)
         if self.writes in self.fails:
             raise StoreUnavailableError("out of reach")
-        await super().follow(*arguments)
+        return await super().add(scope, records, **options)
 
-    async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
-        self.drafts_given += len(drafts)
-        return await super().store(handle, drafts)
+
+@pytest.fixture
+def store(tmp_path: Path) -> Counting:
+    return Counting(tmp_path / "counted.db", embedder=None, clock=lambda: datetime.now(UTC))
 
 
 def talking(service: MemoryService, plugin: MemoryPlugin, steps: int = STEPS) -> Runner:
@@ -79,54 +83,54 @@ async def stored(memory: Memory, app: str = APP) -> list[str]:
 SAID = ["go", *(f"step {step}" for step in range(STEPS))]
 
 
-async def test_every_message_of_a_long_turn_is_handed_over_once(memory: Memory) -> None:
-    service, plugin = Counting(memory), MemoryPlugin(recall=False)
-    async with talking(service, plugin) as runner:
-        await ask(runner, "go", user_id=ANN, session_id="s1")
-    assert await stored(memory) == SAID
-    assert service.drafts_given == len(SAID)
+async def test_every_message_of_a_long_turn_is_handed_over_once(store: Counting) -> None:
+    async with Memory(store) as memory:
+        async with talking(MemoryService(memory), MemoryPlugin(recall=False)) as runner:
+            await ask(runner, "go", user_id=ANN, session_id="s1")
+        assert await stored(memory) == SAID
+    assert store.records_given == len(SAID)
 
 
-async def test_every_message_of_a_long_call_is_handed_over_once(memory: Memory) -> None:
-    service, plugin = Counting(memory), MemoryPlugin(recall=False)
-    async with talking(service, plugin) as runner:
-        await runner.session_service.create_session(app_name=APP, user_id=ANN, session_id="s1")
-        events = runner.run_live(
-            user_id=ANN,
-            session_id="s1",
-            live_request_queue=LiveRequestQueue(),
-            run_config=RunConfig(streaming_mode=StreamingMode.BIDI),
-        )
-        async for _ in events:
-            pass
-    assert await stored(memory) == SAID[1:]
-    assert service.drafts_given == STEPS
+async def test_every_message_of_a_long_call_is_handed_over_once(store: Counting) -> None:
+    async with Memory(store) as memory:
+        async with talking(MemoryService(memory), MemoryPlugin(recall=False)) as runner:
+            await runner.session_service.create_session(app_name=APP, user_id=ANN, session_id="s1")
+            events = runner.run_live(
+                user_id=ANN,
+                session_id="s1",
+                live_request_queue=LiveRequestQueue(),
+                run_config=RunConfig(streaming_mode=StreamingMode.BIDI),
+            )
+            async for _ in events:
+                pass
+        assert await stored(memory) == SAID[1:]
+    assert store.records_given == STEPS
 
 
-async def test_what_is_said_while_a_write_runs_waits_for_one_other_write(tmp_path: Path) -> None:
-    async with Memory(tmp_path / "m.db", embedder=None) as memory:
-        service, plugin = Counting(memory), MemoryPlugin(recall=False)
-        blocker = sqlite3.connect(tmp_path / "m.db", isolation_level=None)
-        async with talking(service, plugin) as runner:
+async def test_what_is_said_while_a_write_runs_waits_for_one_other_write(store: Counting, tmp_path: Path) -> None:
+    async with Memory(store) as memory:
+        await memory.bind(app=APP, user="bob").add("The file is there")
+        store.writes, blocker = 0, sqlite3.connect(tmp_path / "counted.db", isolation_level=None)
+        async with talking(MemoryService(memory), MemoryPlugin(recall=False)) as runner:
             blocker.execute("BEGIN IMMEDIATE")
             await ask(runner, "go", user_id=ANN, session_id="s1")
             blocker.execute("ROLLBACK")
             blocker.close()
         assert await stored(memory) == SAID
-        assert service.writes <= 2
+        assert store.writes <= 2
 
 
 @pytest.mark.parametrize("fails", [[1], [2], [1, 2]])
 async def test_a_message_that_could_not_be_stored_is_stored_with_what_follows_in_its_turn(
-    memory: Memory, fails: list[int]
+    store: Counting, fails: list[int]
 ) -> None:
-    service, plugin = Counting(memory), MemoryPlugin(recall=False)
-    service.fails = fails
-    async with talking(service, plugin) as runner:
-        await ask(runner, "go", user_id=ANN, session_id="s1")
-        await plugin.flush()  # or both turns might be in two writes that fail
-        await ask(runner, "go", user_id=ANN, session_id="s1")
-    assert sorted(await stored(memory)) == sorted(SAID * 2)
+    plugin, store.fails = MemoryPlugin(recall=False), fails
+    async with Memory(store) as memory:
+        async with talking(MemoryService(memory), plugin) as runner:
+            await ask(runner, "go", user_id=ANN, session_id="s1")
+            await plugin.flush()  # or both turns might be in two writes that fail
+            await ask(runner, "go", user_id=ANN, session_id="s1")
+        assert sorted(await stored(memory)) == sorted(SAID * 2)
 
 
 async def test_a_runner_closes_in_time_while_the_store_does_not_answer_and_its_turns_are_stored_afterwards(
@@ -136,11 +140,11 @@ async def test_a_runner_closes_in_time_while_the_store_does_not_answer_and_its_t
     async with Memory(tmp_path / "m.db", embedder=None) as memory:
         plugin = MemoryPlugin(recall=False)
         blocker = sqlite3.connect(tmp_path / "m.db", isolation_level=None)
-        with caplog.at_level(logging.WARNING, logger="memory_adk"):
+        with caplog.at_level(logging.WARNING, logger="memory_core.conversation"):
             async with talking(MemoryService(memory), plugin) as runner:
                 blocker.execute("BEGIN IMMEDIATE")
                 await ask(runner, "go", user_id=ANN, session_id="s1")
-        assert "turns are still being stored" in caplog.text
+        assert "still being stored" in caplog.text
         blocker.execute("ROLLBACK")
         blocker.close()
         await plugin.flush()

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import sqlite3
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from google.adk.tools.load_memory_tool import load_memory_tool
 
 from memory_adk import CapturePolicy, MemoryPlugin, MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, ask, prompt, user_says
-from memory_core import BoundMemory, Hit, Memory, Scope, StoreUnavailableError
+from memory_core import BoundMemory, Hit, Memory, MemoryRecord, Scope, StoreUnavailableError
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.requests import SearchRequest
 from memory_core.storage.sqlite.store import SqliteStore
@@ -365,42 +365,60 @@ async def test_an_unusable_store_costs_one_log_line_and_not_the_answer(
     assert path.read_bytes().startswith(b"this is a text file")
 
 
+class Moody(SqliteStore):
+    """A store that can be out of reach for writers."""
+
+    down = False
+    patience = 0.0
+
+    async def add(self, scope: Scope, records: Sequence[MemoryRecord], **options: Any) -> list[MemoryRecord | None]:
+        if self.down:
+            await asyncio.sleep(self.patience)
+            raise StoreUnavailableError("out of reach")
+        return await super().add(scope, records, **options)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Moody:
+    return Moody(tmp_path / "moody.db", embedder=None, clock=lambda: datetime.now(UTC))
+
+
 @pytest.mark.parametrize("next_session", ["s1", "s2", None])
 async def test_what_could_not_be_stored_is_stored_with_the_next_turn_of_any_session_or_when_the_runner_closes(
-    memory: Memory, next_session: str | None
+    store: Moody, next_session: str | None
 ) -> None:
-    service = Moody(memory)
     model = ScriptedLlm(script=["Noted.", "Good.", "Fine."])
     plugin = MemoryPlugin(recall=False)
-    async with runner_of(service, model, plugins=[plugin]) as runner:
-        service.down = True
-        await ask(runner, "I drink tea", user_id=ANN, session_id="s1")
-        await ask(runner, "I read", user_id=ANN, session_id="s3")
-        await plugin.flush()
-        service.down = False
-        assert await stored(memory) == []
-        if next_session:
-            await ask(runner, "and eat cake", user_id=ANN, session_id=next_session)
+    async with Memory(store) as memory:
+        async with runner_of(MemoryService(memory), model, plugins=[plugin]) as runner:
+            store.down = True
+            await ask(runner, "I drink tea", user_id=ANN, session_id="s1")
+            await ask(runner, "I read", user_id=ANN, session_id="s3")
             await plugin.flush()
-            assert len(await stored(memory)) == 6
-    missing = ["I drink tea", "Noted.", "I read", "Good."]
-    assert await stored(memory) == missing + (["and eat cake", "Fine."] if next_session else [])
+            store.down = False
+            assert await stored(memory) == []
+            if next_session:
+                await ask(runner, "and eat cake", user_id=ANN, session_id=next_session)
+                await plugin.flush()
+                assert len(await stored(memory)) == 6
+        missing = ["I drink tea", "Noted.", "I read", "Good."]
+        assert await stored(memory) == missing + (["and eat cake", "Fine."] if next_session else [])
 
 
 @pytest.mark.parametrize("patience", [0.0, 0.1])
 async def test_a_turn_that_was_blocked_when_it_could_not_be_stored_stays_forgotten(
-    memory: Memory, patience: float
+    store: Moody, patience: float
 ) -> None:
-    service = Moody(memory)
-    service.patience = patience
-    plugin = MemoryPlugin(recall=False)
-    async with runner_of(service, ScriptedLlm(script=["Fine."]), plugins=[plugin, Guard("guard")]) as runner:
-        service.down = True
-        await ask(runner, "attack", user_id=ANN, session_id="s1")
-        await plugin.flush()
-        service.down = False
-        await ask(runner, "and eat cake", user_id=ANN, session_id="s2")
-    assert await stored(memory) == ["and eat cake", "Fine."]
+    plugin, store.patience = MemoryPlugin(recall=False), patience
+    model = ScriptedLlm(script=["Fine."])
+    async with Memory(store) as memory:
+        async with runner_of(MemoryService(memory), model, plugins=[plugin, Guard("guard")]) as runner:
+            store.down = True
+            await ask(runner, "attack", user_id=ANN, session_id="s1")
+            await plugin.flush()
+            store.down = False
+            await ask(runner, "and eat cake", user_id=ANN, session_id="s2")
+        assert await stored(memory) == ["and eat cake", "Fine."]
 
 
 class Hanging(HashingEmbedder):
@@ -426,19 +444,6 @@ async def test_a_memory_that_hangs_costs_the_memories_and_not_the_answer(
     assert [record.getMessage() for record in caplog.records if record.name.startswith("memory_core.conversation")] == [
         "the memory is left alone until it answers: it takes too long to open"
     ]
-
-
-class Moody(MemoryService):
-    """Its store can be out of reach."""
-
-    down = False
-    patience = 0.0
-
-    async def follow(self, *arguments: Any) -> None:
-        if self.down:
-            await asyncio.sleep(self.patience)
-            raise StoreUnavailableError("out of reach")
-        await super().follow(*arguments)
 
 
 def test_sync_runs_from_eight_threads_at_first_use_store_every_turn(tmp_path: Path) -> None:
