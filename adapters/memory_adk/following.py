@@ -18,6 +18,7 @@ import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import tzinfo
 from typing import Final
 
 from google.adk.agents.invocation_context import InvocationContext
@@ -31,6 +32,7 @@ from memory_adk.latest import Latest
 from memory_adk.policy import CapturePolicy
 from memory_adk.rewind import Change, change_of, names_what_is_absent
 from memory_adk.service import MemoryService
+from memory_adk.zone import zone_of
 from memory_core.adapting import Writes
 
 logger = logging.getLogger(__name__)
@@ -50,6 +52,7 @@ class Write:
     session: SessionKey
     change: Change
     metadata: Mapping[str, object]
+    zone: tzinfo | None
 
     @property
     def conversation(self) -> tuple[int, SessionKey]:
@@ -67,7 +70,7 @@ class Write:
 
     async def run(self) -> None:
         """Store it."""
-        await self.service.follow(*self.session, self.change, self.metadata)
+        await self.service.follow(*self.session, self.change, self.metadata, self.zone)
 
 
 @dataclass(slots=True)
@@ -131,7 +134,7 @@ class Following:
         place.at, place.event = len(events) - 1, events[-1].id
         if start == 0:
             place.counts = _of_last_turn(new, session.id)
-        await self._put(Write(service, name[1], self._kept(change), self._policy.metadata))
+        await self._put(Write(service, name[1], self._kept(change), self._policy.metadata, zone_of(session.state)))
 
     async def flush(self, *, vectors: bool = False) -> None:
         """Return when everything followed so far is stored or has failed; with `vectors`, when it has vectors, too."""

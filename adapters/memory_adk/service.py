@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
+from datetime import tzinfo
 from functools import partial
 from typing import Any, Self
 
@@ -31,6 +32,7 @@ from memory_adk.others import Read
 from memory_adk.recall import SEARCH, find
 from memory_adk.rewind import Change, change_of
 from memory_adk.shown import in_conversation
+from memory_adk.zone import zone_of
 from memory_core import (
     BoundMemory,
     Draft,
@@ -169,9 +171,9 @@ class MemoryService(BaseMemoryService):
 
         It may be called repeatedly: only new events are added, and events missing from the session stay as they are.
         """
-        await self.add_events_to_memory(
-            app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id
-        )
+        change, zone = change_of(session.events, session.id, self.blocked), zone_of(session.state)
+        follow = partial(self.follow, session.app_name, session.user_id, session.id, change, {}, zone)
+        await self.deadline.write("adding events", follow)
 
     async def add_events_to_memory(
         self,
@@ -200,10 +202,16 @@ class MemoryService(BaseMemoryService):
         await self.deadline.write("adding events", follow)
 
     async def follow(
-        self, app_name: str, user_id: str, session_id: str | None, change: Change, metadata: Mapping[str, object]
+        self,
+        app_name: str,
+        user_id: str,
+        session_id: str | None,
+        change: Change,
+        metadata: Mapping[str, object],
+        zone: tzinfo | None = None,
     ) -> None:
         """Store what the record of a session says, without a deadline."""
-        handle = self.handle(app_name, user_id).own
+        handle = self.handle(app_name, user_id).own.bind(zone=zone)
         known = await self._left_as_in(handle, session_id or "", change)
         new = {key: event for key, event in change.items() if event and key_in_scope(handle.scope, key) not in known}
         await self.store(handle, event_drafts(new, session_id, metadata, handle.memory.clock()))
@@ -247,7 +255,7 @@ class MemoryService(BaseMemoryService):
 
     async def store(self, handle: BoundMemory, drafts: Sequence[Draft]) -> list[MemoryRecord]:
         """Store drafts, each once, and return the records of those not forgotten."""
-        keyed, now = reachable(handle.scope, drafts), handle.memory.clock()
+        keyed, now = reachable(handle.scope, drafts), handle.now()
         records = await remember_drafts(handle, keyed, now=now, embed="later", edits=False)
         if records:
             self._unsettled.note(handle.scope, handle)
