@@ -28,8 +28,8 @@ and threads (`core_loop`, `on_core`, `call_in_thread`).
 `made_of`, `ANY_STATE`, `STATES`, `Mode`, `Order`, `share_of_words`, `equal_form`.
 
 **Values, checked**: `check_count`, `check_key`, `check_path`, `check_seconds`, `check_unit`, `check_where`,
-`complaints`, `new_id`; for a log: `one_line`, `reason_for_log`, `without_key`; of a server: `is_loopback`,
-`digest_of`, `names_by_token`, `tokens_in_file`.
+`complaints`, `new_id`; zones: `check_zone`, `MACHINE_ZONE`, `zoned`, `zoned_text`; for a log: `one_line`,
+`reason_for_log`, `without_key`; of a server: `is_loopback`, `digest_of`, `names_by_token`, `tokens_in_file`.
 
 **A server over HTTP**: `WebServer` (loaded when it is accessed; it needs uvicorn), on what `listening_on` opens at an
 `address_of`; its process: `log_plainly`, `survive_errors`, `end_in_time`.
@@ -110,6 +110,7 @@ from memory_core.values.query_text import cut_query
 from memory_core.values.shortening import is_shortened, shortened_data
 from memory_core.values.storable import storable
 from memory_core.values.tokens import digest_of, names_by_token, tokens_in_file
+from memory_core.values.zones import MACHINE_ZONE, check_zone, zoned, zoned_text
 from memory_core.web.listening import address_of, listening_on
 from memory_core.web.process import end_in_time, log_plainly, survive_errors
 from memory_core.where.checks import check_where
@@ -130,6 +131,7 @@ __all__ = [
     "FORGET_MEMORY",
     "FRAMEWORK_MESSAGE",
     "LIST_MEMORIES",
+    "MACHINE_ZONE",
     "MAX_TEXT_CHARS",
     "MEMORY_PIN",
     "NOTHING",
@@ -173,6 +175,7 @@ __all__ = [
     "check_seconds",
     "check_unit",
     "check_where",
+    "check_zone",
     "complaints",
     "complete",
     "core_loop",
@@ -234,4 +237,6 @@ __all__ = [
     "without_context",
     "without_files",
     "without_key",
+    "zoned",
+    "zoned_text",
 ]

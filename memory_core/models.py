@@ -343,7 +343,7 @@ class Page(Value):
 
     def _repr_html_(self) -> str:
         rows = [(each.text, each.kind, each.author, each.occurred_at, each.id) for each in self.records]
-        return html_table(("text", "kind", "author", "occurred at (UTC)", "id"), rows)
+        return html_table(("text", "kind", "author", "occurred at", "id"), rows)
 
 
 @dataclass(frozen=True, slots=True)

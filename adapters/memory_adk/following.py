@@ -26,11 +26,11 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.session import Session
 
 from memory_adk.convert import keyed
-from memory_adk.kept import Kept
 from memory_adk.latest import Latest
 from memory_adk.policy import CapturePolicy
 from memory_adk.rewind import Change, change_of, names_what_is_absent
 from memory_adk.service import MemoryService
+from memory_adk.zone import zone_of
 
 _BY_RUNNER: Final = "e-"
 """How the ids of invocations begin that ADK's runner makes."""
@@ -40,7 +40,6 @@ _BY_RUNNER: Final = "e-"
 class _Place:
     """Where a process has stopped in the list of a session's events."""
 
-    kept: Kept
     at: int = -1
     event: str = ""
     """The id of the event there."""
@@ -80,8 +79,8 @@ class Following:
         if undecided:
             events = [event for event in events if event.invocation_id != turn]
         name = session.app_name, session.user_id, session.id
-        known = self._places.get((service, *name)) or _Place(service.kept(*name))
-        place = self._places.note((service, *name), known)
+        kept = service.kept(*name, zone_of(session.state))
+        place = self._places.note((service, *name), self._places.get((service, *name)) or _Place())
         start = place.start_in(events)
         new: Sequence[Event] = events[start:]
         if start and any(event.actions.rewind_before_invocation_id for event in new):
@@ -99,7 +98,7 @@ class Following:
         if start == 0:
             place.counts = _of_last_turn(new, session.id)
         self._services.add(service)
-        await place.kept.follow(_policed(change, self._policy), self._policy.metadata)
+        await kept.follow(_policed(change, self._policy), self._policy.metadata)
 
     async def flush(self, *, vectors: bool = False) -> None:
         """Return when everything followed so far is stored or has failed; with `vectors`, when it has vectors, too."""

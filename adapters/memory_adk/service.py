@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
+from datetime import tzinfo
 from functools import partial
 from typing import Self
 
@@ -32,6 +33,7 @@ from memory_adk.others import Read
 from memory_adk.recall import SEARCH, find
 from memory_adk.rewind import change_of
 from memory_adk.shown import in_conversation
+from memory_adk.zone import zone_of
 from memory_core import (
     BoundMemory,
     InvalidInputError,
@@ -159,9 +161,8 @@ class MemoryService(BaseMemoryService):
 
         It may be called repeatedly: only new events are added, and events missing from the session stay as they are.
         """
-        await self.add_events_to_memory(
-            app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id
-        )
+        kept = self.kept(session.app_name, session.user_id, session.id, zone_of(session.state))
+        await self._keep(kept, session.events)
 
     async def add_events_to_memory(
         self,
@@ -186,13 +187,16 @@ class MemoryService(BaseMemoryService):
             MemoryCoreError: The owner or the metadata is invalid, and nothing was added; or the store failed. Then it
                 is tried again with what the session says next.
         """
-        kept = self.kept(app_name, user_id, session_id)
-        await kept.follow(change_of(events, session_id, self.blocked), custom_metadata or {})
+        await self._keep(self.kept(app_name, user_id, session_id), events, custom_metadata or {})
+
+    async def _keep(self, kept: Kept, events: Sequence[Event], metadata: Mapping[str, object] = {}) -> None:
+        await kept.follow(change_of(events, kept.session, self.blocked), metadata)
         await kept.conversation.settled()
 
-    def kept(self, app_name: str, user_id: str, session_id: str | None) -> Kept:
-        """Return what is kept of a session."""
-        handle, session = self.handle(app_name, user_id).own, session_id if session_id and session_id.strip() else ""
+    def kept(self, app_name: str, user_id: str, session_id: str | None, zone: tzinfo | None = None) -> Kept:
+        """Return what is kept of a session; `zone` says where its person is, if the session tells it."""
+        handle = self.handle(app_name, user_id).own.bind(zone=zone)
+        session = session_id if session_id and session_id.strip() else ""
         self._unsettled.note(handle.scope, handle)
         return Kept(handle, session, self.conversations.of(handle, session))
 

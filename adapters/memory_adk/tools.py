@@ -17,6 +17,7 @@ from memory_adk.convert import description
 from memory_adk.recall import find
 from memory_adk.service import MemoryService
 from memory_adk.shown import conversation_of, in_conversation
+from memory_adk.zone import zone_of
 from memory_core import (
     BoundMemory,
     Draft,
@@ -121,7 +122,7 @@ class MemoryTool(BaseTool):
     async def _caller(self, service: MemoryService, context: AdkToolContext) -> ToolContext:
         memory = await self._memory_of(service, context, service.deadline)
         return ToolContext(
-            memory=memory,
+            memory=memory.bind(zone=zone_of(context.state.to_dict())),
             agent=context.agent_name,
             session=context.session.id,
             author=context.agent_name,

@@ -181,7 +181,7 @@ async def _replace(
 ) -> None:
     drafts = [to_draft(message, scope, source_key=key) for message, key in zip(added, keys, strict=True)]
     await _remove(scope, removed)
-    now, embed = scope.memory.memory.clock(), when_embedded(drafts)
+    now, embed = scope.memory.now(), when_embedded(drafts)
     await remember_drafts(scope.memory, drafts, now=now, embed=embed, ids_may_differ=ids_may_differ)
 
 

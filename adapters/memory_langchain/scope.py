@@ -5,6 +5,7 @@
 | user | `user_id` | the user that LangGraph's server authenticated, else the user of the handle, else an error |
 | session | `session_id`, `thread_id`, `conversation_id` | an error if required |
 | agent | `agent_id` | none |
+| where the person is (`bind(zone=)`) | `zone` | the zone of the handle |
 
 Two places name them: the context of the run (LangGraph's `context=`: a dataclass, a model or a mapping), where `None`
 names nothing, and then `config["configurable"]`, where `None` is an error. Defaults are LangChain's own:
@@ -23,11 +24,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from memory_core import BoundMemory, InvalidInputError, Memory, MemoryCoreError, ScopeError, StoreUnavailableError
-from memory_core.adapting import Deadline, check_key, owned_by
+from memory_core.adapting import Deadline, check_key, check_zone, owned_by
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -107,7 +109,7 @@ class ScopeResolver:
         configurable: dict[str, Any] = {} if config is None else config.get("configurable") or {}
         if context is None:
             context = getattr(configurable.get(_RUNTIME), "context", None)
-        reach = self._memory_of(self._user(context, configurable), context)
+        reach = self._memory_of(self._user(context, configurable), context).bind(zone=_zone(context, configurable))
         bound = reach.own.scope
         session = _named(_SESSION, context, configurable) or bound.session
         if session is None and needs_session:
@@ -161,6 +163,13 @@ class ScopeResolver:
         if not isinstance(made, BoundMemory):
             raise NoMemoryError(f"the function must return a handle, but it made {made!r:.80}")
         return owned_by(made, user)
+
+
+def _zone(context: object, configurable: Mapping[str, object]) -> tzinfo | None:
+    """The zone that the context or the configuration names; `None` without one."""
+    named = field_of(context, "zone")
+    named = configurable.get("zone") if named is None else named
+    return None if named is None else check_zone(named)
 
 
 def of_one_owner(memory: object, example: str) -> BoundMemory:

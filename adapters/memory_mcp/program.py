@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from datetime import UTC
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from memory_core import BoundMemory, InvalidInputError, Memory, MemoryCoreError
-from memory_core.adapting import is_loopback, limits, log_plainly, one_line
+from memory_core.adapting import MACHINE_ZONE, is_loopback, limits, log_plainly, one_line
 from memory_mcp.event import begins_session, object_in, prompt_of
 from memory_mcp.hook import HookTurn, is_remembered_by, remember_turn, run_hook, turn_of
 from memory_mcp.local_server import LocalServer
@@ -52,12 +53,12 @@ def _process(given: argparse.Namespace, event: str, server: LocalServer | None) 
 
 async def _answer(given: argparse.Namespace, event: str) -> None:
     """Write the text for the model to standard output."""
-    async with Memory(given.file) as memory:
+    async with Memory(given.file, zone=MACHINE_ZONE) as memory:
         sys.stdout.write(await run_hook(_of_hook(memory, given), event))
 
 
 async def _remember(given: argparse.Namespace, turn: HookTurn) -> None:
-    async with Memory(given.file) as memory:
+    async with Memory(given.file, zone=MACHINE_ZONE) as memory:
         await remember_turn(_of_hook(memory, given), turn)
 
 
@@ -83,7 +84,8 @@ async def serve(given: argparse.Namespace) -> None:
     log_plainly("memory-mcp")
     if given.http is not None and tokens is None and not is_loopback(given.http[0]):
         raise InvalidInputError(f"--http {given.http[0]} is open to other machines; name its users with --tokens")
-    async with Memory(given.file, cache_bytes=given.cache_mb * 1024 * 1024) as memory:
+    zone = MACHINE_ZONE if given.http is None else UTC  # those who reach it over HTTP may be anywhere
+    async with Memory(given.file, cache_bytes=given.cache_mb * 1024 * 1024, zone=zone) as memory:
         if tokens is None or not given.share:
             served: Served = _reached(memory, given, given.user)
         else:

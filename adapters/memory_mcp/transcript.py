@@ -9,12 +9,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, cast
 
 from memory_core import InvalidInputError, Message, Role
-from memory_core.adapting import check_key, storable, without_blocks
+from memory_core.adapting import check_key, storable, without_blocks, zoned_text
 from memory_mcp.clients import JsonObject, spoken_in
 from memory_mcp.event import object_in
 
@@ -185,19 +184,11 @@ def _message(entry: JsonObject) -> Message | None:
     text = "" if spoken is None else without_blocks(storable(spoken.text))
     if spoken is None or not text:
         return None
-    return Message(text, role=spoken.role, id=_id(entry), occurred_at=_moment(entry))
+    return Message(text, role=spoken.role, id=_id(entry), occurred_at=zoned_text(entry.get("timestamp")))
 
 
 def _id(entry: JsonObject) -> str | None:
     try:
         return check_key("the id of an entry", entry.get("uuid") or entry.get("id"))
     except InvalidInputError:
-        return None
-
-
-def _moment(entry: JsonObject) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(str(entry.get("timestamp")))
-        return moment.astimezone(UTC) if moment.tzinfo else None
-    except (ValueError, OverflowError):
         return None

@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -111,7 +111,7 @@ def _data(
     if named := {_short(id): True for id in (ids if arrival is None else _names(arrival))}:  # noqa: A001
         data[IDS] = named
     if arrival is not None and arrival.stamp is not None:
-        data[STAMP] = arrival.stamp.isoformat()
+        data[STAMP] = arrival.stamp.astimezone(UTC).isoformat()
     if arrival is not None and arrival.occupant is not None:
         data[OCCUPANT] = _short(arrival.occupant)
     return data

@@ -7,13 +7,14 @@ import copy
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from slixmpp import JID
 from spade.message import Message
 
 from memory_core import utc_now
+from memory_core.adapting import zoned_text
 
 MESSAGE_ID: Final = "memory-message-id"
 """Metadata key of a message in this process for its id. On the wire it is the id of the stanza, so that all agents that
@@ -68,7 +69,7 @@ def received(stanza: Any, *, is_backlog: bool = False) -> Message:  # slixmpp's 
         is_of_room=is_of_room,
         is_error=stanza["type"] == "error",
         is_backlog=is_backlog,
-        stamp=_moment(_said_by(deliverer, stanza.xml.findall(_DELAY), "from", "stamp")),
+        stamp=zoned_text(_said_by(deliverer, stanza.xml.findall(_DELAY), "from", "stamp")),
         ids=ids,
         occupant=_attribute(stanza, _OCCUPANT_ID) if is_of_room else None,
         corrects=_attribute(stanza, _REPLACE),
@@ -128,11 +129,3 @@ def _said_by(deliverer: str, elements: Sequence[Any], name: str, value: str) -> 
     another name, or without any, is the sender's own."""
     said = [element.get(value) for element in elements if element.get(name) == deliverer]
     return said[-1] if said else None
-
-
-def _moment(stamp: str | None) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(stamp or "")
-        return moment.astimezone(UTC) if moment.tzinfo else None
-    except (ValueError, OverflowError):  # 0001-01-01T00:00:00+14:00 is no time in UTC
-        return None

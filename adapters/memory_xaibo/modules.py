@@ -12,8 +12,8 @@ Constructor = TypeVar("Constructor", bound=Callable[..., None])
 Config = Mapping[str, Any]
 """The `config` of a module in an agent's YAML."""
 
-SCOPE: Final = ("user", "agent", "collection")
-"""Options that narrow a handle."""
+SCOPE: Final = ("user", "agent", "collection", "zone")
+"""Options that narrow a handle, and say where the person is."""
 OWNER: Final = ("app", *SCOPE)
 """Options that select the owner of a module's memories and narrow them."""
 

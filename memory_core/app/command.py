@@ -30,6 +30,7 @@ from memory_core.transfer.migrate import exists, is_server, memory_at
 from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.places import check_path, without_key
 from memory_core.values.progress import ProgressCallback, progress_bar
+from memory_core.values.zones import MACHINE_ZONE
 
 File = Annotated[
     str | None,
@@ -130,8 +131,15 @@ class Invocation:
         """The memory, which the caller opens and closes; a file that this user cannot write is only read."""
         embedder = None if words_only else embedder_of(self.settings.embedder)
         if self._is_only_readable() or (read_only and not is_server(self.settings.file)):
-            return Memory(self.path, embedder=embedder, read_only=True, reranker=reranker, cache_bytes=cache_bytes)
-        return memory_at(self.settings.file, embedder, reranker, cache_bytes)
+            return Memory(
+                self.path,
+                embedder=embedder,
+                read_only=True,
+                reranker=reranker,
+                cache_bytes=cache_bytes,
+                zone=MACHINE_ZONE,
+            )
+        return memory_at(self.settings.file, embedder, reranker, cache_bytes, MACHINE_ZONE)
 
     def _is_only_readable(self) -> bool:
         """True if it is a file that cannot be written, or one in a folder where SQLite cannot write beside it."""

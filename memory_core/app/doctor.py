@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+from rich.console import Group
 from rich.text import Text
 
 from memory_core.app import showing
@@ -20,6 +21,7 @@ from memory_core.embedding import onnx_telemetry
 from memory_core.errors import MemoryCoreError
 from memory_core.models import Finding
 from memory_core.transfer.migrate import is_server
+from memory_core.values.zones import machine_zone_name
 
 LEAST_FREE_BYTES: Final = 64 * 1024 * 1024
 """Free space below which writes may fail soon."""
@@ -44,6 +46,7 @@ async def doctor(
 
     Permissions, disk space, unfinished copies, a foreign or newer file, damage, stale indexes, pending vectors,
     another model, the telemetry of onnxruntime.
+    It also says the zone of this machine, which is that of times without one.
     Exit code 1: something is wrong, and still is.
     """
     insist_on_existing(invocation.settings.file)
@@ -56,9 +59,11 @@ async def doctor(
     except MemoryCoreError as error:
         found.append(Problem(showing.sentence(error)))
     rows = [("repaired" if each.repaired else "wrong", each.problem) for each in found]
-    view = showing.table(("", "problem"), rows, most=showing.MAX_SENTENCE_CHARS) if found else Text("nothing is wrong")
+    zone = machine_zone_name()
+    problems = showing.table(("", "problem"), rows, most=showing.MAX_SENTENCE_CHARS)
+    view = Group(problems if found else Text("nothing is wrong"), Text(f"the zone of this machine: {zone}"))
     left = any(not each.repaired for each in found)
-    return Answer({"problems": [asdict(each) for each in found]}, view, 1 if left else 0)
+    return Answer({"problems": [asdict(each) for each in found], "zone": zone}, view, 1 if left else 0)
 
 
 def _permissions(path: Path, *, repair: bool) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from rich.console import Console, Group, RenderableType
@@ -116,8 +116,8 @@ def with_derived(count: int, derived: int) -> str:
 
 
 def moment(value: datetime | None) -> str:
-    """A time for people, in UTC."""
-    return "" if value is None else f"{value.astimezone(UTC):%Y-%m-%d %H:%MZ}"
+    """A time for people, where it was, with its offset: `2026-03-10 20:30-07:00`, or `Z` for UTC."""
+    return "" if value is None else f"{value:%Y-%m-%d %H:%M}{value.isoformat()[-6:].replace('+00:00', 'Z')}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, most: int = MAX_CELL_CHARS) -> Table:

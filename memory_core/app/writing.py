@@ -29,6 +29,7 @@ from memory_core.made_of import made_of, sources_of
 from memory_core.models import Draft, MemoryRecord, Patch, Role, State
 from memory_core.values.checks import shown
 from memory_core.values.unset import UNSET
+from memory_core.values.zones import zoned
 from memory_core.where.where import ANY_STATE
 
 Kind = Annotated[str | None, typer.Option("--kind", help="What it is: fact, preference, message, or any word.")]
@@ -63,9 +64,8 @@ async def add(  # noqa: PLR0913  (an option each)
 
 def _moment(text: str | None) -> datetime | None:
     try:
-        found = None if text is None else datetime.fromisoformat(text)
-        return found.astimezone() if found is not None and found.tzinfo is None else found
-    except (ValueError, OverflowError) as error:  # also local time at the first or the last day of the calendar
+        return None if text is None else zoned(datetime.fromisoformat(text))
+    except ValueError as error:
         raise InvalidInputError(f"--at must be a time such as 2026-03-02T09:12+01:00, not {shown(text)}") from error
 
 

@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from datetime import UTC
 from typing import Final, TypeVar
 
 from memory_core.bank.entries import (
@@ -34,6 +33,7 @@ from memory_core.values.checks import check_count, check_key, check_summarizer, 
 from memory_core.values.ids import new_id
 from memory_core.values.limits import MAX_LINKS, MAX_TEXT_CHARS
 from memory_core.values.times import until_after
+from memory_core.values.zones import zoned
 from memory_core.where.where import Where
 
 logger = logging.getLogger(__name__)
@@ -108,8 +108,8 @@ class AsyncMemoryBank:
             states=("active", "compacted"),
             tags_any=query.tags or None,
             min_importance=query.min_importance,
-            since=None if query.date_from is None else query.date_from.astimezone(UTC),
-            until=None if date_to is None else until_after(date_to.astimezone(UTC)),
+            since=None if query.date_from is None else zoned(query.date_from),
+            until=None if date_to is None else until_after(zoned(date_to)),
         )
         found = [record for record in await self._records(where) if _has_one(record.text, query.keywords)]
         found.sort(key=lambda record: (record.importance, record.occurred_at, place_of(record)), reverse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from memory_core.models import Draft, MemoryRecord
@@ -13,6 +13,7 @@ from memory_core.values.checks import check_count, check_unit
 from memory_core.values.ids import new_id
 from memory_core.values.times import utc_now
 from memory_core.values.value import Value
+from memory_core.values.zones import zoned
 
 SUMMARY: Final = "summary"
 _BEGINNING_CHARS: Final = 100
@@ -25,7 +26,7 @@ class MemoryEntry(Value):
 
     id: str = field(default_factory=new_id)
     timestamp: datetime = field(default_factory=utc_now)
-    """When it was made; a time without a zone is read as local time and returned in UTC."""
+    """When it was made; a time without a zone is one of this machine's zone."""
     skill_name: str = ""
     thinking: str = ""
     command: str = ""
@@ -69,7 +70,7 @@ class MemoryQuery(Value):
     """The entry has one of them."""
     date_from: datetime | None = None
     date_to: datetime | None = None
-    """Both inclusive; times without a zone are local times."""
+    """Both inclusive; times without a zone are of this machine's zone."""
 
     def __post_init__(self) -> None:
         check_count("max_results", self.max_results, 0)
@@ -85,7 +86,7 @@ def draft_of(entry: MemoryEntry, place: int) -> Draft:
         kind=STEP,
         tags=entry.tags,
         importance=entry.importance,
-        occurred_at=entry.timestamp.astimezone(UTC),
+        occurred_at=zoned(entry.timestamp),
         data={
             "place": place,
             "skill_name": entry.skill_name,

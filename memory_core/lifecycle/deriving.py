@@ -6,7 +6,7 @@ import logging
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from itertools import chain
 from typing import Final
 
@@ -30,6 +30,7 @@ from memory_core.lifecycle.managing import managed
 from memory_core.lifecycle.proposals import Insight, Reflector
 from memory_core.lifecycle.summaries import ExtractiveSummarizer
 from memory_core.lifecycle.values import DAY, REFLECTION, Change, Period, Step, Usage
+from memory_core.local_time import local_day
 from memory_core.models import Draft, MemoryRecord, Patch
 from memory_core.profile import PINNED
 from memory_core.recall.quoting import named
@@ -151,16 +152,16 @@ async def of_periods(
         for each in sorted(summaries, key=lambda record: (record.occurred_at, record.id)):
             is_covered = each.id in covered or reading(each) in read
             if not is_covered and "period" not in each.data:
-                groups[_first_day(each.occurred_at, period)].append(each)
+                groups[first_day(local_day(each), period)].append(each)
         for first, sources in groups.items():
-            is_over = first < _first_day(now - 2 * QUIET_DAYS * DAY, period)
+            is_over = first < first_day((now - 2 * QUIET_DAYS * DAY).date(), period)
             if is_over and len(sources) > 1:
                 for start in range(0, len(sources), MOST_SUMMARIZED):
                     yield await _summary(sources[start : start + MOST_SUMMARIZED], summarizer, period)
 
 
-def _first_day(at: datetime, period: Period) -> date:
-    day = at.astimezone(UTC).date()
+def first_day(day: date, period: Period) -> date:
+    """The day with which the period of a day begins."""
     if period == "week":
         return day - timedelta(days=day.weekday())
     return day.replace(day=1) if period == "month" else day

@@ -12,6 +12,7 @@ from memory_core.concurrency.foreign import LateAnswerError, NoAnswerError, answ
 from memory_core.concurrency.threads import call_in_thread
 from memory_core.errors import InvalidInputError, ModelError, ModelTimeoutError, UnreadableAnswerError
 from memory_core.lifecycle.proposals import Insight
+from memory_core.local_time import local_time
 from memory_core.models import MemoryRecord
 from memory_core.recall.quoting import excerpt, named, quoted
 from memory_core.supplied import ChatMessage
@@ -90,7 +91,7 @@ class LanguageModel:
         if not records:
             return []
         first = max(0, len(records) - MAX_REFLECTED)
-        listed = [f"{each.occurred_at:%a %Y-%m-%d %H:%M} {_line(each)}" for each in records[first:]]
+        listed = [f"{local_time(each):%a %Y-%m-%d %H:%M} {_line(each)}" for each in records[first:]]
         answer = await self._answer(_prompt(REFLECT, listed))
         found: list[Insight] = []
         for numbers, text in _INSIGHT.findall(answer):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from memory_core.local_time import local_time
 from memory_core.models import MemoryRecord
 from memory_core.recall.quoting import named, quoted
 from memory_core.supplied import ChatMessage
@@ -64,4 +65,4 @@ def _numbered(letter: str, records: Sequence[MemoryRecord]) -> Iterable[str]:
 
 def _line(record: MemoryRecord) -> str:
     who = named(record.author or record.role or "somebody")
-    return f"{record.occurred_at:%Y-%m-%d %H:%M} {who}: {quoted(record.text, MAX_TURN_CHARS)}"
+    return f"{local_time(record):%Y-%m-%d %H:%M} {who}: {quoted(record.text, MAX_TURN_CHARS)}"

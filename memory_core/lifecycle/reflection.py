@@ -13,12 +13,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from itertools import combinations
 from typing import Final
 
 from memory_core.lifecycle.proposals import Insight
 from memory_core.lifecycle.sameness import statement_of
+from memory_core.local_time import local_day, local_time
 from memory_core.models import MemoryRecord
 from memory_core.retrieval.analysis import analyse
 
@@ -49,7 +50,7 @@ class _Found:
 
 
 class PatternReflector:
-    """A `Reflector` that needs no model. Times of day and weekdays are those of UTC."""
+    """A `Reflector` that needs no model. Times of day and weekdays are those of the place."""
 
     name = "patterns"
 
@@ -72,17 +73,17 @@ def patterns(records: Sequence[MemoryRecord]) -> list[Insight]:
 
 def _of_person(person: str, places: Sequence[int], records: Sequence[MemoryRecord]) -> Iterator[_Found]:
     said, names = _subjects(places, records)
-    days = {word: frozenset(records[place].occurred_at.date() for place in where) for word, where in said.items()}
+    days = {word: frozenset(local_day(records[place]) for place in where) for word, where in said.items()}
     once = {tuple(said[word]): word for word in sorted(days, key=lambda word: (len(word), word))}  # one of a phrase
     often = sorted((word for word in once.values() if len(days[word]) >= LEAST_DAYS), key=lambda word: -len(days[word]))
     often = often[:MAX_SUBJECTS]
     pairs = [pair for pair in combinations(often, 2) if _may_go_together(pair, said, days, names)]
     least = CHANCE / max(1, len(often) * (len(_WEEKDAYS) + len(_PARTS)) + len(pairs))
     who = f"{person} mentions" if person else "Mentioned:"
-    usual = _times(records[place].occurred_at for place in places)
-    total = len({records[place].occurred_at.date() for place in places})
+    usual = _times(records[place] for place in places)
+    total = len({local_day(records[place]) for place in places})
     for word in often:
-        for time, on in _times(records[place].occurred_at for place in said[word]).items():
+        for time, on in _times(records[place] for place in said[word]).items():
             count, of, where = len(on), len(days[word]), tuple(said[word])
             chance = _by_chance(count, of, len(usual[time]) / total)
             if count >= LEAST_SHARE * of and chance <= least:
@@ -120,12 +121,12 @@ def _subjects(places: Sequence[int], records: Sequence[MemoryRecord]) -> tuple[d
     return said, names
 
 
-def _times(moments: Iterable[datetime]) -> Mapping[str, Days]:
-    """The days of these moments by weekday and by part of the day."""
+def _times(records: Iterable[MemoryRecord]) -> Mapping[str, Days]:
+    """The days of these records by weekday and by part of the day."""
     found: dict[str, set[date]] = defaultdict(set)
-    for moment in moments:
-        found[f"on a {_WEEKDAYS[moment.weekday()]}"].add(moment.date())
-        found[_PARTS[moment.hour // _HOURS]].add(moment.date())
+    for record in records:
+        found[f"on a {_WEEKDAYS[local_time(record).weekday()]}"].add(local_day(record))
+        found[_PARTS[local_time(record).hour // _HOURS]].add(local_day(record))
     return {time: frozenset(days) for time, days in found.items()}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from memory_core.local_time import local_day
 from memory_core.models import ROLES, MemoryRecord
 from memory_core.recall.quoting import least_chars, named, printable, quoted
 from memory_core.recall.values import MAX_LINE_CHARS, RecallOptions
@@ -52,7 +53,7 @@ def least_of(turn: Line, longest: int, options: RecallOptions) -> int:
 
 def day_of(record: MemoryRecord, options: RecallOptions) -> str:
     """The heading of the lines of a day; empty if the caller formats the lines."""
-    return "" if options.format is not None else record.occurred_at.date().isoformat()
+    return "" if options.format is not None else local_day(record).isoformat()
 
 
 def _parts(turn: Line, longest: int, form: Format | None) -> Iterator[str]:
@@ -108,8 +109,8 @@ def _speaker(record: MemoryRecord) -> str:
 
 def _validity(record: MemoryRecord) -> list[str]:
     if record.valid_to is not None:
-        return [f"until {record.valid_to:%Y-%m-%d},"]
-    return [] if record.valid_from is None else [f"since {record.valid_from:%Y-%m-%d},"]
+        return [f"until {local_day(record, record.valid_to).isoformat()},"]
+    return [] if record.valid_from is None else [f"since {local_day(record, record.valid_from).isoformat()},"]
 
 
 def remembered_block(notes: Sequence[str], memories: Sequence[str]) -> str:

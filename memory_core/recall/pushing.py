@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from memory_core.local_time import local_day
 from memory_core.models import Hit, MemoryRecord
 from memory_core.recall.copies import Question
 from memory_core.recall.keys import Key, key_of
 from memory_core.recall.values import Reason
-from memory_core.records.local_time import local_time
 from memory_core.retrieval.analysis import analyse
 from memory_core.retrieval.small_talk import telling
 from memory_core.retrieval.time_expressions import resolve
@@ -37,6 +37,6 @@ def worth_pushing(question: Question, hits: Sequence[Hit], surplus: Mapping[Key,
 def adds(record: MemoryRecord, known: Collection[str]) -> bool:
     """True if a text has a word, number or name beyond the known terms and everyday replies ("Nice.", "Noted."), or
     says on which day it was ("I was at the dentist today")."""
-    days = resolve(record.text, local_time(record))
+    days = resolve(record.text, local_day(record))
     terms = [term for term in analyse(" ".join((record.text, *days))) if term not in known]
     return bool(telling(terms)) or any(map(str.isdigit, terms))

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from datetime import UTC, datetime, time
 from typing import Final, Protocol, TypeGuard
 
 from memory_core.errors import reason_for_log
@@ -15,6 +14,7 @@ from memory_core.open_store import OpenStore
 from memory_core.recall.keys import key_of
 from memory_core.requests import ListRequest
 from memory_core.values.attributes import has
+from memory_core.values.times import start_of_day
 from memory_core.where.conditions import FieldCondition, NoneOf
 from memory_core.where.where import ANY_STATE
 
@@ -47,7 +47,7 @@ def count_reads(memory: object, records: Sequence[MemoryRecord]) -> None:
     """
     if not _is_of_one_owner(memory):
         return
-    scope, today = memory.scope, datetime.combine(memory.memory.clock().date(), time.min, UTC)
+    scope, today = memory.scope, start_of_day(memory.memory.clock())
     unread = [
         record.id
         for record in records

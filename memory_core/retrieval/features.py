@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from memory_core.concurrency.threads import yield_now
+from memory_core.local_time import local_day
 from memory_core.models import MemoryRecord
 from memory_core.retrieval.analysis import ascii_words, asks, index_terms, terms_of, words
 from memory_core.retrieval.term_hashes import TOGETHER, pack
@@ -39,8 +40,8 @@ def features(record: MemoryRecord) -> Features:
         found = ascii_words(text)  # split once for all steps, whose patterns match such words
         if len(found) > TOGETHER:
             yield_now()
-        dates = resolve(text, record.occurred_at, found)
-        packed = _packed_head(record.occurred_at.date(), record.author)
+        dates = resolve(text, local_day(record), found)
+        packed = _packed_head(local_day(record), record.author)
         packed += _packed(found)
         packed += pack(index_terms(" ".join(dates))) if dates else b""
     else:
@@ -64,8 +65,8 @@ def terms_of_record(record: MemoryRecord) -> list[str]:
     on conversations).
     """
     text = record.text
-    head = _head(record.occurred_at, record.author)
-    return index_terms(f"{head} {text} {' '.join(resolve(text, record.occurred_at))}") if text else []
+    head = _head(local_day(record), record.author)
+    return index_terms(f"{head} {text} {' '.join(resolve(text, local_day(record)))}") if text else []
 
 
 def _head(day: date, author: str | None) -> str:

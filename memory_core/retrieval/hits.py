@@ -31,7 +31,7 @@ class Hits(list[Hit]):
     def _repr_html_(self) -> str:
         """A row for each hit; with `explain=True` the last column has the parts of the score, the largest first."""
         explained = any(hit.components for hit in self)
-        head = ["score", "text", "kind", "author", "occurred at (UTC)", *(["parts"] if explained else [])]
+        head = ["score", "text", "kind", "author", "occurred at", *(["parts"] if explained else [])]
         return html_table(head, (_row(hit, explained=explained) for hit in self))
 
     @classmethod

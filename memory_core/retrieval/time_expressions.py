@@ -12,7 +12,7 @@ import calendar
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 
 # Spelled out, because `calendar.month_name` follows the locale of the process.
 _MONTH_NAMES = (
@@ -103,7 +103,7 @@ class DateMention:
     day: int | None
 
 
-def resolve(text: str, when: datetime, words: Sequence[str] | None = None) -> list[str]:
+def resolve(text: str, today: date, words: Sequence[str] | None = None) -> list[str]:
     """Return the days, months and years that a text's relative expressions mean.
 
     It understands yesterday, last night, today, tonight, this morning, tomorrow and their neighbours; "just got",
@@ -113,8 +113,7 @@ def resolve(text: str, when: datetime, words: Sequence[str] | None = None) -> li
 
     Args:
         text: What was said.
-        when: When it was said. Only its calendar date is used, without conversion, so pass the speaker's local time if
-            known.
+        today: The day on which it was said, where it was said (`local_day`).
         words: The text's words in lower case, where they are known already.
 
     Returns:
@@ -123,7 +122,6 @@ def resolve(text: str, when: datetime, words: Sequence[str] | None = None) -> li
     """
     if _HINTS.isdisjoint(_WORD.findall(text.lower()) if words is None else words):
         return []
-    today = when.date()
     dates = (_absolute(found, today) for found in _EXPRESSION.finditer(text.lower()))
     return list(dict.fromkeys(absolute for absolute in dates if absolute))
 

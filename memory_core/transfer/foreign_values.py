@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, cast
 
+from memory_core.values.zones import zoned
+
 _SECONDS: Final = 1e11
 """Larger numbers are milliseconds: as seconds they would be after the year 5138."""
 
@@ -35,14 +37,13 @@ def first_time(fields: Mapping[str, object], names: Sequence[str] = TIMES) -> tu
 
 
 def time_of(value: object) -> datetime | None:
-    """A time as others write it: seconds or milliseconds since 1970, or ISO 8601, in UTC if it has no offset; else
-    `None`."""
+    """A time as others write it: seconds or milliseconds since 1970, or ISO 8601, in the zone of this machine if it has
+    no offset; else `None`."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return datetime.fromtimestamp(value / 1_000 if abs(value) > _SECONDS else value, UTC)
         if isinstance(value, str):
-            moment = datetime.fromisoformat(value)
-            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return zoned(datetime.fromisoformat(value))
     except (ValueError, OverflowError, OSError):
         return None
     return None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Final
 
@@ -238,11 +239,12 @@ def memory_at(
     embedder: Embedder | Default | None = DEFAULT_EMBEDDER,
     reranker: Reranker | None = None,
     cache_bytes: int = CACHE_BYTES,
+    zone: tzinfo = UTC,
 ) -> Memory:
     """The memory at an address."""
     if not is_server(address):
-        return Memory(address, embedder=embedder, reranker=reranker, cache_bytes=cache_bytes)
+        return Memory(address, embedder=embedder, reranker=reranker, cache_bytes=cache_bytes, zone=zone)
     from memory_core.storage.qdrant.store import QdrantStore  # noqa: PLC0415  (an extra)
 
     store = QdrantStore.from_uri(address, embedder=None if embedder is None else made(embedder))
-    return Memory(store, reranker=reranker, cache_bytes=cache_bytes)
+    return Memory(store, reranker=reranker, cache_bytes=cache_bytes, zone=zone)

@@ -22,6 +22,6 @@ def _cell(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%d %H:%M:%S")
+        return value.isoformat(" ", "seconds")
     text = f"{value:.3f}" if isinstance(value, float) else str(value)
     return text if len(text) <= MAX_CELL_CHARS else text[: MAX_CELL_CHARS - 1] + "…"

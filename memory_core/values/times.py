@@ -24,6 +24,11 @@ def shifted(moment: datetime, by: timedelta) -> datetime:
         return datetime.max.replace(tzinfo=UTC) if by > timedelta() else datetime.min.replace(tzinfo=UTC)
 
 
+def start_of_day(moment: datetime) -> datetime:
+    """The first moment of its day in its zone."""
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+
+
 def until_after(moment: datetime) -> datetime | None:
     """The `Where.until` that still admits this moment."""
     later = shifted(moment, _MICROSECOND)

@@ -66,6 +66,21 @@ MACHINE_ZONE: Final[tzinfo] = _MachineZone()
 """The zone of this machine: what a command line and a server of one person take, since that person sits there."""
 
 
+def zoned(moment: datetime) -> datetime:
+    """The moment; in the zone of this machine if it names none, as programs write the times of where they run."""
+    return moment.replace(tzinfo=MACHINE_ZONE) if moment.tzinfo is None else moment
+
+
+def zoned_text(text: object) -> datetime | None:
+    """The moment that a text in ISO 8601 names, in its own zone; `None` without an offset, and for anything else."""
+    try:
+        moment = datetime.fromisoformat(str(text))
+        moment.astimezone(UTC)
+    except (ValueError, OverflowError):  # 0001-01-01T00:00:00+14:00 is no time in UTC
+        return None
+    return moment if moment.tzinfo else None
+
+
 def machine_zone_name() -> str:
     """How the machine's zone is called and what its offset is now, for people: `CET (UTC+01:00)`."""
     now = datetime.now(UTC).astimezone()

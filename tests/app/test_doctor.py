@@ -13,6 +13,7 @@ import pytest
 
 from memory_core import Draft, Memory, run_sync
 from memory_core.storage.sqlite.unfinished_copies import SUFFIX
+from memory_core.values.zones import machine_zone_name
 from tests.app.conftest import Run
 
 Break = Callable[[Path], object]
@@ -69,7 +70,7 @@ def test_what_can_be_repaired_is_found_and_repaired(run: Run, file: Path, name: 
     assert any(said in each["problem"] and not each["repaired"] for each in found), found
     repaired = run("doctor", "--repair", "--json").value["problems"]
     assert any(each["repaired"] for each in repaired)
-    assert run("doctor").out == "nothing is wrong\n"
+    assert run("doctor").out.splitlines() == ["nothing is wrong", f"the zone of this machine: {machine_zone_name()}"]
     assert run("check").out == "nothing is wrong\n"
     assert len(run("list", "--json").value["records"]) == 6
     assert run("search", "Who bought tea number 3?", "--json").value[0]["record"]["text"] == "Ann bought tea number 3"

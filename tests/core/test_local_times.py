@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from memory_core import Draft, InvalidInputError, Memory, Patch, Scope
 from memory_core.adapting import complete
+from memory_core.local_time import local_day, local_time
 from memory_core.records.draft_to_record import patched
-from memory_core.records.local_time import local_day, local_time
 from memory_core.storage.sqlite.codec import to_record, to_row
 from memory_core.values.checks import check_local_time
 from memory_core.values.times import offset_of, shifted

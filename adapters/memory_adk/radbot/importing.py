@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 from memory_core import Draft, InvalidInputError, QdrantServer
-from memory_core.adapting import USER_QUERY, on_core, without_key
+from memory_core.adapting import USER_QUERY, on_core, without_key, zoned
 from memory_core.formats import ForeignPoint, Found, Refused, foreign_points
 
 COLLECTION: Final = "agent_memory"
@@ -90,4 +90,4 @@ def _moment(value: Any) -> datetime | None:
     except (ValueError, OverflowError, OSError) as error:
         wanted = "an ISO time" if isinstance(value, str) else "a time in seconds since 1970"
         raise InvalidInputError(f"its timestamp {value!r:.80} is not {wanted}") from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return zoned(moment)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from memory_core import Draft, InvalidInputError, Json, MemoryRecord, Scope, utc_now
-from memory_core.adapting import MAX_TEXT_CHARS, check_key, check_unit, complete, new_id, with_context
+from memory_core.adapting import MAX_TEXT_CHARS, check_key, check_unit, complete, new_id, with_context, zoned
 from memory_spade.files.names import BASE_COLLECTION, identity
 from memory_spade.files.tables import ORIGINAL
 
@@ -76,7 +76,7 @@ def _moment(value: object) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(value)
-        return (moment.replace(tzinfo=UTC) if value[10:11] == " " and moment.tzinfo is None else moment).astimezone(UTC)
+        return moment.replace(tzinfo=UTC) if value[10:11] == " " and moment.tzinfo is None else zoned(moment)
     except (ValueError, OverflowError):
         return None
 

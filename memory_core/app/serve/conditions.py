@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 from urllib.parse import urlencode
 
 from memory_core.errors import InvalidInputError
+from memory_core.local_time import local_day
 from memory_core.models import MemoryRecord
 from memory_core.values.checks import shown
+from memory_core.values.zones import zoned
 from memory_core.where.checks import check_where
 from memory_core.where.where import EVERYTHING, Where
 
@@ -42,7 +44,7 @@ def given_in(pairs: Pairs) -> dict[str, object]:
     """The conditions that the pairs of a query say, as JSON.
 
     Lists repeat their name, and an empty text alone is the empty list; links are `relation:id`, days stand for their
-    first moment in UTC, `data` and `matching` are JSON.
+    first moment in the zone of this machine, `data` and `matching` are JSON.
 
     Raises:
         InvalidInputError: A name is not that of a condition, a value cannot be a condition, or there are two of one.
@@ -99,8 +101,9 @@ def conditions_on(record: MemoryRecord) -> list[tuple[str, str, tuple[str, str]]
             found.append((f"data {key}", str(value), ("data", json.dumps({key: value}, ensure_ascii=False))))
     for name in ("importance", "confidence"):
         found.append((name, f"{getattr(record, name):.2f} or more", (f"min_{name}", str(getattr(record, name)))))
-    found.append(("since", _day(record.occurred_at), ("since", record.occurred_at.isoformat())))
-    found.append(("what was true then", _day(record.occurred_at), ("as_of", record.occurred_at.isoformat())))
+    day = local_day(record).isoformat()
+    found.append(("since", day, ("since", record.occurred_at.isoformat())))
+    found.append(("what was true then", day, ("as_of", record.occurred_at.isoformat())))
     return found
 
 
@@ -117,8 +120,7 @@ def _value(name: str, text: str) -> object:
         if name in NUMBERS:
             return float(text)
         if name in TIMES:
-            moment = datetime.fromisoformat(text)
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
+            return zoned(datetime.fromisoformat(text)).isoformat()
         return json.loads(text) if name in JSON else text
     except (ValueError, RecursionError) as error:
         forms = {**dict.fromkeys(NUMBERS, "a number"), **dict.fromkeys(TIMES, "a day such as 2026-03-02")}
@@ -128,7 +130,3 @@ def _value(name: str, text: str) -> object:
 def _link(text: str) -> Mapping[str, str]:
     relation, _, id = text.partition(":")  # noqa: A001
     return {"relation": relation, "id": id}
-
-
-def _day(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%d")

@@ -13,6 +13,7 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 
 from memory_core.embedding import onnx_telemetry
 from memory_core.errors import InvalidInputError
+from memory_core.local_time import local_day
 from memory_core.models import Draft, Role
 from memory_core.storage.shared.transfer import Carried
 from memory_core.transfer.foreign_files import file_at, foreign_database
@@ -179,7 +180,7 @@ def _payload(item: Carried) -> dict[str, Any]:
         "run_id": record.session,
         "actor_id": record.author,
         "role": record.role,
-        "expiration_date": None if record.expires_at is None else record.expires_at.date().isoformat(),
+        "expiration_date": None if record.expires_at is None else local_day(record, record.expires_at).isoformat(),
     }
     more = {"kind": record.kind, "tags": list(record.tags), "importance": record.importance, "app": record.app}
     return {**more, **record.data, **{name: value for name, value in own.items() if value is not None}}

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from memory_core.records.fields import FIELDS
+from memory_core.records.fields import FIELDS, OFFSET
 from memory_core.storage.sqlite.connection import BUSY_MS
 from memory_core.storage.sqlite.files import prepare_file
 from memory_core.storage.sqlite.problems import file_problems_explained
@@ -32,6 +32,7 @@ _SELECT: Final = ",\n    ".join(
         "owner.app",
         "owner.user",
         *(_time(field.name) if field.form == "time" else f"record.{field.name}" for field in FIELDS),
+        f"record.{OFFSET}",
     ]
 )
 _VIEW: Final = (

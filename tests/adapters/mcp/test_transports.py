@@ -16,6 +16,7 @@ import pytest
 from calling import ENVIRONMENT, Caller, connected, http_beside, http_server, in_process, over_http, over_stdio
 
 from memory_core import BoundMemory, Memory
+from memory_core.values.times import offset_of
 from memory_mcp.__main__ import main
 
 TRANSPORTS = ("stdio", "http")
@@ -40,6 +41,20 @@ async def test_every_tool_resource_and_prompt_works_over_the_transport(transport
         await call.ok("memory_delete", id=new["id"])
         assert not any("mill" in content for content in await call.found("mill"))
         assert "must not be blank" in await call.refused("memory_search", query=" ")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("transport", "minutes"), [("stdio", 9 * 60), ("http", 0)])
+async def test_the_server_of_one_person_takes_the_zone_of_the_machine(
+    transport: str, minutes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENVIRONMENT, "TZ", "Asia/Tokyo")
+    async with connected(transport, tmp_path / "memory.db") as call:
+        memory_id = await call.store("Ann rows today")
+    async with Memory(tmp_path / "memory.db", read_only=True) as memory:
+        record = await memory.bind(app="demo", user="ann").get(memory_id)
+    assert record is not None
+    assert offset_of(record.occurred_at) == minutes
 
 
 @pytest.mark.process
