@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol, TypeGuard
 
+from memory_core.agent_memory import Searching
 from memory_core.models import Hit, MemoryRecord, Role, Scope
-from memory_core.protocols import Searching
 from memory_core.recall.authors import is_shared
 from memory_core.recall.values import RecallOptions
 from memory_core.values.attributes import has
