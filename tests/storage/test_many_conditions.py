@@ -37,6 +37,8 @@ async def test_neither_searches_nor_adds_wait_for_somebody_elses_conditions(tmp_
         await ann.add_many(drafts())
         await bob.add("the tide table")
         assert await done_beside(ann.list(where=nothing), lambda: bob.search("tide")) >= 10
+        sought = ann.search("note", mode="substring", where=nothing)
+        assert await done_beside(sought, lambda: bob.search("tide")) >= 10
         assert await done_beside(ann.delete_where(nothing), lambda: bob.add("the tide turns")) >= 10
         assert len(await ann.list(limit=2 * RECORDS)) == RECORDS
 

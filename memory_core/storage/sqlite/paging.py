@@ -89,13 +89,6 @@ def _of_one_state(read: Read, db: sqlite3.Connection) -> Part:
         return read(db)
 
 
-def brief_page(db: sqlite3.Connection, scope: Scope, request: ListRequest, now: int) -> Page:
-    """Read one page whose conditions SQLite decides alone."""
-    with snapshot(db):
-        records, _, end = part(db, scope, request, now, None)
-    return Page(records, None if end is None else encode_cursor(request.order, *end))
-
-
 def part(db: sqlite3.Connection, scope: Scope, request: ListRequest, now: int, passed: PageFilter | None) -> Part:
     """Read the records of a page, inside a transaction."""
     column, sign, _ = _ORDERS[request.order]

@@ -109,16 +109,10 @@ def looks_long(owner: Owner | None, where: Where) -> bool:
     return owner.next > LONG_ROWS
 
 
-def is_brief_page(request: ListRequest) -> bool:
-    """Whether a page is read in negligible time, however many records the owner has."""
-    where = request.where
-    is_narrow = _names_records(where) or where.session is not None or _is_in_order(request)
-    return is_narrow and request.limit <= LONG_PAGE and has_few_values(where) and not needs_python(where)
-
-
 def is_long_page(owner: Owner | None, request: ListRequest) -> bool:
     """Whether reading a page takes longer than other searches may wait."""
-    return request.limit > LONG_PAGE or (not _is_in_order(request) and looks_long(owner, request.where))
+    is_narrow = _is_in_order(request) or (request.where.session is not None and has_few_values(request.where))
+    return request.limit > LONG_PAGE or (not is_narrow and looks_long(owner, request.where))
 
 
 def _is_in_order(request: ListRequest) -> bool:

@@ -45,8 +45,8 @@ class RowFilter:
         parameters: Sequence[Any],
         test: Callable[[Row], bool],
         keys: Sequence[int],
-        most: int | None = None,
-        tests: int = 0,
+        most: int | None,
+        tests: int,
     ) -> None:
         self._sql = (
             f"SELECT _place, key, version, {columns} FROM (SELECT key AS _place, value AS _wanted FROM json_each(?)) "

@@ -194,8 +194,10 @@ async def _containing(readers: Readers, scope: Scope, search: Search, needle: st
 def _texts(db: sqlite3.Connection, owner: Owner, scope: Scope, search: Search, needle: str) -> RowFilter:
     """The filter for texts that contain `needle`, over the records that satisfy the SQL conditions."""
     found = conditions(owner.id, scope, search.request.where, search.now, hides=owner.hides)
-    columns, test = ("NULL", None) if found.in_python is None else (found.in_python.columns, found.in_python.test())
-    parameters = [] if found.in_python is None else found.in_python.parameters
+    decided = found.in_python
+    columns, test = ("NULL", None) if decided is None else (decided.columns, decided.test())
+    parameters = [] if decided is None else decided.parameters
+    tests = 0 if decided is None else decided.tests
 
     def contains(row: tuple[Any, ...]) -> bool:
         text, *rest = row
@@ -203,7 +205,7 @@ def _texts(db: sqlite3.Connection, owner: Owner, scope: Scope, search: Search, n
             return needle in folded(text) and (test is None or test(tuple(rest)))
 
     keys = matching_keys(db, found, "ORDER BY occurred_at DESC, key DESC")
-    return RowFilter(f"text, {columns}", parameters, contains, keys, search.request.limit)
+    return RowFilter(f"text, {columns}", parameters, contains, keys, search.request.limit, tests)
 
 
 def _kept(db: sqlite3.Connection, row_filter: RowFilter, scope: Scope, search: Search, needle: str) -> list[Hit]:

@@ -52,7 +52,7 @@ from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owner_index_cache import OwnerIndexes
 from memory_core.storage.sqlite.owners import find, within
 from memory_core.storage.sqlite.read_only import borrow_for_reading
-from memory_core.storage.sqlite.readers import Readers, is_brief_page, looks_long, rows_for_python
+from memory_core.storage.sqlite.readers import Readers, looks_long, rows_for_python
 from memory_core.storage.sqlite.rows import rows_of, rows_to_add, rows_to_put
 from memory_core.storage.sqlite.shared_file import (
     SharedFile,
@@ -451,8 +451,6 @@ class SqliteStore:
         """See `Store.list`."""
         now = self._now()
         if not request.touch or self._read_only:
-            if is_brief_page(request):
-                return await self._reader.run(lambda db: paging.brief_page(db, scope, request, now))
             return await paging.page(self._readers, scope, request, now)
 
         def touched(read: paging.Read, db: sqlite3.Connection) -> paging.Part:
