@@ -288,12 +288,13 @@ class DerivedContract(Contract):
             Draft("I live in Oslo", session="monday"),
         )
         (other,) = add(ann, Draft("I drink tea", session="friday"))
-        add(ann, _made("Ann's code is 2231", "derived_from", brief), _made("Ann: Oslo", "derived_from", lasting))
+        (fact,) = add(ann, _made("Ann's code is 2231", "derived_from", brief))
+        add(ann, _made("in short: 2231", "summarizes", fact), _made("Ann: Oslo", "derived_from", lasting))
         add(ann, _made("Ann drinks tea", "derived_from", other))
         clock.advance(days=2)
         run_sync(ann.add, "later")
         receipt = run_sync(ann.bind(session="monday").erase)
-        assert receipt.derived == 2
+        assert receipt.derived == 3
         assert texts(everything(ann)) == ["I drink tea", "Ann drinks tea", "later"]
 
     def test_erasing_an_agent_reaches_what_was_made_of_it(self, ann: BoundMemory, clock: Ticks) -> None:
@@ -546,6 +547,14 @@ class DerivedContract(Contract):
         assert texts(everything(ann)) == ["the code is 8874", "I drink tea", "Ann drinks tea"]
         run_sync(ann.delete, tea.id)
         assert texts(everything(ann)) == ["the code is 8874"]
+
+    def test_turns_that_a_summary_does_not_cover_when_it_is_put_again_are_active_again(self, ann: BoundMemory) -> None:
+        one, two = add(ann, "one", "two")
+        run_sync(ann.put_many, [replace(_made("both", "summarizes", one, two), source_key="summary")])
+        for turn in (one, two):
+            run_sync(ann.update, turn.id, Patch(state="compacted"))
+        run_sync(ann.put_many, [replace(_made("only two", "summarizes", two), source_key="summary")])
+        assert texts(everything(ann)) == ["one", "only two"]
 
     def test_a_replaced_item_leaves_what_was_made_of_it(self, ann: BoundMemory) -> None:
         (item,) = run_sync(ann.put_many, [Draft("dark", source_key="theme")])

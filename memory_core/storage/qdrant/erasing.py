@@ -156,6 +156,15 @@ async def attempt_late(owner: Owner, deletion: Deletion, now: datetime) -> Colle
     return await deletion.attempt(owner, late, now)
 
 
+async def discard(owner: Owner, gone: Sequence[Stored], removed: Collection[str], now: datetime) -> None:
+    """Replace records by markers that an import removes, by id, or has under another source key. What was made of
+    their words stays, with its links to them."""
+    await close_for(owner, gone)
+    await _mark(Changes(owner), gone, now, forget=None)
+    if removed:
+        await _unlink(owner, removed, now, keep=DERIVING)
+
+
 async def withdraw(owner: Owner, new: Sequence[Stored], now: datetime) -> None:
     """Replace records by markers that a write has stored and gives up; what they would have superseded stays."""
     await _mark(Changes(owner), new, now, forget=None, keeps_derived=False)

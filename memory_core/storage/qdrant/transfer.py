@@ -14,7 +14,7 @@ from memory_core.models import Fingerprint, Scope
 from memory_core.storage.qdrant import codec
 from memory_core.storage.qdrant.adding import turns_before
 from memory_core.storage.qdrant.codec import Point, Stored
-from memory_core.storage.qdrant.erasing import Deletion
+from memory_core.storage.qdrant.erasing import discard
 from memory_core.storage.qdrant.owners import Access, Owner, to_owner
 from memory_core.storage.qdrant.points import MAX_POINTS, by
 from memory_core.storage.qdrant.where import all_of, among, owned, same
@@ -92,13 +92,14 @@ class QdrantPort:
                     await shared.write(shared.set_fields(change, among([found.id]), unchanged))
 
     async def _restore(self, owner: Owner, items: Sequence[Carried], remove: Collection[str]) -> None:
-        """Write records as they are. What has the same id elsewhere, under another source key, is deleted."""
+        """Write records as they are. What has the same id elsewhere, under another source key, goes."""
         ids = {*remove, *(item.record.id for item in items)}
         keys = [codec.key("id", one) for one in sorted(ids)]
         found = await owner.points.having("_keys", keys, owned(owner.key))
         here = {self.access.names.point_of(item.record): item for item in items}
         elsewhere = [codec.to_stored(record) for record in found if record.id not in here]
-        await Deletion(forget=None).attempt(owner, elsewhere, self.clock())
+        removed = set(remove).difference(item.record.id for item in items)
+        await discard(owner, elsewhere, removed, self.clock())
         there = await owner.points.read(list(here), fields=["_write", "_keys"])
         known = {record.id: record.payload for record in there}
         changes = Changes(owner)

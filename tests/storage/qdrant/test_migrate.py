@@ -30,6 +30,8 @@ from memory_core.concurrency.loop import on_core
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.storage.shared.transfer import Copyable, checksum
 from memory_core.testing import Ticks
+from memory_core.testing.base import everything
+from memory_core.transfer.jsonl import export_jsonl, import_jsonl
 from memory_core.transfer.migrate import COPIED_AT_ONCE, Report, migrate
 from memory_core.where.where import ANY_STATE
 from tests.open_store import store_of
@@ -128,6 +130,41 @@ def test_what_changed_since_is_carried_over_by_the_next_move(tmp_path: Path) -> 
         assert again.removed >= 2
         assert_same_to_a_caller(ann, server.bind(user="ann"))
         assert run_sync(migrate, source, server).copied == 0
+
+
+def test_what_was_made_of_a_record_stays_when_an_import_brings_that_under_another_source_key(tmp_path: Path) -> None:
+    clock = Ticks()
+    with file(tmp_path / "a.db", clock, None) as source, qdrant(clock, None) as target:
+        ann, her = source.bind(user="ann"), target.bind(user="ann")
+        said = run_sync(her.add, Draft("I drink tea", id="said", source_key="one"))
+        links = [Link("derived_from", said.id, said.rev), Link("confirmed_by", said.id)]
+        fact = run_sync(her.add, Draft("Ann drinks tea", links=links))
+        run_sync(ann.add, Draft("I drink tea", id="said", source_key="two"))
+        newer = run_sync(ann.update, "said", Patch(tags=("tea",)))
+        lines: list[bytes] = []
+        run_sync(export_jsonl, source, lines.append)
+        run_sync(lambda: import_jsonl(target, lines, owner=ann.scope))
+        assert everything(her) == [newer, fact]
+        assert run_sync(her.get, fact.id) == fact
+
+
+@pytest.mark.parametrize("open_", [file, qdrant])
+def test_what_was_made_of_a_record_stays_when_a_move_removes_that(tmp_path: Path, open_: Callable[..., Memory]) -> None:
+    """As it stays in the source of the move, where that record has expired."""
+    clock = Ticks()
+    with open_(*([tmp_path / "a.db"] if open_ is file else []), clock, None) as target:
+        ann = target.bind(user="ann")
+        said = run_sync(ann.add, "I drink tea")
+        links = [Link("derived_from", said.id, said.rev), Link("confirmed_by", said.id)]
+        fact = run_sync(ann.add, Draft("Ann drinks tea", links=links))
+
+        async def remove() -> None:
+            port: Copyable = (await store_of(target)).port()  # type: ignore[attr-defined]
+            await port.restore(ann.scope, (), remove=[said.id])
+
+        run_sync(lambda: on_core(remove))
+        (kept,) = everything(ann)
+        assert (kept.id, kept.links) == (fact.id, tuple(links[:1]))
 
 
 def test_a_source_that_is_written_to_meanwhile_is_copied_too(tmp_path: Path) -> None:
