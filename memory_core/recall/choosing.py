@@ -41,7 +41,8 @@ PLACED_FIRST: Final = 3
 """This many of the best lines come before any other, by any author, and get their places before any neighbor."""
 
 FEW: Final = 8
-"""Lines of a block for a question to which nothing is known: what came closest, for a tool that asks."""
+"""Lines of a block for a question to which nothing is known: what came closest, for a tool that asks. A choice, not
+tuned: the fewest that look like an answer."""
 
 Outcomes = dict[Key, tuple[Reason, str | None]]
 """For the key of a memory, whether it is shown or why not, and the id of the memory that says the same."""
@@ -76,29 +77,19 @@ def choose(
         now: Memories that were valid until an earlier time count as superseded.
         trust: Who may have more than a share of the lines.
     """
-    hits, question = found.hits, question_of(asked.question)
-    choice = Choice()
-    fit: list[Hit] = []
-    for hit in hits:
-        if (reason := _left_out(hit.record, question, asked, options, now)) is None:
-            fit.append(hit)
-        else:
-            choice.outcomes[key_of(hit.record)] = reason, None
-    if options.pushed:
-        useless = worth_pushing(question, fit, found.surplus)
-        choice.outcomes |= {key: (reason, None) for key, reason in useless.items()}
-        fit = [hit for hit in fit if key_of(hit.record) not in useless]
+    question, choice = question_of(asked.question), Choice()
+    fit = _fit(found, question, asked, options, now, choice)
     lines = [line(hit, question.terms, longest) for hit in fit]
     lines = _once(sorted(lines, key=lambda each: -each.worth), choice.outcomes)
     telling = _telling(lines, question, asked.said)
-    repeating = {each.key: ("copy", None) for each in lines if each.key not in telling}
-    best = [each for each in lines if each.key in telling]
+    repeating: Outcomes = {each.key: ("copy", None) for each in lines if each.key not in telling}
+    leading = [each for each in lines if each.key in telling]
     shared = is_shared([each.record for each in lines], trust.is_own)
     if shared:
-        best = _strangers_last(in_fair_order(best, trust.is_own)[0][:PLACED_FIRST], question, trust)
+        leading = _strangers_last(in_fair_order(leading, trust.is_own)[0][:PLACED_FIRST], question, trust)
         lines = _without_what_copies_lend(lines, question, trust, choice)
         lines.sort(key=lambda each: -each.worth)
-    best = {each.key: each for each in best[:PLACED_FIRST]}
+    best = {each.key: each for each in leading[:PLACED_FIRST]}
     lines = _questions_last(lines, question, choice, options, best)
     if shared:
         lines, gave_way = in_fair_order(lines, trust.is_known)
@@ -110,6 +101,23 @@ def choose(
         choice.outcomes |= {each.key: ("floor", None) for each in choice.lines[FEW:]}
         del choice.lines[FEW:]
     return choice
+
+
+def _fit(
+    found: Found, question: Question, asked: InContext, options: RecallOptions, now: datetime, choice: Choice
+) -> list[Hit]:
+    """The hits that may stand in the block, and that are worth it if it is pushed."""
+    fit: list[Hit] = []
+    for hit in found.hits:
+        if (reason := _left_out(hit.record, question, asked, options, now)) is None:
+            fit.append(hit)
+        else:
+            choice.outcomes[key_of(hit.record)] = reason, None
+    if options.pushed:
+        useless = worth_pushing(question, fit, found.surplus)
+        choice.outcomes |= {key: (reason, None) for key, reason in useless.items()}
+        fit = [hit for hit in fit if key_of(hit.record) not in useless]
+    return fit
 
 
 def is_answered(found: Found) -> bool:

@@ -30,13 +30,6 @@ _ENGLISH: Final = frozenset(
     ]
 )
 """Words that identify English questions; in other languages a capital letter need not mean a name."""
-_FORM: Final = re.compile(
-    r"\b(?:what|which)\s(?P<form>(?:kind|type|sort)s?\sof)\b"
-    r"|\b(?:is|are|was|were)\s(?:\w+\s){1,4}(?P<called>called)\b",
-    re.IGNORECASE,
-)
-"""Words about the form of the answer, not its subject: "What kind of ...", "What is ... called?"."""
-_FORM_WORDS: Final = ("kind", "type", "sort", "called")
 _FIRST_PERSON: Final = frozenset(("i", "my", "mine", "myself"))
 """And "me" beside another English word: it is a word of other languages, too."""
 _SECOND_PERSON: Final = frozenset(("you", "your", "assistant"))
@@ -74,7 +67,7 @@ def parse(text: str) -> Query:
     words = frozenset(match.lower() for match in _WORD.findall(text))
     things = frozenset(match.lower() for match in _THING.findall(text))
     is_to_assistant = not words.isdisjoint(_SECOND_PERSON) and _ASSISTANT.search(text) is not None
-    terms = query_terms(_subject(text))
+    terms = query_terms(text)
     if len(terms) > MAX_QUERY_TERMS:
         terms = terms[: MAX_QUERY_TERMS // 2] + terms[-MAX_QUERY_TERMS // 2 :]
     return Query(
@@ -104,16 +97,6 @@ def without_names(query: str, names: Collection[str]) -> str:
     pattern = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     rest = re.sub(rf"\b(?:{pattern})\b(?:['\u2019]s\b)?", "", query, flags=re.IGNORECASE)
     return " ".join(rest.split()).strip(" ?") or query
-
-
-def _subject(text: str) -> str:
-    """The query without words that are only about the form of the answer."""
-    if not any(word in text for word in _FORM_WORDS):
-        return text
-    for match in _FORM.finditer(text):
-        start, stop = match.span(match.lastgroup or 0)
-        text = text[:start] + " " * (stop - start) + text[stop:]
-    return text
 
 
 def _proper(text: str) -> frozenset[str]:

@@ -1,6 +1,6 @@
 """How much of a prompt the evidence takes: `recall` beside lists of hits, on every corpus of `tests/corpora`.
 
-    python tests/benchmarks/budget.py [CORPUS ...] [--tokens 500 1000 2000 4000] [--floor] [--peers]
+    python tests/benchmarks/budget.py [CORPUS ...] [--files FILE ...] [--tokens 500 1000 2000 4000] [--floor] [--peers]
 
 A question counts where all its evidence stands in a block of so many tokens. Beside the block of `recall` stand the
 same budgets filled with the whole texts of BM25's, cosine's and their rank fusion's list (see `breadth.py`), and of the
@@ -10,6 +10,7 @@ block. In a block a long text counts as present with the passage that is shown o
 A token is estimated as four characters, rounded up for each line: about right for English with the models of today, too
 few for other languages, the same for everybody here.
 
+--files   files in LoCoMo's format instead; see `recall.py`
 --peers   also the lists of other memories (see `peers_recall.py`): as many hits as each gives, up to 500
 --floor   keep the default search's floor; without it every budget is filled, for recall and for the lists alike
 """
@@ -34,7 +35,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # a script finds only what i
 
 from breadth import Baselines
 from peers_recall import PEERS, Ask
-from tests.corpora.loading import CORPORA, Owner, owners
+from recall import load
+from tests.corpora.loading import CORPORA, Owner, Question, owners
 
 BUDGETS: Final = (500, 1_000, 2_000, 4_000)
 _LISTED: Final = 500
@@ -118,13 +120,21 @@ def _line(draft: Draft) -> str:
     return f"{draft.author or ''}: {draft.text}\n"
 
 
-async def main(chosen: Sequence[str], budgets: Sequence[int], *, floor: bool, with_peers: bool) -> None:
+def conversations(file: Path) -> list[Owner]:
+    """The conversations of a file in LoCoMo's format, each as an owner."""
+    return [
+        Owner(each.name, each.turns, [Question(one.text, frozenset(one.evidence)) for one in each.questions], [])
+        for each in load(file)
+    ]
+
+
+async def main(chosen: Mapping[str, Sequence[Owner]], budgets: Sequence[int], *, floor: bool, with_peers: bool) -> None:
     every: list[Shares] = []
-    for corpus in chosen:
+    for corpus, owned in chosen.items():
         parts: list[Shares] = []
         with tempfile.TemporaryDirectory() as folder:
             async with Memory(Path(folder) / "budget.db") as memory:
-                for owner in owners(corpus):
+                for owner in owned:
                     (home := Path(folder) / owner.name).mkdir()
                     peers = {name: await make(owner, home) for name, make in PEERS.items()} if with_peers else {}
                     parts.append(await measure(memory, owner, corpus, budgets, peers, floor=floor))
@@ -137,13 +147,15 @@ async def main(chosen: Sequence[str], budgets: Sequence[int], *, floor: bool, wi
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("corpora", nargs="*", metavar="CORPUS", help=", ".join(CORPORA))
+    parser.add_argument("--files", nargs="*", type=Path, default=[], metavar="FILE")
     parser.add_argument("--tokens", nargs="+", type=int, default=list(BUDGETS))
     parser.add_argument("--floor", action="store_true")
     parser.add_argument("--peers", action="store_true")
     arguments = parser.parse_args()
+    names = arguments.corpora or ([] if arguments.files else CORPORA)
     asyncio.run(
         main(
-            arguments.corpora or list(CORPORA),
+            {name: owners(name) for name in names} | {file.stem: conversations(file) for file in arguments.files},
             sorted(arguments.tokens),
             floor=arguments.floor,
             with_peers=arguments.peers,

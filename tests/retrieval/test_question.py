@@ -6,20 +6,6 @@ from memory_core.retrieval.question import parse, without_names
 
 
 @pytest.mark.parametrize(
-    ("query", "terms"),
-    [
-        ("What kind of car do I own?", ["car"]),
-        ("Which types of bread does he bake?", ["bread", "bake"]),
-        ("How is my pet called?", ["pet"]),
-        ("Who called me yesterday?", ["call", "yesterdai"]),
-        ("You are kind", ["kind"]),
-    ],
-)
-def test_words_that_only_say_which_form_the_answer_has_are_no_terms(query: str, terms: list[str]) -> None:
-    assert [term for term in parse(query).terms if term != "own"] == terms
-
-
-@pytest.mark.parametrize(
     ("query", "user", "assistant"),
     [
         ("Where did I park the car?", True, False),
