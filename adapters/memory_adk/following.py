@@ -17,6 +17,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import tzinfo
 from typing import Final
 
 from google.adk.agents.invocation_context import InvocationContext
@@ -26,6 +27,7 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.session import Session
 
 from memory_adk.convert import keyed
+from memory_adk.kept import Kept
 from memory_adk.latest import Latest
 from memory_adk.policy import CapturePolicy
 from memory_adk.rewind import Change, change_of, names_what_is_absent
@@ -40,6 +42,10 @@ _BY_RUNNER: Final = "e-"
 class _Place:
     """Where a process has stopped in the list of a session's events."""
 
+    kept: Kept
+    """What is written while the store is busy is written together, as long as one of these tells it."""
+    zone: tzinfo | None
+    """Where the person of the session is."""
     at: int = -1
     event: str = ""
     """The id of the event there."""
@@ -79,8 +85,10 @@ class Following:
         if undecided:
             events = [event for event in events if event.invocation_id != turn]
         name = session.app_name, session.user_id, session.id
-        kept = service.kept(*name, zone_of(session.state))
-        place = self._places.note((service, *name), self._places.get((service, *name)) or _Place())
+        zone, known = zone_of(session.state), self._places.get((service, *name))
+        place = self._places.note((service, *name), known or _Place(service.kept(*name, zone), zone))
+        if place.zone != zone:  # the person has travelled
+            place.kept, place.zone = service.kept(*name, zone), zone
         start = place.start_in(events)
         new: Sequence[Event] = events[start:]
         if start and any(event.actions.rewind_before_invocation_id for event in new):
@@ -98,7 +106,7 @@ class Following:
         if start == 0:
             place.counts = _of_last_turn(new, session.id)
         self._services.add(service)
-        await kept.follow(_policed(change, self._policy), self._policy.metadata)
+        await service.follow(place.kept, _policed(change, self._policy), self._policy.metadata)
 
     async def flush(self, *, vectors: bool = False) -> None:
         """Return when everything followed so far is stored or has failed; with `vectors`, when it has vectors, too."""

@@ -31,13 +31,14 @@ from memory_adk.kept import Kept
 from memory_adk.latest import Latest
 from memory_adk.others import Read
 from memory_adk.recall import SEARCH, find
-from memory_adk.rewind import change_of
+from memory_adk.rewind import Change, change_of
 from memory_adk.shown import in_conversation
 from memory_adk.zone import zone_of
 from memory_core import (
     BoundMemory,
     InvalidInputError,
     Memory,
+    MemoryCoreError,
     RecallOptions,
     RecordNotFoundError,
     Scope,
@@ -104,8 +105,8 @@ class MemoryService(BaseMemoryService):
         self._sessions = sessions
         self._read = Latest[tuple[str, str, str], float]()
         """When each session was last changed that was read here."""
-        self._unsettled = Latest[Scope, BoundMemory]()
-        """Owners whose records may be waiting for vectors."""
+        self._unsettled = Latest[Scope, Kept]()
+        """The session of each owner whose messages were stored last: they may be waiting for vectors."""
         self._blocked = Latest[str, None]()
         self.conversations = Conversations("adk", "an agent", seconds=timeout, embed="later")
         """What is stored of sessions goes through this."""
@@ -190,15 +191,19 @@ class MemoryService(BaseMemoryService):
         await self._keep(self.kept(app_name, user_id, session_id), events, custom_metadata or {})
 
     async def _keep(self, kept: Kept, events: Sequence[Event], metadata: Mapping[str, object] = {}) -> None:
-        await kept.follow(change_of(events, kept.session, self.blocked), metadata)
+        await self.follow(kept, change_of(events, kept.session, self.blocked), metadata)
         await kept.conversation.settled()
 
     def kept(self, app_name: str, user_id: str, session_id: str | None, zone: tzinfo | None = None) -> Kept:
         """Return what is kept of a session; `zone` says where its person is, if the session tells it."""
         handle = self.handle(app_name, user_id).own.bind(zone=zone)
         session = session_id if session_id and session_id.strip() else ""
-        self._unsettled.note(handle.scope, handle)
         return Kept(handle, session, self.conversations.of(handle, session))
+
+    async def follow(self, kept: Kept, change: Change, metadata: Mapping[str, object]) -> None:
+        """`Kept.follow`; `settled` waits for it."""
+        self._unsettled.note(kept.handle.scope, kept)
+        await kept.follow(change, metadata)
 
     def reader(self, context: InvocationContext) -> Read:
         """Reads the sessions of the user of a run."""
@@ -316,8 +321,12 @@ class MemoryService(BaseMemoryService):
 
     async def settled(self) -> None:
         """Return when everything that this service has stored is found by meaning. It is found by its words at once."""
-        for scope, handle in list(self._unsettled.items()):
-            await settled(handle)
+        for scope, kept in list(self._unsettled.items()):
+            try:
+                await kept.conversation.settled()
+            except MemoryCoreError:  # what could not be stored has no vectors to wait for
+                continue
+            await settled(kept.handle)
             self._unsettled.pop(scope, None)
 
     async def close(self) -> None:

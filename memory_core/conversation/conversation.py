@@ -167,7 +167,7 @@ class Conversations:
         embed: Literal["now", "later"] | None = None,
     ) -> None:
         self.framework = framework
-        self.embed = embed
+        self.embed: Final = embed
         self.options = options
         self.most = most
         self.deadline = Deadline(seconds, who)

@@ -12,9 +12,9 @@ from google.adk.sessions.session import Session
 from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.testing import ScriptedLlm, ask, prompt
 from memory_core import Memory
-from tests.adapters.adk.agents import ANN, APP, said_event, texts
+from tests.adapters.adk.agents import ANN, APP, said_event, session_with, texts
 from tests.adapters.adk.test_following import running
-from tests.adapters.adk.test_rewind import rewound
+from tests.adapters.adk.test_rewind import rewind, rewound
 
 
 class Stuck(InMemorySessionService):
@@ -100,3 +100,15 @@ async def test_what_another_session_has_not_stored_is_not_stored_by_reading_it(m
     await sessions.append_event(session, said_event("My passphrase is xyzzy"))
     assert await service.read(sessions, APP, ANN, "s1")
     assert (await service.handle(APP, ANN).stats()).records == 0
+
+
+async def test_what_another_process_stores_after_it_was_undone_is_left_at_the_next_search(memory: Memory) -> None:
+    service, sessions = MemoryService(memory), InMemorySessionService()
+    session = await sessions.create_session(app_name=APP, user_id=ANN, session_id="s1")
+    said = await sessions.append_event(session, said_event("My passphrase is xyzzy"))
+    await sessions.append_event(session, rewind("i1", at=1))
+    assert await service.read(sessions, APP, ANN, "s1")
+    await MemoryService(memory).add_session_to_memory(session_with(said))  # it has waited there to be written
+    assert await service.read(sessions, APP, ANN, "s1")
+    assert await texts(service, "passphrase xyzzy") == []
+    assert not await service.read(sessions, APP, ANN, "s1")
