@@ -1,7 +1,7 @@
 """Looks for the cheapest request of one user that delays another one's search or add.
 
-The delay of a call is the processor time of the whole process between its start and its end, less what such a call takes
-alone: whatever runs meanwhile counts, also on another core. A request costs what it has in bytes.
+The delay of a call is the processor time of the whole process between its start and its end, less what such a call
+takes alone: whatever runs meanwhile counts, also on another core. A request costs what it has in bytes.
 
 `python -m tests.fuzz.delays [REQUESTS] [SEED]` prints what it has found, by route: the longest delay, and the smallest
 request with a delay of at least 100 ms.
@@ -122,7 +122,7 @@ def _export(numbers: Numbers) -> Sent:
     return "GET", f"/v1/export?vectors={str(bool(numbers['explain'] % 2)).lower()}", None
 
 
-def _stats(numbers: Numbers) -> Sent:  # noqa: ARG001  (it has no parts)
+def _stats(_: Numbers) -> Sent:
     return "GET", "/v1/stats", None
 
 
