@@ -1,22 +1,27 @@
-"""A limit of the requests that one caller has in progress."""
+"""A share of the server for each caller: few of their requests are worked on at once, and a limited number waits."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from typing import Final
 
 try:
     from starlette.datastructures import Headers
     from starlette.responses import PlainTextResponse
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 except ImportError as error:
     raise ImportError("a web server needs uvicorn: pip install 'memory-core[serve]' or 'memory-core[mcp]'") from error
 
 RETRY_SECONDS: Final = 1
+AT_ONCE: Final = 8
+"""Requests of one caller that are worked on at once, until their answers begin. Whoever else calls waits behind so many
+of them and not behind all; enough for a program that calls for all its users to keep the cores busy."""
 
 
 class FairShare:
-    """An application in front of another one, which answers 429 to a caller who has too many requests in progress.
+    """An application in front of another one, which passes on `AT_ONCE` requests of a caller and lets others wait; it
+    answers 429 to a caller who has too many in progress.
 
     A caller is who sends the same token or the same cookie. Callers without any are answered at once, and hold nothing
     but a connection, which has limits of its own.
@@ -29,6 +34,7 @@ class FairShare:
         self._app = app
         self._most = most
         self._running: Counter[str] = Counter()
+        self._turns: dict[str, asyncio.Semaphore] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -43,8 +49,28 @@ class FairShare:
             return
         self._running[caller] += 1
         try:
-            await self._app(scope, receive, send)
+            await self._in_turn(self._turns.setdefault(caller, asyncio.Semaphore(AT_ONCE)), scope, receive, send)
         finally:
             self._running[caller] -= 1
             if not self._running[caller]:
-                del self._running[caller]
+                del self._running[caller], self._turns[caller]
+
+    async def _in_turn(self, turns: asyncio.Semaphore, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request in its turn, which ends when its answer begins: the rest goes at the client's pace."""
+        await turns.acquire()
+        has_turn = True
+
+        def end_turn() -> None:
+            nonlocal has_turn
+            if has_turn:
+                has_turn = False
+                turns.release()
+
+        async def noting_send(message: Message) -> None:
+            end_turn()
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noting_send)
+        finally:
+            end_turn()

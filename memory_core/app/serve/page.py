@@ -89,11 +89,11 @@ def _back_from(request: Request, status: int) -> str:
 
 @routes.get("/")
 async def start(request: Request) -> Response:
-    """The first page: the memories of the caller; for the operator, the people, if there is anybody to choose."""
+    """The first page: the memories of the caller; for an operator who has none, the people."""
     caller, _ = signed_in(request)
     served = served_by(request)
     scope = served.own(caller).scope
-    if caller == THE_OPERATOR and set(await served.memory.operator().owners()) - {scope}:
+    if caller == THE_OPERATOR and scope not in await served.memory.operator().owners():
         return gone_to("/owners")
     return gone_to(base_of(scope.app, scope.user or ""))
 

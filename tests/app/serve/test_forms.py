@@ -208,11 +208,10 @@ def test_signing_out_ends_the_sessions_of_the_caller_in_all_browsers_and_of_nobo
     assert signed_in(what).get(BASE).url.path == BASE  # who signs in again is in
 
 
-def test_the_operator_begins_at_the_people_if_there_is_anybody_to_choose(what: Served) -> None:
+def test_an_operator_without_memories_begins_at_the_people(what: Served) -> None:
     assert signed_in(what, None).get("/").url.path == "/owners"
-    what.memory.bind(user="team").sync.erase()
-    alone = replace(what, owner=Scope("default", "ann"))
-    assert signed_in(alone, None).get("/").url.path == BASE
+    as_ann = replace(what, owner=Scope("default", "ann"))
+    assert signed_in(as_ann, None).get("/").url.path == BASE
 
 
 def test_a_search_says_how_many_it_has_found_and_leads_to_all_of_them(client: TestClient, what: Served) -> None:

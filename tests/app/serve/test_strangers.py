@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from memory_core import Memory
 from memory_core.web import connection, server
-from memory_core.web.fair_share import FairShare
+from memory_core.web.fair_share import AT_ONCE, FairShare
 from memory_core.web.listening import BACKLOG, listening_on
 from memory_core.web.process import survive_errors
 from memory_core.web.server import WebServer
@@ -211,6 +211,35 @@ async def test_one_caller_has_a_limited_number_of_requests_in_progress() -> None
         assert [refused.status_code, others.status_code, (await first).status_code] == [429, 200, 200]
         assert refused.headers["retry-after"] == "1"
         assert (await client.get("/", headers={"Authorization": "Bearer tom"})).status_code == 200
+
+
+async def test_few_requests_of_a_caller_are_worked_on_at_once_until_their_answers_begin() -> None:
+    begun, begin, end = asyncio.Queue[str](), asyncio.Semaphore(0), asyncio.Event()
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        await begun.put(dict(scope["headers"])[b"authorization"].decode())
+        await begin.acquire()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await end.wait()
+        await send({"type": "http.response.body", "body": b"x"})
+
+    transport = httpx.ASGITransport(FairShare(slow, 100))
+    async with (
+        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
+        asyncio.TaskGroup() as group,
+    ):
+        for _ in range(AT_ONCE + 2):
+            group.create_task(client.get("/", headers={"Authorization": "tom"}))
+        assert [await begun.get() for _ in range(AT_ONCE)] == ["tom"] * AT_ONCE
+        group.create_task(client.get("/", headers={"Authorization": "ann"}))
+        assert await begun.get() == "ann"  # two of Tom's wait, and she does not
+        assert begun.empty()
+        begin.release()
+        assert await begun.get() == "tom"  # a download that goes on takes no turn
+        assert begun.empty()
+        for _ in range(AT_ONCE + 2):
+            begin.release()
+        end.set()
 
 
 async def test_an_error_that_cannot_even_be_logged_does_not_end_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,25 @@
+"""The load test of `tests/benchmarks/load.py`, for seconds: nothing is lost, and nobody gets an answer of a defect."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.benchmarks.load import Load, run
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
+]
+
+
+def test_good_users_lose_nothing_among_slow_aborting_and_greedy_clients() -> None:
+    seen = run(Load(seconds=4, users=8, adds=40, searches=24, slow=10, aborting=2, greedy=4))
+    assert seen.acknowledged > 0
+    assert seen.lost == 0
+    assert set(seen.statuses) <= {200, 201}
+    assert {status for status in seen.others if status >= 500} == set()
+    assert not {name for name in seen.unanswered if not name.startswith("greedy")}
+    assert seen.exit_code in {0, 1}  # 1: what the greedy one had asked for was not done in 10 seconds

@@ -1,0 +1,297 @@
+"""Many users at one server over HTTP and MCP, with slow, aborting and greedy clients among them.
+
+    python -m tests.benchmarks.load [SECONDS [USERS [ADDS [SEARCHES]]]]
+
+By default 600 seconds, 200 users, 50,000 adds and 20,000 searches, and a quarter of the users speak MCP. Each user
+adds and searches at a steady pace. In the first fifth of the time they are alone; then the others join:
+
+- *slow* ones hold half a request each, and open another when they are hung up on,
+- *aborting* ones begin to download an export and hang up,
+- *greedy* ones are one user, who sends adds of long texts and asks for pages and hits by the thousand, 32 at once.
+
+What is printed, with everything on 127.0.0.1 and the clients on the same cores:
+
+- the median and the 99th percentile of the users' calls, alone and with the others,
+- the memory of the server (resident) after each fifth of the time,
+- *lost*: acknowledged adds that are not there in the end; answers by status; what had no answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+
+ALONE: Final = 0.2
+"""The part of the time in which the users are alone."""
+GREEDY_TEXT: Final = "harbour crane pier " * 1_000
+MCP_SHARE: Final = 4
+"""One of so many users speaks MCP."""
+HEAD: Final = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+OPERATOR: Final = "the-operators-token-that-nobody-guesses"
+PLACES: Final = ("pier", "harbour", "kitchen", "garden", "office", "station", "library", "attic")
+
+
+@dataclass(frozen=True)
+class Load:
+    """How much there is to do."""
+
+    seconds: float = 600.0
+    users: int = 200
+    adds: int = 50_000
+    searches: int = 20_000
+    slow: int = 40
+    aborting: int = 4
+    greedy: int = 32
+    """Requests at once."""
+
+
+@dataclass
+class Measured:
+    """What was seen."""
+
+    alone: list[float] = field(default_factory=list[float])
+    """Seconds of the users' calls before the others came."""
+    among: list[float] = field(default_factory=list[float])
+    statuses: Counter[int] = field(default_factory=Counter[int])
+    """Of the users' calls."""
+    others: Counter[int] = field(default_factory=Counter[int])
+    """Of the calls of the greedy one."""
+    unanswered: Counter[str] = field(default_factory=Counter[str])
+    memory_mb: list[int] = field(default_factory=list[int])
+    acknowledged: int = 0
+    lost: int = 0
+    exit_code: int | None = None
+
+
+def token_of(name: str) -> str:
+    """The token of a user."""
+    return f"the-token-of-{name}".ljust(24, ".")
+
+
+class User:
+    """One who adds and searches, over HTTP or MCP."""
+
+    def __init__(self, address: str, name: str, *, speaks_mcp: bool) -> None:
+        self.name = name
+        self.stored: list[str] = []
+        self._speaks_mcp = speaks_mcp
+        self._client = httpx.AsyncClient(
+            base_url=address, headers={**HEAD, "Authorization": f"Bearer {token_of(name)}"}, timeout=120
+        )
+
+    async def begin(self) -> None:
+        """Open a session, if MCP is spoken."""
+        if self._speaks_mcp:
+            info = {"name": "load", "version": "1"}
+            params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info}
+            answer = await self._rpc("initialize", params)
+            self._client.headers["mcp-session-id"] = answer.headers["mcp-session-id"]
+
+    async def add(self, number: int) -> int:
+        """Add a record; returns the status."""
+        text = f"{self.name} left note {number} at the {PLACES[number % len(PLACES)]}"
+        if self._speaks_mcp:
+            status = await self._called("memory_store", {"content": text})
+        else:
+            status = (await self._client.post("/v1/records", json={"text": text})).status_code
+        if status < 300:
+            self.stored.append(text)
+        return status
+
+    async def search(self, number: int) -> int:
+        """Search; returns the status."""
+        query = f"What is at the {PLACES[number % len(PLACES)]}?"
+        if self._speaks_mcp:
+            return await self._called("memory_search", {"query": query})
+        return (await self._client.post("/v1/search", json={"query": query})).status_code
+
+    async def close(self) -> None:
+        """Hang up."""
+        await self._client.aclose()
+
+    async def _called(self, tool: str, arguments: dict[str, Any]) -> int:
+        answer = await self._rpc("tools/call", {"name": tool, "arguments": arguments})
+        return 599 if '"isError":true' in answer.text.replace(" ", "") else answer.status_code
+
+    async def _rpc(self, method: str, params: dict[str, Any]) -> httpx.Response:
+        return await self._client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+
+
+@contextmanager
+def server_for(folder: Path, names: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server with these users; yields its process and its address."""
+    tokens = folder / "tokens.json"
+    tokens.write_text(json.dumps({**{name: token_of(name) for name in names}, "*": OPERATOR}))
+    tokens.chmod(0o600)
+    command = [sys.executable, "-m", "memory_core", "serve", "--file", "m.db", "--tokens", "tokens.json", "--write"]
+    with (folder / "said.txt").open("w+") as said:
+        process = subprocess.Popen([*command, "--port", "0"], stderr=said, text=True, cwd=folder)
+        try:
+            while "http://" not in (text := (folder / "said.txt").read_text()) and process.poll() is None:
+                time.sleep(0.05)
+            yield process, text[text.index("http://") :].split()[0].rstrip("/")
+        finally:
+            process.kill()
+            process.wait()
+
+
+async def use(user: User, load: Load, began: float, seen: Measured) -> None:
+    """What one user does."""
+    chance = random.Random(user.name)
+    count = (load.adds + load.searches) // load.users
+    for number in range(count):
+        due = began + load.seconds * (number + chance.random()) / count
+        await asyncio.sleep(max(due - time.monotonic(), 0.0))
+        is_add = chance.random() < load.adds / (load.adds + load.searches)
+        start = time.monotonic()
+        try:
+            status = await (user.add if is_add else user.search)(number)
+        except httpx.HTTPError as error:
+            seen.unanswered[type(error).__name__] += 1
+            continue
+        seen.statuses[status] += 1
+        (seen.alone if start < began + ALONE * load.seconds else seen.among).append(time.monotonic() - start)
+
+
+async def be_slow(address: str) -> None:
+    """Hold half a request until the server hangs up, and again."""
+    where = urlsplit(address)
+    while True:
+        with suppress(OSError):
+            reader, writer = await asyncio.open_connection(where.hostname, where.port)
+            try:
+                writer.write(b"POST /v1/records HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
+                await writer.drain()
+                await reader.read(1)
+            finally:
+                writer.close()
+
+
+async def abort(address: str) -> None:
+    """Begin to download, and hang up."""
+    head = {"Authorization": f"Bearer {token_of('greedy')}"}
+    while True:
+        with suppress(httpx.HTTPError):
+            async with (
+                httpx.AsyncClient(base_url=address, headers=head, timeout=120) as client,
+                client.stream("GET", "/v1/export") as answer,
+            ):
+                await anext(answer.aiter_raw())
+        await asyncio.sleep(0.05)
+
+
+async def be_greedy(address: str, seen: Measured) -> None:
+    """One request after the other, each for much."""
+    head = {"Authorization": f"Bearer {token_of('greedy')}"}
+    async with httpx.AsyncClient(base_url=address, headers=head, timeout=300) as client:
+        calls: tuple[Callable[[], Awaitable[httpx.Response]], ...] = (
+            lambda: client.post("/v1/records", json={"text": GREEDY_TEXT}),
+            lambda: client.get("/v1/records?limit=1000"),
+            lambda: client.post("/v1/search", json={"query": GREEDY_TEXT[:9_000], "limit": 1_000, "explain": True}),
+        )
+        while True:
+            for call in calls:
+                try:
+                    seen.others[(await call()).status_code] += 1
+                except httpx.HTTPError as error:
+                    seen.unanswered[f"greedy: {type(error).__name__}"] += 1
+
+
+async def watch(process: subprocess.Popen[str], load: Load, seen: Measured) -> None:
+    """Note the memory of the server after each fifth of the time."""
+    for _ in range(5):
+        await asyncio.sleep(load.seconds / 5)
+        status = await asyncio.to_thread(Path(f"/proc/{process.pid}/status").read_text)
+        seen.memory_mb.append(int(status.partition("VmRSS:")[2].split()[0]) // 1_024)
+
+
+async def others_of(load: Load, address: str, seen: Measured) -> None:
+    """All who are no good neighbours, when it is their time."""
+    await asyncio.sleep(ALONE * load.seconds)
+    async with asyncio.TaskGroup() as group:
+        for _ in range(load.slow):
+            group.create_task(be_slow(address))
+        for _ in range(load.aborting):
+            group.create_task(abort(address))
+        for _ in range(load.greedy):
+            group.create_task(be_greedy(address, seen))
+
+
+async def lost_of(address: str, user: User) -> int:
+    """How many acknowledged texts of a user are not there."""
+    left, cursor = Counter(user.stored), ""
+    async with httpx.AsyncClient(base_url=address, timeout=120) as client:
+        while True:
+            where = f"/v1/owners/default/{user.name}/records?limit=1000{cursor}"
+            page = (await client.get(where, headers={"Authorization": f"Bearer {OPERATOR}"})).json()
+            left.subtract(record["text"] for record in page["records"])
+            if page["cursor"] is None:
+                return sum(count for count in left.values() if count > 0)
+            cursor = f"&cursor={page['cursor']}"
+
+
+async def loaded(process: subprocess.Popen[str], address: str, load: Load) -> Measured:
+    """Put the load on a server."""
+    seen = Measured()
+    users = [User(address, f"user{n}", speaks_mcp=n % MCP_SHARE == 0) for n in range(load.users)]
+    for user in users:
+        await user.begin()
+    began = time.monotonic()
+    others = asyncio.create_task(others_of(load, address, seen))
+    watching = asyncio.create_task(watch(process, load, seen))
+    await asyncio.gather(*(use(user, load, began, seen) for user in users))
+    await watching
+    others.cancel()
+    with suppress(asyncio.CancelledError):
+        await others
+    for user in users:
+        seen.acknowledged += len(user.stored)
+        seen.lost += await lost_of(address, user)
+        await user.close()
+    return seen
+
+
+def run(load: Load) -> Measured:
+    """Start a server, put the load on it, and end it with SIGTERM."""
+    names = [*(f"user{number}" for number in range(load.users)), "greedy"]
+    with TemporaryDirectory() as folder, server_for(Path(folder), names) as (process, address):
+        seen = asyncio.run(loaded(process, address, load))
+        process.send_signal(signal.SIGTERM)
+        seen.exit_code = process.wait(60)
+        return seen
+
+
+def milliseconds(seconds: list[float], share: float) -> float:
+    """A percentile."""
+    ordered = sorted(seconds)
+    return 1_000 * ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else 0.0
+
+
+def main(seconds: str = "600", users: str = "200", adds: str = "50000", searches: str = "20000") -> None:
+    """Print what was measured."""
+    seen = run(Load(float(seconds), int(users), int(adds), int(searches)))
+    for name, some in (("alone", seen.alone), ("with the others", seen.among)):
+        half, most = (milliseconds(some, share) for share in (0.5, 0.99))
+        sys.stdout.write(f"{name}: {len(some):,} calls, median {half:.0f} ms, p99 {most:.0f} ms\n")
+    sys.stdout.write(f"memory in MB after each fifth: {seen.memory_mb}\n")
+    sys.stdout.write(f"acknowledged adds: {seen.acknowledged:,}, lost: {seen.lost}; exit code {seen.exit_code}\n")
+    sys.stdout.write(f"answers: {dict(seen.statuses)}; greedy: {dict(seen.others)}; none: {dict(seen.unanswered)}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,18 @@
+"""Whatever one user sends, another one is answered; `delays.py` measures how long they wait, in `make torture`."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.delays import run
+
+pytestmark = pytest.mark.slow
+FEW = 12
+
+
+def test_no_request_keeps_another_user_from_an_answer(tmp_path: Path) -> None:
+    found = asyncio.run(run(tmp_path / "m.db", FEW, seed=2))  # it asks for what the other one has stored
+    assert len(found) == FEW
