@@ -72,7 +72,7 @@ from memory_core.values.checks import (
 )
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.values.query_text import asks_for_something
-from memory_core.values.times import in_zone
+from memory_core.values.times import day_of, in_zone
 from memory_core.values.zones import check_zone
 from memory_core.where.checks import check_where
 from memory_core.where.where import ANY_STATE, EVERYTHING, Where
@@ -407,6 +407,7 @@ class BoundMemory:
             every_word=every_word,
             recency=check_unit("recency", recency),
             importance=check_unit("importance", importance),
+            today=day_of(self.now()),
         )
         return await self._search(request, diversity, candidates, apart=apart)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING
 
 from memory_core.models import Mode, Order
@@ -31,6 +32,8 @@ class SearchRequest:
     """Weight of how recent a record is (`retrieval/recency.py`); 0 leaves it out."""
     importance: float = 0.0
     """Weight of a record's importance; 0 leaves it out."""
+    today: date | None = None
+    """The day of the person who asks, from which "yesterday" in the text counts; `None` if it is not known."""
     vector: Vector | None = field(default=None, compare=False)
     """Unit vector to search for instead of the text; for the mode `vector`."""
 

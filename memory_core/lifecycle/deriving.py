@@ -40,6 +40,7 @@ from memory_core.retrieval.hits import EXTRACTION
 from memory_core.supplied import Summarizer
 from memory_core.values.checks import check_helper, check_summarizer, check_text
 from memory_core.values.limits import MAX_LINKS, MAX_TEXT_CHARS
+from memory_core.values.times import day_of
 
 logger = logging.getLogger(__name__)
 
@@ -154,7 +155,7 @@ async def of_periods(
             if not is_covered and "period" not in each.data:
                 groups[first_day(local_day(each), period)].append(each)
         for first, sources in groups.items():
-            is_over = first < first_day((now - 2 * QUIET_DAYS * DAY).date(), period)
+            is_over = first < first_day(day_of(now - 2 * QUIET_DAYS * DAY), period)
             if is_over and len(sources) > 1:
                 for start in range(0, len(sources), MOST_SUMMARIZED):
                     yield await _summary(sources[start : start + MOST_SUMMARIZED], summarizer, period)

@@ -81,7 +81,8 @@ class MaintainPolicy(Value):
     """Days after which an archived record is deleted for good, unless it is pinned or was superseded; `None` deletes
     nothing."""
     periods: tuple[Period, ...] = ()
-    """Periods (of the person, weeks from Monday) that a summarizer also summarises, from the summaries of their sessions."""
+    """Periods of the person (weeks from Monday) that a summarizer also summarises, from the summaries of their
+    sessions."""
     where: Where = field(default_factory=Where)
     """The records to maintain."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Final
 
 from memory_core.retrieval.analysis import query_terms
@@ -13,6 +14,7 @@ from memory_core.retrieval.time_expressions import (
     asks_now,
     is_date_word,
     mentioned_dates,
+    resolve,
 )
 from memory_core.values.limits import MAX_QUERY_TERMS
 
@@ -62,8 +64,13 @@ class Query:
     """Whether it asks what the assistant said: "What did you recommend?"."""
 
 
-def parse(text: str) -> Query:
-    """Analyse a query."""
+def parse(text: str, today: date | None = None) -> Query:
+    """Analyse a query.
+
+    Args:
+        text: The query.
+        today: The day from which "yesterday" in it counts; without one, only absolute dates are found.
+    """
     words = frozenset(match.lower() for match in _WORD.findall(text))
     things = frozenset(match.lower() for match in _THING.findall(text))
     is_to_assistant = not words.isdisjoint(_SECOND_PERSON) and _ASSISTANT.search(text) is not None
@@ -76,10 +83,16 @@ def parse(text: str) -> Query:
         words - things,
         frozenset() if words.isdisjoint(_ENGLISH) else _proper(text),
         asks_now(text),
-        mentioned_dates(text),
+        _dates(text, today),
         about_user=not is_to_assistant and _is_first_person(words),
         about_assistant=is_to_assistant,
     )
+
+
+def _dates(text: str, today: date | None) -> list[DateMention]:
+    """The dates that a query names, and those that it means by "yesterday" and the like."""
+    meant = [] if today is None else resolve(text, today)
+    return mentioned_dates(" ".join((text, *(f"; in {each}" for each in meant))))
 
 
 def _is_first_person(words: frozenset[str]) -> bool:

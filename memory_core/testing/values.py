@@ -172,6 +172,17 @@ class ValueContract(Contract):
             assert everything(ann) == [record]
         assert record.version == 2
 
+    def test_yesterday_in_a_question_is_that_of_the_handle(self, ann: BoundMemory, clock: Ticks) -> None:
+        clock.now = datetime(2026, 3, 11, 3, 30, tzinfo=UTC)  # 20:30 on the 10th in Los Angeles
+        days = [datetime(2026, 3, day, 12, tzinfo=UTC) for day in (9, 10)]
+        ninth, tenth = add(ann, *(Draft("We ate soup", occurred_at=day) for day in days))
+        ahead: dict[str, float] = {}
+        for zone in ("America/Los_Angeles", "UTC"):
+            hits = run_sync(ann.bind(zone=zone).search, "What did we eat yesterday?", mode="lexical", floor=False)
+            scores = {hit.record.id: hit.score for hit in hits}
+            ahead[zone] = scores[ninth.id] - scores[tenth.id]
+        assert ahead["America/Los_Angeles"] > 0 >= ahead["UTC"]  # the day before a named one counts as much
+
     def test_a_handle_says_where_a_time_in_utc_was(self, ann: BoundMemory, clock: Ticks) -> None:
         at = datetime(2026, 3, 8, 12, tzinfo=UTC)  # Los Angeles had changed its clocks two hours before
         there = ann.bind(zone="America/Los_Angeles")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from typing import Final
 
@@ -22,6 +22,11 @@ def shifted(moment: datetime, by: timedelta) -> datetime:
         return in_zone(moment.astimezone(UTC) + by, moment.tzinfo or UTC)
     except OverflowError:
         return datetime.max.replace(tzinfo=UTC) if by > timedelta() else datetime.min.replace(tzinfo=UTC)
+
+
+def day_of(moment: datetime) -> date:
+    """Its day in its own zone: what "today" is at a present moment."""
+    return moment.date()
 
 
 def start_of_day(moment: datetime) -> datetime:

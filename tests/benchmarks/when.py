@@ -6,38 +6,13 @@ python tests/benchmarks/when.py
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, date
 from itertools import groupby
 
-from memory_core import BoundMemory, Memory, Message
-from memory_core.retrieval.time_expressions import format_date, resolve
-from tests.corpora.when import Saying, sayings
-
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}$")
-
-
-def days_of(block: str, text: str) -> set[str]:
-    """The days that a reader of the block may take for that of a text: that of its heading, or what it says itself."""
-    heading = ""
-    for line in block.splitlines():
-        if _DAY.match(line):
-            heading = line
-        elif text in line and heading:
-            day = date.fromisoformat(heading)
-            return set(resolve(text, day)) or {format_date(day)}
-    return set()
-
-
-async def memory_of(memory: Memory, said: Sequence[Saying], *, keeps: bool = True) -> BoundMemory:
-    """A memory in which a person has said all that, each in a conversation of its own."""
-    ann = memory.bind(user="ann")
-    for number, each in enumerate(said):
-        at = each.said if keeps else each.said.astimezone(UTC)
-        await ann.remember([Message(each.text, author="Ann", id=str(number), occurred_at=at)], session=f"s{number}")
-    return ann
+from memory_core import BoundMemory, Memory
+from memory_core.retrieval.time_expressions import format_date
+from tests.corpora.when import Saying, days_of, memory_of, sayings
 
 
 async def right(ann: BoundMemory, said: Sequence[Saying]) -> tuple[int, int]:

@@ -8,11 +8,17 @@ shortly before or after midnight, or on the days on which the clocks change.
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from memory_core import BoundMemory, Memory, Message
+from memory_core.retrieval.time_expressions import format_date, resolve
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}$")
 _FILE = Path(__file__).with_suffix(".jsonl")
 
 
@@ -42,3 +48,24 @@ def sayings() -> list[Saying]:
         )
         for each in lines
     ]
+
+
+def days_of(block: str, text: str) -> set[str]:
+    """The days that a reader of the block may take for that of a text: that of its heading, or what it says itself."""
+    heading = ""
+    for line in block.splitlines():
+        if _DAY.match(line):
+            heading = line
+        elif text in line and heading:
+            day = date.fromisoformat(heading)
+            return set(resolve(text, day)) or {format_date(day)}
+    return set()
+
+
+async def memory_of(memory: Memory, said: Sequence[Saying], *, keeps: bool = True) -> BoundMemory:
+    """A memory in which a person has said all that, each in a conversation of its own."""
+    ann = memory.bind(user="ann")
+    for number, each in enumerate(said):
+        at = each.said if keeps else each.said.astimezone(UTC)
+        await ann.remember([Message(each.text, author="Ann", id=str(number), occurred_at=at)], session=f"s{number}")
+    return ann

@@ -8,8 +8,7 @@ import pytest
 
 from memory_core import Memory
 from memory_core.retrieval.time_expressions import format_date, resolve
-from tests.benchmarks.when import days_of, memory_of
-from tests.corpora.when import Saying, sayings
+from tests.corpora.when import Saying, days_of, memory_of, sayings
 
 BY_ZONE = {zone: list(group) for zone, group in groupby(sayings(), key=lambda each: each.zone.key)}
 

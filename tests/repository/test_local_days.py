@@ -12,7 +12,8 @@ ROOT = Path(__file__).parents[2]
 PARTS = frozenset(("date", "hour", "weekday", "isoweekday", "isocalendar", "strftime", "timetuple"))
 ALLOWED = {
     "memory_core/retrieval/time_expressions.py": {"weekday"},  # of a day that it is given
-    "memory_core/lifecycle/deriving.py": {"weekday", "date"},  # of a day; of the present in the zone of a handle
+    "memory_core/lifecycle/deriving.py": {"weekday"},  # of a day that it is given
+    "memory_core/values/times.py": {"date"},  # what is today
     "memory_core/app/showing.py": {"%"},  # shows any time beside its offset
     "adapters/memory_spade/files/notes.py": {"%"},  # the name of a file
 }

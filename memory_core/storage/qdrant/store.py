@@ -166,7 +166,7 @@ class QdrantStore:
         run, now = self._access.run_together, self._clock()
         if request.mode == "substring":
             return await run(scopes, lambda owners: listing.containing(owners, request, now))
-        query = await off_loop(is_long(request.text), parse, request.text)
+        query = await off_loop(is_long(request.text), parse, request.text, request.today)
         names: Collection[str] = ()
         if self._embedder is not None and request.mode != "lexical" and request.vector is None and query.names:
             names = {first_name(author) for author in await run(scopes, searching.participants)} & set(query.names)

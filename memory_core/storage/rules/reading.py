@@ -108,7 +108,7 @@ def _containing(found: Sequence[tuple[int, MemoryRecord]], request: SearchReques
 def _ranked(
     records: Sequence[MemoryRecord], allowed: Sequence[int], request: SearchRequest, now: datetime
 ) -> list[Hit]:
-    index, query = OwnerIndex(None), parse(request.text)
+    index, query = OwnerIndex(None), parse(request.text, request.today)
     index.extend([entry(place, record) for place, record in enumerate(records)], [])
     ranking = rank(
         index if request.where.left is False else index.with_left(),

@@ -216,7 +216,7 @@ class SqliteStore:
 
     async def search(self, scopes: tuple[Scope, ...], request: SearchRequest) -> list[Hit]:
         """See `Store.search`."""
-        query, now = await off_loop(is_long(request.text), parse, request.text), self._now()
+        query, now = await off_loop(is_long(request.text), parse, request.text, request.today), self._now()
         if request.mode == "substring":
             plain = searching.Search(scopes, request, query, None, None, now)
             return await searching.containing(self._readers, plain)
