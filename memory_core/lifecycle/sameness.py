@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
+from memory_core.retrieval.languages.english import ENGLISH
+
 LEAST_SLIP_CHARS: Final = 4
 """A shorter word with another letter is more often another word."""
 MAX_SLIP_WORDS: Final = 60
@@ -28,7 +30,7 @@ _TOKEN: Final = re.compile(
 )
 _BEFORE_CODE: Final = ("`", ".", "/", "@", "#", "*", "\\", "$")
 """Characters right before a word that show that it is not a word of a language."""
-_ARTICLES: Final = frozenset({"a", "an", "the"})
+_ARTICLES: Final = frozenset(ENGLISH.articles.split())
 
 
 def alike(texts: Sequence[str]) -> list[tuple[int, int]]:

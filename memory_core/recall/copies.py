@@ -14,6 +14,7 @@ from unicodedata import category
 from memory_core.models import MemoryRecord
 from memory_core.retrieval.analysis import analyse, asks
 from memory_core.retrieval.equal_texts import equal_form
+from memory_core.retrieval.languages.every import LANGUAGES
 
 COPIED: Final = 0.75
 """Share of the question's words that a copy has, at least, question words included, in whatever order."""
@@ -22,11 +23,9 @@ _FEWEST_WORDS: Final = 4
 _MARKS: Final = 3
 """A text longer than this many times the question cannot be the question with other punctuation and spaces."""
 _WORD: Final = re.compile(r"\w+")
-_QUESTION_WORDS: Final = frozenset(["what", "when", "where", "why", "how", "which", "who", "whose"])
-_OPENING: Final = _QUESTION_WORDS | frozenset(
-    ["do", "does", "did", "is", "are", "can", "could", "will", "would", "remind", "tell", "so"]
-)
-"""First words of English questions that are written without a question mark; "Will" may also be a name."""
+_QUESTION_WORDS: Final = frozenset(word for each in LANGUAGES for word in each.question_words.split())
+_OPENING: Final = _QUESTION_WORDS.union(word for each in LANGUAGES for word in each.openings.split())
+"""First words of questions that are written without a question mark; "Will" may also be a name."""
 _MAX_CHARS: Final = 200
 """Longer questions also give reasons, which are worth remembering."""
 
@@ -84,8 +83,7 @@ def names(text: str) -> frozenset[str]:
 
 
 def _is_asking(text: str) -> bool:
-    """True if a text ends in a question mark, of whatever script, or begins as English questions do and has a question
-    word."""
+    """True if a text ends in a question mark, of whatever script, or begins as questions do and has a question word."""
     if asks(text[-1:]):
         return True
     first = _WORD.search(text)

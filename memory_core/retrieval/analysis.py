@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from memory_core.concurrency.threads import yield_now
-from memory_core.retrieval.english import BASE_FORMS, STOP_WORDS, stem
+from memory_core.retrieval.english import BASE_FORMS, MISREAD, STOP_WORDS, stem
 from memory_core.retrieval.folding import fold
 
-ANALYSIS: Final = 5
+ANALYSIS: Final = 6
 """The version of the analysis. Increase it when a text may get other terms, flags or words; stored texts are then
 re-analysed."""
 
@@ -157,8 +157,8 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _without_wont(text: str) -> str:
-    """Drop "won't", the one contraction whose first half is another word ("won")."""
-    return text.replace("won't", " ")
+    """Drop the one contraction whose first half is another word ("won")."""
+    return text.replace(MISREAD, " ")
 
 
 class _Terms(dict[str, str]):

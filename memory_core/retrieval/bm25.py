@@ -22,6 +22,9 @@ DOUBT: Final = 10.0
 `Lexical.coverage`. The weight of a word grows with the owner's records (a name in one of five weighs 1.4, in one of a
 thousand 6.5), and the damping with it, so a name counts as much in a small memory as in a large one."""
 
+FAINT: Final = 0.01
+"""Weight of a word that says nothing about the subject of the query, beside 1 for every other one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lexical:
@@ -36,7 +39,7 @@ class Lexical:
     missing: Collection[str]
     """The terms that no live row has."""
     mean: float
-    """The mean idf of the query's terms."""
+    """The mean weight of the query's terms, of which a faint one counts as `FAINT` terms."""
 
     def coverage(self, doubt: float = DOUBT) -> Floats:
         """How much of the query each row covers: 0 for no term, about 1 for a row that has all of them.
@@ -55,13 +58,17 @@ class Lexical:
         return share
 
 
-def bm25(owner_index: OwnerIndex, terms: Sequence[str]) -> Lexical:
-    """Score all rows against distinct terms."""
+def bm25(owner_index: OwnerIndex, terms: Sequence[str], faint: Collection[str] = ()) -> Lexical:
+    """Score all rows against distinct terms.
+
+    Args:
+        faint: The terms that say nothing about the subject (`function_words.py`).
+    """
     size, alive = owner_index.living, owner_index.alive.values
     if not size or not terms:
         return Lexical(np.zeros(len(owner_index), np.float32), 0.0, np.ones(len(owner_index), np.float32), terms, 0.0)
     norms = owner_index.derived("norms", _norms)
-    ideal, missing = 0.0, set[str]()
+    ideal, count, missing = 0.0, 0.0, set[str]()
     by_column: Floats | None = None
     idf_by_column: Floats | None = None
     rare: list[tuple[NDArray[np.int64], Floats, float]] = []
@@ -69,7 +76,9 @@ def bm25(owner_index: OwnerIndex, terms: Sequence[str]) -> Lexical:
         holding = int(alive[rows].sum()) if owner_index.dead else len(rows)
         if not holding:
             missing.add(term)
-        idf = math.log(1 + (size - holding + 0.5) / (holding + 0.5))
+        share = FAINT if term in faint else 1.0
+        idf = share * math.log(1 + (size - holding + 0.5) / (holding + 0.5))
+        count += share
         ideal += idf  # one occurrence at average length weighs idf * (K1 + 1) / (1 + K1)
         column = owner_index.postings.column(term, rows, counts)
         if column is None:
@@ -87,7 +96,7 @@ def bm25(owner_index: OwnerIndex, terms: Sequence[str]) -> Lexical:
         matched += idf_by_column
     if owner_index.dead:
         scores[~alive] = 0.0
-    return Lexical(scores, ideal, np.maximum(1 - matched * np.float32(1 / ideal), 0), missing, ideal / len(terms))
+    return Lexical(scores, ideal, np.maximum(1 - matched * np.float32(1 / ideal), 0), missing, ideal / count)
 
 
 def _norms(owner_index: OwnerIndex) -> Floats:

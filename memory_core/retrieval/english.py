@@ -24,3 +24,4 @@ BASE_FORMS: Final = {
     form: base for base, *forms in (entry.split() for entry in ENGLISH.irregular.split(",")) for form in forms
 }
 """The base form by each irregular form: questions ask "when did she go", memories say "I went"."""
+MISREAD: Final = ENGLISH.misread

@@ -1,14 +1,18 @@
-"""Function words of a question: words of its language that say nothing about its subject.
+"""The language of a question, and the words in it that say nothing about its subject.
 
-English ones are in no index (`english.py`). Those of other languages are indexed, since the language of a short record
-is not sure, and "die" and "war" are English words; a question has enough of them to tell its language, and they leave
-its terms. Without that, a text that shares them with a French question comes before one that shares its subject.
+English function words are in no index (`english.py`). Those of other languages are indexed, since the language of a
+short record is not sure, and "die" and "war" are English words; a question has enough of them to tell its language.
+What is said of everything ("I think so", "What a day") says as little.
+
+Invariant: a word that says nothing about the subject of a question is faint. It counts a hundredth of another one
+(`bm25.FAINT`), so it decides between texts that share the same words of the subject with the question, or none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
+from math import lcm
 from typing import Final
 
 from memory_core.retrieval.analysis import analyse
@@ -16,9 +20,13 @@ from memory_core.retrieval.folding import fold
 from memory_core.retrieval.languages.english import ENGLISH
 from memory_core.retrieval.languages.every import LANGUAGES
 from memory_core.retrieval.languages.language import Language
+from memory_core.retrieval.small_talk import everyday_terms
 
 SURE: Final = 2
 """Least number of different function words that tell a language."""
+_WHOLE: Final = lcm(*range(1, len(LANGUAGES) + 1))
+"""The evidence of a word of one language, which any number of languages share without a rest, so that the order of the
+words does not matter."""
 
 
 def languages_of(text: str) -> Sequence[Language]:
@@ -27,11 +35,11 @@ def languages_of(text: str) -> Sequence[Language]:
     A word tells the less the more languages have it, and names and quotations bring words of other languages into an
     English text, so a language other than English needs more than twice the evidence of English.
     """
-    known = [found for word in {*_words(text)} if (found := _languages_by_word().get(word))]
-    evidence = dict.fromkeys(LANGUAGES, 0.0)
+    known = [found for word in dict.fromkeys(_words(text)) if (found := _languages_by_word().get(word))]
+    evidence = dict.fromkeys(LANGUAGES, 0)
     for languages in known:
         for language in languages:
-            evidence[language] += 1 / len(languages)
+            evidence[language] += _WHOLE // len(languages)
     most = max(evidence.values())
     if most <= 2 * evidence[ENGLISH]:
         return [ENGLISH] if len(known) >= SURE else []
@@ -39,13 +47,12 @@ def languages_of(text: str) -> Sequence[Language]:
     return told if sum(told[0] in languages for languages in known) >= SURE else []
 
 
-def without_function_words(terms: Sequence[str], text: str) -> Sequence[str]:
-    """Return the terms of a question without the function words of its language, or all if nothing else is left."""
-    functional = frozenset[str]().union(*map(_function_terms, languages_of(text)))
-    return [term for term in terms if term not in functional] or terms
+def faint_words(terms: Sequence[str], languages: Sequence[Language]) -> frozenset[str]:
+    """The terms that say nothing about the subject of a question in one of these languages; in any, if none is told."""
+    return frozenset[str]().union(*map(_faint_terms, languages or (None,))).intersection(terms)
 
 
-def _words(text: str) -> list[str]:
+def _words(text: str) -> Collection[str]:
     return fold(text).replace("'", " ").split()
 
 
@@ -59,5 +66,7 @@ def _languages_by_word() -> Mapping[str, Sequence[Language]]:
 
 
 @cache
-def _function_terms(language: Language) -> frozenset[str]:
-    return frozenset(analyse(language.function_words))
+def _faint_terms(language: Language | None) -> frozenset[str]:
+    """The function words of a language, and the words of everyday talk; without a language, these of all."""
+    functional = () if language is None else analyse(language.function_words)
+    return frozenset(term for term in everyday_terms(language).union(functional) if not term.isdigit())

@@ -3,45 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from typing import Final
 
 from memory_core.retrieval.analysis import query_terms
+from memory_core.retrieval.function_words import faint_words, languages_of
+from memory_core.retrieval.languages.english import ENGLISH
+from memory_core.retrieval.languages.language import Language
 from memory_core.retrieval.time_expressions import (
     DateMention,
     asks_now,
     is_date_word,
     mentioned_dates,
+    month_name,
     resolve,
 )
 from memory_core.values.limits import MAX_QUERY_TERMS
 
 _WORD: Final = re.compile(r"[^\W_]+")
-_THING: Final = re.compile(
-    r"\b(?:the|a|an|my|our|your|his|her|its|their|this|that|these|those|no|any|some)\s+([^\W_]+)", re.IGNORECASE
-)
-"""A word after an article or another determiner."""
 _CAPITAL: Final = re.compile(r"(?<![^\W_])[^\W\d_a-z][^\W_]*")
 _SENTENCE_STARTS: Final = (".", "?", "!", ":", '"', "\u201c")
-_ENGLISH: Final = frozenset(
-    [
-        *["what", "when", "where", "why", "how", "which", "who"],
-        *["did", "does", "do", "would", "could", "is", "are", "the", "of"],
-    ]
-)
-"""Words that identify English questions; in other languages a capital letter need not mean a name."""
-_FIRST_PERSON: Final = frozenset(("i", "my", "mine", "myself"))
-"""And "me" beside another English word: it is a word of other languages, too."""
-_SECOND_PERSON: Final = frozenset(("you", "your", "assistant"))
-_ASSISTANT: Final = re.compile(
-    r"\b(?:(?:did|have|had|were) you"
-    r"|you (?:(?:had|have|have already) )?(?:\w+ed|said|told|gave|wrote|put|made|found|say|suggest|recommend|mean)"
-    r"|assistant"
-    r"|your (?:answer|advice|suggestions?|recommendations?|reply|explanation|plan|proposal))\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +34,10 @@ class Query:
 
     text: str
     terms: Sequence[str]
+    faint: frozenset[str]
+    """Those that say nothing about its subject."""
+    translated: frozenset[str]
+    """Those that it has in another language: names of months, which are English in the date of a record."""
     names: frozenset[str]
     """The query's words in lower case that may be somebody's name, so not those after an article: in "Where is the
     coolant?" no author called coolant is meant. Names of authors among them are removed before it is embedded."""
@@ -63,28 +51,39 @@ class Query:
     about_assistant: bool
     """Whether it asks what the assistant said: "What did you recommend?"."""
 
+    @property
+    def written(self) -> Sequence[str]:
+        """The terms of its own words."""
+        return [term for term in self.terms if term not in self.translated]
+
 
 def parse(text: str, today: date | None = None) -> Query:
-    """Analyse a query.
+    """Analyse a query, by the language that its words tell, or as an English one.
 
     Args:
         text: The query.
         today: The day from which "yesterday" in it counts; without one, only absolute dates are found.
     """
+    languages = languages_of(text)
+    assumed = languages or [ENGLISH]
     words = frozenset(match.lower() for match in _WORD.findall(text))
-    things = frozenset(match.lower() for match in _THING.findall(text))
-    is_to_assistant = not words.isdisjoint(_SECOND_PERSON) and _ASSISTANT.search(text) is not None
-    terms = query_terms(text)
+    things = frozenset(match.lower() for each in assumed for match in _found(_thing, each, text))
+    is_to_assistant = any(_found(_assistant, each, text) for each in assumed)
+    dates = _dates(text, today)
+    written = query_terms(text)
+    terms = list(dict.fromkeys((*written, *query_terms(" ".join(map(month_name, dates))))))
     if len(terms) > MAX_QUERY_TERMS:
         terms = terms[: MAX_QUERY_TERMS // 2] + terms[-MAX_QUERY_TERMS // 2 :]
     return Query(
         text,
         terms,
+        faint_words(terms, languages),
+        frozenset(terms).difference(written),
         words - things,
-        frozenset() if words.isdisjoint(_ENGLISH) else _proper(text),
-        asks_now(text),
-        _dates(text, today),
-        about_user=not is_to_assistant and _is_first_person(words),
+        frozenset[str]().union(*(_proper(text, each) for each in assumed if _writes_names_in_capitals(each, words))),
+        asks_now(text, assumed),
+        dates,
+        about_user=not is_to_assistant and any(not words.isdisjoint(each.first_person.split()) for each in assumed),
         about_assistant=is_to_assistant,
     )
 
@@ -95,8 +94,22 @@ def _dates(text: str, today: date | None) -> list[DateMention]:
     return mentioned_dates(" ".join((text, *(f"; in {each}" for each in meant))))
 
 
-def _is_first_person(words: frozenset[str]) -> bool:
-    return not words.isdisjoint(_FIRST_PERSON) or ("me" in words and not words.isdisjoint(_ENGLISH))
+def _found(pattern: Callable[[Language], re.Pattern[str] | None], language: Language, text: str) -> Sequence[str]:
+    """What a pattern of a language finds in a text."""
+    compiled = pattern(language)
+    return () if compiled is None else [match[match.lastindex or 0] for match in compiled.finditer(text)]
+
+
+@cache
+def _thing(language: Language) -> re.Pattern[str] | None:
+    """A word after an article or another determiner."""
+    determiners = "|".join(language.determiners.split())
+    return re.compile(rf"\b(?:{determiners})\s+([^\W_]+)", re.IGNORECASE) if determiners else None
+
+
+@cache
+def _assistant(language: Language) -> re.Pattern[str] | None:
+    return re.compile(language.assistant, re.IGNORECASE) if language.assistant else None
 
 
 def without_names(query: str, names: Collection[str]) -> str:
@@ -112,7 +125,12 @@ def without_names(query: str, names: Collection[str]) -> str:
     return " ".join(rest.split()).strip(" ?") or query
 
 
-def _proper(text: str) -> frozenset[str]:
+def _writes_names_in_capitals(language: Language, words: frozenset[str]) -> bool:
+    """True if a capital letter marks a name in a text with these words: in no language, it need not."""
+    return language.has_names_in_capitals and not words.isdisjoint(language.function_words.split())
+
+
+def _proper(text: str, language: Language) -> frozenset[str]:
     """The terms of words capitalised inside a sentence, except months and days."""
     if text[1:].islower():
         return frozenset()
@@ -120,6 +138,6 @@ def _proper(text: str) -> frozenset[str]:
     for match in _CAPITAL.finditer(text):
         before = text[: match.start()].rstrip()
         is_inside = before and not before.endswith(_SENTENCE_STARTS)
-        if is_inside and match[0][0].isupper() and not is_date_word(match[0]):
+        if is_inside and match[0][0].isupper() and not is_date_word(match[0], language):
             found.update(query_terms(match[0]))
     return frozenset(found)

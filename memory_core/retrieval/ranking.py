@@ -130,14 +130,14 @@ def rank(
     rows = candidates(owner_index, allowed, now)
     size = len(rows)
     if request.every_word:
-        rows = rows[rows_with_all(owner_index, query.terms)[rows]]
+        rows = rows[rows_with_all(owner_index, query.written)[rows]]
     elif request.floor:
         rows = relevant(query, evidence, rows, in_context=request.context)
     if query.asks_now and cosines is not None:
         _exchange(owner_index, cosines, rows, scores)
     rows = rows[_best(owner_index, scores.total[rows], rows, request.limit)]
     small_talk = 0.0 if cosines is None else cosines.unrelated.spreads(cosines.small_talk)
-    found = relevances(owner_index, query.terms, evidence, small_talk, rows, size=size)
+    found = relevances(owner_index, query, evidence, small_talk, rows, size=size)
     return Ranking(rows, scores.total[rows], scores.explained(rows), found)
 
 
@@ -183,7 +183,7 @@ def candidates(owner_index: OwnerIndex, allowed: NDArray[np.integer[Any]] | None
 
 def _add_evidence(owner_index: OwnerIndex, query: Query, cosines: Cosines | None, scores: Scores) -> Evidence:
     """Add the evidence of each row, of its neighbors and of its session."""
-    lexical = bm25(owner_index, query.terms)
+    lexical = bm25(owner_index, query.terms, query.faint)
     z: Floats | None = None
     known = by_chance = 0.0
     if cosines is not None:

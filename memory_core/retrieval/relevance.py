@@ -1,14 +1,13 @@
 """How much a record says about a query itself, beside what chance and small talk would: one measure, in spreads.
 
 The unit is that of the ranking (`ranking.py`). The strength is the evidence of the row alone, without neighbors and
-preferences, where words count only if one of them can be a subject (`small_talk.telling`). The other two are what it
+preferences, where words count only if one of them can be a subject. The other two are what it
 has to exceed: what the best of as many unrelated texts reaches by chance (`floor.py`), and how near the query is to
 phrases of everyday talk. Both count as far as the embedder knows the language of the query.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +17,7 @@ from memory_core.models import Relevance
 from memory_core.retrieval.dense import chance
 from memory_core.retrieval.floor import FEWEST, Evidence
 from memory_core.retrieval.owner_index import OwnerIndex
+from memory_core.retrieval.question import Query
 from memory_core.retrieval.small_talk import telling
 
 Rows = NDArray[np.integer[Any]]
@@ -30,19 +30,18 @@ LEAST: Final = 0.5
 
 
 def relevances(
-    owner_index: OwnerIndex, terms: Sequence[str], evidence: Evidence, small_talk: float, rows: Rows, *, size: int
+    owner_index: OwnerIndex, query: Query, evidence: Evidence, small_talk: float, rows: Rows, *, size: int
 ) -> list[Relevance]:
     """The relevance of some rows.
 
     Args:
-        terms: Those of the query.
         small_talk: How near the query is to the nearest phrase of small talk, in spreads.
         rows: Of the index.
         size: How many rows were compared.
     """
     strength = evidence.own[rows]
-    subjects = telling(terms)
-    if len(subjects) < len(terms):
+    subjects = telling(term for term in query.terms if term not in query.faint)
+    if len(subjects) < len(query.terms):
         strength = strength - np.where(_has_any(owner_index, subjects)[rows], 0, evidence.words[rows])
     by_chance = max(evidence.known * (chance(max(size, FEWEST)) - SPREADS), LEAST)
     everyday = evidence.known * small_talk

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from memory_core.retrieval.function_words import languages_of, without_function_words
+from memory_core.retrieval.analysis import analyse
+from memory_core.retrieval.bm25 import FAINT, bm25
+from memory_core.retrieval.function_words import faint_words, languages_of
+from memory_core.retrieval.owner_index import Entry, OwnerIndex
+from memory_core.retrieval.term_hashes import pack
 
 
 @pytest.mark.parametrize(
@@ -27,11 +33,25 @@ def test_a_question_tells_its_language(question: str, code: str) -> None:
 
 
 @pytest.mark.parametrize("question", ["", "Schlüssel Bootshaus", "error 4471", "Did the man read Die Zeit in the war?"])
-def test_what_does_not_tell_a_language_is_left_as_it_is(question: str) -> None:
-    assert without_function_words(["zeit", "war"], question) == ["zeit", "war"]
+def test_no_word_of_the_subject_is_faint(question: str) -> None:
+    assert not faint_words(["zeit", "war", "4471", "schlussel"], languages_of(question))
 
 
-def test_function_words_leave_the_terms_of_a_question_unless_nothing_else_is_left() -> None:
-    question = "Quand est-ce que la chaudière est à revoir ?"
-    assert without_function_words(["quand", "est", "chaudier", "revoir"], question) == ["chaudier", "revoir"]
-    assert without_function_words(["quand", "est"], question) == ["quand", "est"]
+def test_words_of_no_subject_are_faint() -> None:
+    question = "Quand est-ce que la chaudière est à nettoyer, tu penses, le 3 ?"
+    assert faint_words(analyse(question), languages_of(question)) >= {"quand", "est", "ce", "que", "la", "tu", "le"}
+    assert not faint_words(analyse(question), languages_of(question)) & {"chaudier", "nettoy", "nettoyer", "3"}
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(("ruche", "piscine", "qui", "dois")), min_size=1), min_size=1),
+    st.lists(st.sampled_from(("ruche", "piscine", "voisin", "qui", "dois", "pour")), min_size=1, unique=True),
+    st.sets(st.sampled_from(("qui", "dois", "pour"))),
+)
+def test_a_faint_word_counts_as_a_share_of_any_other(texts: list[list[str]], terms: list[str], faint: set[str]) -> None:
+    index = OwnerIndex(None)
+    entries = [Entry(n, pack(row), 0, len(row), None, None, n, None, active=True) for n, row in enumerate(texts)]
+    index.extend(entries, [])
+    subject, others = ([term for term in terms if (term in faint) is wanted] for wanted in (False, True))
+    apart = bm25(index, subject).scores + FAINT * bm25(index, others).scores
+    assert bm25(index, terms, faint).scores.tolist() == pytest.approx(apart.tolist(), rel=1e-4, abs=1e-6)

@@ -18,7 +18,7 @@ from memory_core.retrieval.question import parse, without_names
         ("When does the ferry leave?", False, False),
         ("spoke length that i put in", True, False),
         ("What bothers me about Rome?", True, False),
-        ("\u00bfA qui\u00e9n me parezco?", False, False),
+        ("\u00bfA qui\u00e9n me parezco?", True, False),
         ("", False, False),
     ],
 )

@@ -9,6 +9,76 @@ from __future__ import annotations
 from typing import Final
 
 from memory_core.retrieval.languages.language import Language
+from memory_core.retrieval.languages.times import Times
+
+ENGLISH_TIMES: Final = Times(
+    months="january february march april may june july august september october november december",
+    short_months="jan feb mar apr - jun jul aug sep|sept oct nov dec",
+    other_words="may march",
+    before_month="in of during since until till by before after from around early mid late last next this",
+    before_year="in of during since until till by before after from around year",
+    ordinal="st|nd|rd|th",
+    of="of",
+    day_may_follow=True,
+    weekdays="monday tuesday wednesday thursday friday saturday sunday",
+    units={
+        "day": ("day", "days"),
+        "week": ("week", "weeks"),
+        "weekend": ("weekend", "weekends"),
+        "month": ("month", "months"),
+        "year": ("year", "years"),
+    },
+    days={
+        "day before yesterday": -2,
+        "yesterday": -1,
+        "last night": -1,
+        "today": 0,
+        "tonight": 0,
+        "this morning": 0,
+        "this afternoon": 0,
+        "this evening": 0,
+        "just got": 0,
+        "just had": 0,
+        "just went": 0,
+        "tomorrow": 1,
+        "day after tomorrow": 2,
+    },
+    directions={"last #": -1, "this past #": -1, "past #": -1, "on @": -1, "this #": 0, "next #": 1},
+    counts={
+        "a": 1,
+        "an": 1,
+        "one": 1,
+        "two": 2,
+        "three": 3,
+        "four": 4,
+        "five": 5,
+        "six": 6,
+        "seven": 7,
+        "eight": 8,
+        "nine": 9,
+        "ten": 10,
+        "eleven": 11,
+        "twelve": 12,
+        "fifteen": 15,
+        "twenty": 20,
+        "thirty": 30,
+        "couple": 2,
+        "couple of": 2,
+        "few": 3,
+    },
+    counted={"# ago": -1, "# from now": 1},
+    now=(
+        r"\b(?:is|are|am|does|has|have|do\s{1,3}(?:i|we|you|they))\b|['\u2019]s\b"
+        r"|\b(?:who|what|which)\s{1,3}(?:\w{1,40}\s{1,3})?\w{1,40}[^\W_s]s\b"  # "who looks after"
+        r"|\b(?:now|nowadays|currently|current|these\s{1,3}days|at\s{1,3}present|at\s{1,3}the\s{1,3}moment|today|still"
+        r"|latest|any\s?more|any\s{1,3}longer|lately)\b"
+    ),
+    past=(
+        r"\b(?:was|were|did|had|used\s{1,3}to|before|ago|first|originally|previously|formerly|last|earlier|old|until"
+        r"|when|since|been|happened"
+        r"|back\s{1,3}then|would\s{1,3}have|yesterday|in\s{1,3}(?:19|20)[0-9]{2})\b"
+    ),
+)
 
 ENGLISH: Final = Language(
     "en",
@@ -43,6 +113,24 @@ write wrote written, die dies died dying, lie lies lied lying, tie ties tied tyi
 child children, foot feet, goose geese, knife knives, man men, mouse mice, shelf shelves, thief thieves, tooth teeth,
 wife wives, wolf wolves, woman women
     """,
+    misread="won't",
+    articles="a an the",
+    determiners="the a an my our your his her its their this that these those no any some",
+    has_names_in_capitals=True,
+    question_words="what when where why how which who whose",
+    openings="do does did is are can could will would remind tell so",
+    first_person="i me my mine myself",
+    assistant=(
+        r"\b(?:(?:did|have|had|were) you"
+        r"|you (?:(?:had|have|have already) )?(?:\w+ed|said|told|gave|wrote|put|made|found|say|suggest|recommend|mean)"
+        r"|assistant"
+        r"|your (?:answer|advice|suggestions?|recommendations?|reply|explanation|plan|proposal))\b"
+    ),
+    answer_form=(
+        r"\b(?:what|which)\s((?:kind|type|sort)s?\sof)\b"
+        r"|\b(?:is|are|was|were)\s(?:\w+\s){1,4}(called)\b"
+    ),
+    times=ENGLISH_TIMES,
     everyday=(
         "Hi",
         "Hello there, how are you?",

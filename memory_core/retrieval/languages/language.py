@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from memory_core.retrieval.languages.times import Times
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Language:
@@ -18,6 +20,24 @@ class Language:
     """
     irregular: str = ""
     """Base forms, each before the forms that no suffix rule leads back to it, separated by commas."""
+    misread: str = ""
+    """A contraction whose first half is another word."""
+    articles: str = ""
+    determiners: str = ""
+    """Words before a common noun, which is nobody's name."""
+    has_names_in_capitals: bool = False
+    """Whether a capital letter inside a sentence marks a name."""
+    question_words: str = ""
+    openings: str = ""
+    """First words of questions that are written without a question mark, in addition to `question_words`."""
+    first_person: str = ""
+    assistant: str = ""
+    """What a question about the words of an assistant has, as a regular expression."""
+    answer_form: str = ""
+    """A regular expression whose last group is about the form of an answer: "What [kind of] ...", "called"."""
+    times: Times | None = None
+    everyday_words: str = ""
+    """Words that are said about everything ("fine", "boring"); those of `everyday` need not be repeated."""
     everyday: tuple[str, ...] = ()
     """Everyday talk. Its words tell nothing: a record that has only them in common with a message is not about it."""
     requests: tuple[str, ...] = ()
