@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memory_core.retrieval.analysis import query_terms
+from memory_core.retrieval.function_words import without_function_words
 from memory_core.retrieval.time_expressions import (
     DateMention,
     asks_now,
@@ -74,7 +75,7 @@ def parse(text: str) -> Query:
     words = frozenset(match.lower() for match in _WORD.findall(text))
     things = frozenset(match.lower() for match in _THING.findall(text))
     is_to_assistant = not words.isdisjoint(_SECOND_PERSON) and _ASSISTANT.search(text) is not None
-    terms = query_terms(_subject(text))
+    terms = list(without_function_words(query_terms(_subject(text)), text))
     if len(terms) > MAX_QUERY_TERMS:
         terms = terms[: MAX_QUERY_TERMS // 2] + terms[-MAX_QUERY_TERMS // 2 :]
     return Query(
