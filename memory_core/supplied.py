@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, TypeGuard
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypedDict, TypeGuard
 
 from memory_core.models import Fingerprint
 
@@ -62,6 +62,32 @@ async def familiarity(embedder: object, text: str) -> float:
 def _is_familiar(embedder: object) -> TypeGuard[Familiar]:
     """Asked for every query; `isinstance` would take 8 µs for a protocol."""
     return hasattr(embedder, "familiarity")
+
+
+class Weights(NamedTuple):
+    """The weight of each number of a query's vector, shape `(dimensions,)`, from 0, not all 0."""
+
+    english: Vector
+    """For its comparison with a text in English, or whose language is not sure."""
+    other: Vector
+    """For its comparison with a text in another language."""
+
+
+class Leaning(Protocol):
+    """Optional for an embedder whose vectors are made of parts: it knows which part to trust with two texts.
+
+    A ranking by words and meaning compares the texts with the query's vector so weighted. What a hit shows, and what a
+    search by vectors alone compares, is the cosine with the vector as it is.
+    """
+
+    async def leaning(self, text: str) -> Weights:
+        """The weights for a query. Called after `embed_query` with the same text."""
+        ...
+
+
+def is_leaning(embedder: object) -> TypeGuard[Leaning]:
+    """True if an embedder knows which part of its vectors to trust; asked for every query, as `_is_familiar`."""
+    return hasattr(embedder, "leaning")
 
 
 class Reranker(Protocol):

@@ -1,8 +1,9 @@
 """Nothing leaves the machine: what a program of each extra opens and connects to, as the kernel sees it.
 
-It speaks to sockets of this machine only, and opens no file for writing outside its own folder and that of temporary
-files. What a framework does by itself, and the switch that its page names for it, is in `SWITCHES`. The examples, which
-are the programs of the frameworks, are traced in `test_examples.py`.
+It speaks to sockets of this machine only, and opens no file for writing outside its own folder, that of temporary files
+and that of our cache, where the default embedder unpacks a table once. What a framework does by itself, and the switch
+that its page names for it, is in `SWITCHES`. The examples, which are the programs of the frameworks, are traced in
+`test_examples.py`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ SWITCHES: Final = {
     # litellm, which spade_llm imports, otherwise fetches its table of prices when it is imported (docs/spade.md).
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
 }
+CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
 FAMILIES: Final = {
     "AF_UNIX",
     "AF_INET",  # with an address that is checked
@@ -142,7 +144,12 @@ def seen(strace: str | None, folder: Path, program: list[str]) -> tuple[subproce
     own, home, temporary, traces = (folder / name for name in ("own", "home", "tmp", "traces"))
     for each in (own, home, temporary, traces):
         each.mkdir()
-    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(temporary), **SWITCHES}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "TMPDIR": str(temporary),
+        "XDG_CACHE_HOME": str(CACHE),
+    } | SWITCHES
     if strace is None:
         environment |= {"HTTP_PROXY": NOWHERE, "HTTPS_PROXY": NOWHERE, "NO_PROXY": "localhost,127.0.0.1"}
     else:
@@ -159,7 +166,7 @@ def seen(strace: str | None, folder: Path, program: list[str]) -> tuple[subproce
         check=False,
     )
     calls = [line for trace in traces.iterdir() for line in trace.read_text(errors="replace").splitlines()]
-    return done, [*network(calls), *written(calls, own, temporary)]
+    return done, [*network(calls), *written(calls, own, temporary, CACHE / "memory-core")]
 
 
 def network(calls: list[str]) -> Iterator[str]:

@@ -95,9 +95,9 @@ def _in_file(uri: str, parts: SplitResult, options: Mapping[str, str]) -> Memory
 
 
 def _at_qdrant(uri: str, parts: SplitResult, options: Mapping[str, str]) -> Memory:
-    from memory_core import MiniLmEmbedder, QdrantStore  # noqa: PLC0415  (qdrant-client takes a second)
+    from memory_core import MultilingualEmbedder, QdrantStore  # noqa: PLC0415  (qdrant-client takes a second)
 
-    embedder = None if options.get("embedder") == "none" else MiniLmEmbedder()
+    embedder = None if options.get("embedder") == "none" else MultilingualEmbedder()
     collection = unquote(parts.path).strip("/")
     if "/" in collection:
         raise InvalidInputError(f"{without_key(uri)!r} does not name a collection; write {_FORM}")

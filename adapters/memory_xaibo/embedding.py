@@ -12,6 +12,7 @@ from memory_core import (
     EmbeddingError,
     Fingerprint,
     MiniLmEmbedder,
+    MultilingualEmbedder,
     ThreadedEmbedder,
 )
 from memory_xaibo.modules import Config, injects, options
@@ -36,13 +37,13 @@ class TextEmbedder(EmbeddingProtocol):
 
     Args:
         config: Has no options.
-        embedder: An embedder of the core; by default all-MiniLM-L6-v2, which runs offline.
+        embedder: An embedder of the core; by default that of a memory, which runs offline.
     """
 
     @injects()
     def __init__(self, config: Config | None = None, *, embedder: Embedder | None = None) -> None:
         options(config, type(self).__name__, ())
-        self._embedder = MiniLmEmbedder() if embedder is None else embedder
+        self._embedder = MultilingualEmbedder() if embedder is None else embedder
 
     async def text_to_embedding(self, text: str) -> Vector:
         """Return the vector of a text."""

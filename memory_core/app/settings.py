@@ -26,20 +26,21 @@ from memory_core.values.places import check_path
 KEYS: Final[Mapping[str, type]] = {"file": str, "app": str, "user": str, "embedder": str}
 DEFAULT_FILE: Final = "memory.db"
 DEFAULT_APP: Final = "default"
-DEFAULT_NAME: Final = "minilm"
+DEFAULT_NAME: Final = "multilingual"
 """The embedder without an option."""
 
 NONE: Final = "none"
 """Without vectors."""
 NAMES: Final[Mapping[str, str]] = {
-    "minilm": "memory_core.embedding.minilm:MiniLmEmbedder",
+    "multilingual": "memory_core.embedding.multilingual:MultilingualEmbedder",
+    "english": "memory_core.embedding.minilm:MiniLmEmbedder",
     "hashing": "memory_core.embedding.hashing:HashingEmbedder",
     "fastembed": "memory_core.embedding.fastembed:FastEmbedEmbedder",
     "sentence-transformers": "memory_core.embedding.sentence_transformers:SentenceTransformerEmbedder",
     "openai": "memory_core.embedding.openai:OpenAiEmbedder",
     "gemini": "memory_core.embedding.gemini:GeminiEmbedder",
 }
-"""All but the first two can be followed by a model: `openai:text-embedding-3-large`."""
+"""All but the first three can be followed by a model: `openai:text-embedding-3-large`."""
 WAYS: Final = f"one of {', '.join(NAMES)}, such a name with a model (openai:MODEL), module:attribute, or {NONE}"
 
 

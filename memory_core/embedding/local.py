@@ -1,18 +1,25 @@
-"""Embed with a model on this machine's disk, on dedicated threads."""
+"""Embed with a model on this machine's disk, on dedicated threads.
+
+A text always has the same vector, regardless of the texts embedded with it. Nothing is opened before the first text.
+Documents are spread over all cores, a few at a time; queries have separate threads and never wait for documents. Calls
+may come from any number of event loops. After `close` the next call opens the model again.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from memory_core.concurrency.threads import keep_for_ever
 from memory_core.embedding.checks import check_documents
+from memory_core.embedding.local_model import Asked, LocalModel
 from memory_core.embedding.model import Pooling, SentenceModel, load
 from memory_core.embedding.model_threads import ModelThreads
 from memory_core.errors import InvalidInputError
@@ -28,49 +35,27 @@ _TEXTS_A_JOB: Final = 8
 """Maximum number of texts in one job of a thread: about 30 ms of work, also the longest wait at interpreter exit."""
 
 _CACHED_QUERIES: Final = 1_024
-"""Number of cached query vectors: 1.6 MB at 384 dimensions."""
+"""Number of cached query vectors: 2.4 MB at 576 dimensions."""
 
 
-class OnnxEmbedder:
-    """Any sentence model in a local directory: `model.onnx` (or `onnx/model.onnx`) and `vocab.txt` or `tokenizer.json`.
-
-    `vocab.txt` must be an uncased WordPiece vocabulary, as in all-MiniLM, bge-*-en, e5-*-v2, gte and arctic-embed.
-    Other models, those for many languages among them, have a `tokenizer.json`, which is used if there is no `vocab.txt`
-    and needs the extra `tokenizers`. A text always has the same vector, regardless of the texts embedded with it.
-
-    Nothing is opened before the first text. Documents are spread over all cores, a few at a time; queries have
-    separate threads and never wait for documents. Calls may come from any number of event loops. After `close` the
-    next call opens the model again.
+class LocalEmbedder(ABC):
+    """An embedder with a model in this process; a subclass loads it.
 
     Args:
-        directory: The directory of the files.
-        fingerprint: The fingerprint to store with the vectors. Change the revision when you change the files.
-        max_tokens: A text is truncated after this many, including `[CLS]` and `[SEP]`; at least 3, at most what the
-            model was trained with (512 for BERT).
-        pooling: Used if the model returns one vector per token (see the model's 1_Pooling/config.json).
-        query_prefix: Put before every query, if the model was trained with it ("query: " for e5).
-        document_prefix: Put before every document ("passage: " for e5).
+        fingerprint: The fingerprint to store with the vectors.
     """
 
-    def __init__(
-        self,
-        directory: str | os.PathLike[str],
-        fingerprint: Fingerprint,
-        *,
-        max_tokens: int = 256,
-        pooling: Pooling = "mean",
-        query_prefix: str = "",
-        document_prefix: str = "",
-    ) -> None:
-        if max_tokens < 3:
-            raise InvalidInputError(f"max_tokens must be at least 3 (two are special tokens), not {max_tokens}")
-        self._directory = Path(directory)
+    def __init__(self, fingerprint: Fingerprint) -> None:
         self._fingerprint = fingerprint
-        self._max_tokens = max_tokens
-        self._pooling: Pooling = pooling
-        self._query_prefix = query_prefix
-        self._document_prefix = document_prefix
         self._start()
+
+    @abstractmethod
+    def load(self) -> LocalModel:
+        """Open the model; called on a thread of the embedder.
+
+        Raises:
+            EmbeddingError: Its files are missing or cannot be read.
+        """
 
     def _start(self) -> None:
         """Start with nothing loaded, in this process."""
@@ -81,7 +66,7 @@ class OnnxEmbedder:
         self._threads: _Threads | None = None
         self._loading = threading.Lock()
         """Locked while the model is read, on this embedder's threads only."""
-        self._model: SentenceModel | None = None
+        self._model: LocalModel | None = None
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -99,7 +84,7 @@ class OnnxEmbedder:
         check_documents(texts)
         self._insist_on_process()
         threads = self._open_threads()
-        given = [self._document_prefix + text for text in texts]
+        given = list(texts)
         size = threads.share(len(given))
         jobs = [given[start : start + size] for start in range(0, len(given), size)] or [given]
         parts = await threads.each(self._embed, jobs)
@@ -111,17 +96,22 @@ class OnnxEmbedder:
         Raises:
             EmbeddingError: The model's files are missing or cannot be read, or it was closed meanwhile.
         """
-        return (await self._question(text)).vector.copy()
+        return (await self.asked(text)).vector.copy()
 
     async def familiarity(self, text: str) -> float:
-        """How well the vocabulary knows the words of a query; see `WordPiece.familiarity`.
+        """How well the model knows the words of a query, from 0 to 1.
 
         Raises:
             EmbeddingError: As for `embed_query`.
         """
-        return (await self._question(text)).familiarity
+        return (await self.asked(text)).familiarity
 
-    async def _question(self, text: str) -> _Question:
+    async def asked(self, text: str) -> Asked:
+        """What the model makes of a query; cached as its vector is, which nobody changes.
+
+        Raises:
+            EmbeddingError: As for `embed_query`.
+        """
         self._insist_on_process()
         known = self._recent.get(text)
         if known is None:
@@ -150,23 +140,65 @@ class OnnxEmbedder:
                 self._threads = _Threads()
             return self._threads
 
-    def _ask(self, text: str) -> _Question:
-        model = self._loaded()
-        return _Question(model.embed([self._query_prefix + text])[0], model.tokenizer.familiarity(text))
+    def _ask(self, text: str) -> Asked:
+        return self._loaded().ask(text)
 
     def _embed(self, texts: list[str]) -> NDArray[np.float32]:
         return self._loaded().embed(texts)
 
-    def _loaded(self) -> SentenceModel:
+    def _loaded(self) -> LocalModel:
         with self._loading:
             if self._model is None:
-                self._model = load(
-                    self._directory,
-                    dimensions=self._fingerprint.dimensions,
-                    max_tokens=self._max_tokens,
-                    pooling=self._pooling,
-                )
+                self._model = self.load()
             return self._model
+
+
+class OnnxEmbedder(LocalEmbedder):
+    """Any sentence model in a local directory: `model.onnx` (or `onnx/model.onnx`) and `vocab.txt` or `tokenizer.json`.
+
+    `vocab.txt` must be an uncased WordPiece vocabulary, as in all-MiniLM, bge-*-en, e5-*-v2, gte and arctic-embed.
+    Other models, those for many languages among them, have a `tokenizer.json`, which is used if there is no `vocab.txt`
+    and needs the extra `tokenizers`.
+
+    Args:
+        directory: The directory of the files.
+        fingerprint: The fingerprint to store with the vectors. Change the revision when you change the files.
+        max_tokens: A text is truncated after this many, including `[CLS]` and `[SEP]`; at least 3, at most what the
+            model was trained with (512 for BERT).
+        pooling: Used if the model returns one vector per token (see the model's 1_Pooling/config.json).
+        query_prefix: Put before every query, if the model was trained with it ("query: " for e5).
+        document_prefix: Put before every document ("passage: " for e5).
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        fingerprint: Fingerprint,
+        *,
+        max_tokens: int = 256,
+        pooling: Pooling = "mean",
+        query_prefix: str = "",
+        document_prefix: str = "",
+    ) -> None:
+        if max_tokens < 3:
+            raise InvalidInputError(f"max_tokens must be at least 3 (two are special tokens), not {max_tokens}")
+        super().__init__(fingerprint)
+        self._directory = Path(directory)
+        self._max_tokens = max_tokens
+        self._pooling: Pooling = pooling
+        self._query_prefix = query_prefix
+        self._document_prefix = document_prefix
+
+    def load(self) -> SentenceModel:
+        """See `LocalEmbedder.load`."""
+        return load(
+            self._directory,
+            dimensions=self.fingerprint.dimensions,
+            max_tokens=self._max_tokens,
+            pooling=self._pooling,
+            query_prefix=self._query_prefix,
+            document_prefix=self._document_prefix,
+        )
 
 
 class _Threads:
@@ -207,27 +239,22 @@ class _Threads:
         self.queries.stop()
 
 
-class _Question(NamedTuple):
-    vector: NDArray[np.float32]
-    familiarity: float
-
-
 class _Recent:
     """The vectors of the latest queries, by a digest of the text: bounded in bytes, and no text is kept."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._questions: OrderedDict[bytes, _Question] = OrderedDict()
+        self._questions: OrderedDict[bytes, Asked] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, text: str) -> _Question | None:
+    def get(self, text: str) -> Asked | None:
         key = _digest(text)
         with self._lock:
             if key in self._questions:
                 self._questions.move_to_end(key)
             return self._questions.get(key)
 
-    def put(self, text: str, question: _Question) -> None:
+    def put(self, text: str, question: Asked) -> None:
         with self._lock:
             self._questions[_digest(text)] = question
             if len(self._questions) > self._size:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from memory_core.embedding import onnx_telemetry
+from memory_core.embedding.local_model import Asked
 from memory_core.embedding.tokenizer_file import TokenizerFile
 from memory_core.embedding.wordpiece import WordPiece
 from memory_core.errors import EmbeddingError
@@ -38,7 +40,7 @@ class _Value(Protocol):
     def name(self) -> str: ...
 
 
-class _Session(Protocol):
+class Session(Protocol):
     """The used part of `onnxruntime.InferenceSession`, which is not annotated."""
 
     def get_inputs(self) -> list[_Value]: ...
@@ -46,7 +48,7 @@ class _Session(Protocol):
     def get_outputs(self) -> list[_Value]: ...
 
     def run(
-        self, output_names: list[str], input_feed: dict[str, NDArray[np.int64]], /
+        self, output_names: list[str], input_feed: Mapping[str, NDArray[np.integer[Any]]], /
     ) -> list[NDArray[np.float32]]: ...
 
 
@@ -59,9 +61,15 @@ class SentenceModel:
     max_tokens: int
     pooling: Pooling
     tokenizer: Tokenizer
-    session: _Session
+    session: Session
     inputs: frozenset[str]
     output: str
+    query_prefix: str
+    document_prefix: str
+
+    def ask(self, query: str) -> Asked:
+        """See `LocalModel.ask`; for the familiarity see `WordPiece.familiarity`."""
+        return Asked(self._vector(self.query_prefix + query), self.tokenizer.familiarity(query))
 
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
         """One unit row per text, each from a separate run.
@@ -78,7 +86,7 @@ class SentenceModel:
 
         rows = np.empty((len(texts), self.dimensions), np.float32)
         for row, text in zip(rows, texts, strict=True):
-            row[:] = self._vector(text)
+            row[:] = self._vector(self.document_prefix + text)
         return rows
 
     def _vector(self, text: str) -> NDArray[np.float32]:
@@ -104,7 +112,15 @@ class SentenceModel:
         return np.divide(vector, length, dtype=np.float32)
 
 
-def load(directory: Path, *, dimensions: int, max_tokens: int, pooling: Pooling) -> SentenceModel:
+def load(
+    directory: Path,
+    *,
+    dimensions: int,
+    max_tokens: int,
+    pooling: Pooling,
+    query_prefix: str = "",
+    document_prefix: str = "",
+) -> SentenceModel:
     """Read `model.onnx` (or `onnx/model.onnx`), and `vocab.txt` or else `tokenizer.json`.
 
     Raises:
@@ -112,7 +128,7 @@ def load(directory: Path, *, dimensions: int, max_tokens: int, pooling: Pooling)
     """
     tokenizer = _tokenizer(directory)
     path = directory / "model.onnx"
-    session = _open_session(path if path.exists() else directory / "onnx" / "model.onnx")
+    session = open_session(path if path.exists() else directory / "onnx" / "model.onnx")
     inputs = frozenset(value.name for value in session.get_inputs())
     if unknown := inputs - {"input_ids", "attention_mask", "token_type_ids"}:
         raise EmbeddingError(f"the model in {directory} needs {', '.join(sorted(unknown))}; only BERT models work")
@@ -126,6 +142,8 @@ def load(directory: Path, *, dimensions: int, max_tokens: int, pooling: Pooling)
         session=session,
         inputs=inputs,
         output="sentence_embedding" if "sentence_embedding" in outputs else outputs[0],
+        query_prefix=query_prefix,
+        document_prefix=document_prefix,
     )
 
 
@@ -136,7 +154,8 @@ def _tokenizer(directory: Path) -> Tokenizer:
     return WordPiece(lines_in(_read(vocabulary).decode("utf-8", "replace")))
 
 
-def _open_session(path: Path) -> _Session:
+def open_session(path: Path) -> Session:
+    """A network, which each call runs on its own thread; raises `EmbeddingError`."""
     onnx_telemetry.turn_off()
     try:
         import onnxruntime  # noqa: PLC0415  (only needed for embedding)
@@ -152,7 +171,7 @@ def _open_session(path: Path) -> _Session:
     options.log_severity_level = 3  # errors; they are raised as well
     _read(path, 1)  # the sentence for a missing file; onnxruntime reads it without a copy, and finds files beside it
     try:
-        session: _Session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        session: Session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors have no base class of their own
         raise EmbeddingError(f"{path} is not an ONNX model that onnxruntime can run") from error
     return session

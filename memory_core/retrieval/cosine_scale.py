@@ -58,7 +58,9 @@ class Unrelated:
         return (cosine - self.mean) / self.spread
 
 
-def unrelated(vectors: NDArray[np.float32]) -> Unrelated:
-    """The distribution for an embedder, from its unit vectors of `TEXTS`."""
-    cosines = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
+def unrelated(vectors: NDArray[np.float32], queries: NDArray[np.float32] | None = None) -> Unrelated:
+    """The distribution for an embedder, from its unit vectors of `TEXTS`, and those of the same texts as queries, if
+    they are others."""
+    products = vectors @ (vectors if queries is None else queries).T
+    cosines = products[~np.eye(len(vectors), dtype=np.bool_)]
     return Unrelated(float(cosines.mean()), max(float(cosines.std()), LEAST_SPREAD))

@@ -37,7 +37,7 @@ def unit_vector(given: object) -> Floats:
         raise InvalidInputError(f"a vector is a sequence of numbers, not {shown(given)}") from cause
     if vector.ndim != 1 or not np.isfinite(vector).all() or not vector.any():
         raise InvalidInputError(f"a vector is a row of finite numbers, not all of them zero, not {shown(given)}")
-    units: Floats = _scaled(vector[None])[0]
+    units: Floats = scaled(vector[None])[0]
     return units
 
 
@@ -52,7 +52,7 @@ def unit_rows(rows: Floats) -> Floats:
         off = np.flatnonzero(~(np.abs(np.einsum("ij,ij->i", rows, rows) - 1) <= 2 * TOLERANCE))
     if len(off):
         rows = rows.copy()
-        rows[off] = _scaled(rows[off])
+        rows[off] = scaled(rows[off])
     return rows
 
 
@@ -87,7 +87,7 @@ def widened(halves: bytes) -> Floats:
     return floats
 
 
-def _scaled(rows: NDArray[np.floating]) -> Floats:
+def scaled(rows: NDArray[np.floating]) -> Floats:
     """Each row divided by its length; rows of zeros as they are."""
     wide = rows.astype(np.float64)
     wide /= _or_one(np.abs(wide).max(axis=1, keepdims=True))  # so that squares neither underflow nor overflow

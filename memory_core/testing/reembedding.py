@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from memory_core import BoundMemory, Draft, EmbeddingError, Memory, Patch, run_sync
+from memory_core import BoundMemory, Draft, EmbeddingError, Fingerprint, Memory, Patch, run_sync
 from memory_core.embedding.hashing import HashingEmbedder
+from memory_core.models import Mode
 from memory_core.testing.base import Contract, add
 
 if TYPE_CHECKING:
@@ -29,6 +30,35 @@ class FailingEmbedder(HashingEmbedder):
         if any("kettle" in text for text in texts):
             raise EmbeddingError("no kettles here")
         return await super().embed_documents(texts)
+
+
+class TranslatingEmbedder:
+    """Two halves: one knows how a text is written, the other knows that Tee means tea. It leans to the second."""
+
+    fingerprint = Fingerprint("translating", "1", 192)
+
+    def __init__(self) -> None:
+        self._half = HashingEmbedder(dimensions=96)
+
+    async def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        import numpy as np  # noqa: PLC0415  (not at import)
+
+        translated = [text.replace("Tee ", "tea ") for text in texts]
+        halves = [await self._half.embed_documents(some) for some in (texts, translated)]
+        rows: NDArray[np.float32] = np.hstack(halves) / np.float32(2**0.5)
+        return rows
+
+    async def embed_query(self, text: str) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = (await self.embed_documents([text]))[0]
+        return vector
+
+    async def leaning(self, text: str) -> NDArray[np.float32]:  # noqa: ARG002  (the same for every text)
+        import numpy as np  # noqa: PLC0415
+
+        return np.array([0, 1], np.float32).repeat(96)
+
+    async def close(self) -> None:
+        """Nothing to close."""
 
 
 class ReembeddingContract(Contract):
@@ -74,6 +104,31 @@ class ReembeddingContract(Contract):
         run_sync(talk.update, kettle.id, Patch(text="the copper pot"))
         run_sync(memory.reembed, FailingEmbedder(dimensions=96))
         assert _nearest(talk, "the copper pot") == "the copper pot"
+
+    def test_a_ranking_may_lean_and_what_a_hit_shows_stays_a_cosine(self, memory: Memory, ann: BoundMemory) -> None:
+        known = ["Tee wird hier warm", "tea is kept here", "Teer wird hier warm", "a long way to go"]
+        add(ann, *known)
+        run_sync(memory.reembed, TranslatingEmbedder())
+        whole, second = asyncio.run(_cosines("Tee hier", known))
+        cases: list[tuple[Mode, dict[str, float]]] = [("vector", whole), ("hybrid", second)]
+        for mode, ranked in cases:
+            hits = run_sync(ann.search, "Tee hier", mode=mode, floor=False, explain=True)
+            shown = {hit.record.text: hit.similarity for hit in hits}
+            assert shown == pytest.approx({text: max(cosine, 0.0) for text, cosine in whole.items()}, abs=1e-3)
+            parts = {hit.record.text: (hit.components or {})["cosine"].raw for hit in hits}
+            assert parts == pytest.approx(ranked, abs=1e-3)
+        for text in known:
+            (hit,) = run_sync(ann.search, text, limit=1)
+            assert hit.record.text == text
+            assert hit.similarity == pytest.approx(1, abs=1e-3)
+
+
+async def _cosines(query: str, texts: Sequence[str]) -> tuple[dict[str, float], dict[str, float]]:
+    """The cosine of each text with a query, and that of the second halves."""
+    embedder = TranslatingEmbedder()
+    rows, vector = await embedder.embed_documents(texts), await embedder.embed_query(query)
+    whole, second = rows @ vector, 2**0.5 * rows[:, 96:] @ (2**0.5 * vector[96:]) * 0.5**0.5
+    return dict(zip(texts, whole.tolist(), strict=True)), dict(zip(texts, second.tolist(), strict=True))
 
 
 def _wait_for_vectors(handle: BoundMemory) -> None:

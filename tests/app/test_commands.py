@@ -438,7 +438,10 @@ def test_an_owner_without_memories_is_told_who_has_some(run: Run) -> None:
         (["backup", "memory.db"], "there is 'memory.db' already; give another name, or --overwrite"),
         (["restore", "typo.db"], "there is no memory file 'typo.db'"),
         (["restore", "memory.db"], "there is 'memory.db' already; give another name, or --overwrite"),
-        (["reembed", "nope"], "there is no embedder 'nope' (No module named 'nope'); give one of minilm"),
+        (
+            ["reembed", "nope"],
+            "there is no embedder 'nope' (No module named 'nope'); give one of multilingual, english",
+        ),
         (["reembed", "json:dumps"], "there is no embedder 'json:dumps'"),
         (["reembed", "json:__name__"], "there is no embedder 'json:__name__'"),
         (["reembed", "none"], "'none' makes no vectors"),
@@ -608,8 +611,8 @@ def test_another_embedder_is_named_for_one_command_or_for_all(
     assert "Okafor" in run("search", "Where is the key?", "--embedder", "hashing").out
     monkeypatch.setenv("MEMORY_CORE_EMBEDDER", "mine:Mine")
     assert "Okafor" in run("search", "Where is the key?").out
-    run("reembed", "minilm")
-    assert "Okafor" in run("search", "Where is the key?", "--embedder", "minilm").out
+    run("reembed", "english")
+    assert "Okafor" in run("search", "Where is the key?", "--embedder", "english").out
 
 
 @pytest.fixture

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memory_core.embedding.local import _Question, _Recent
-from memory_core.embedding.minilm import MiniLmEmbedder
-from memory_core.embedding.minilm.shipped import SHIPPED, shipped_vectors
+from memory_core.embedding.local import _Recent
+from memory_core.embedding.local_model import Asked
+from memory_core.embedding.minilm import SHIPPED_FILE, MiniLmEmbedder
+from memory_core.embedding.shipped import SHIPPED, shipped_vectors
 from memory_core.errors import EmbeddingError
 from memory_core.storage.shared.reference import reference_texts
 from tests.embedding.texts import varied
@@ -156,7 +157,7 @@ os.wait()
 
 def test_the_least_recent_question_is_forgotten_first() -> None:
     recent = _Recent(2)
-    question = _Question(np.ones(3, np.float32), 1.0)
+    question = Asked(np.ones(3, np.float32), 1.0)
     for text in ("a", "b"):
         recent.put(text, question)
     assert recent.get("a") is question
@@ -181,7 +182,7 @@ async def test_the_vocabulary_tells_which_questions_the_model_knows() -> None:
 async def test_the_texts_that_queries_are_compared_with_are_shipped_with_their_vectors() -> None:
     """If it fails after a change of these texts: `python -m tests.embedding.ship`."""
     texts = reference_texts()
-    shipped = shipped_vectors(texts)
+    shipped = shipped_vectors(SHIPPED_FILE, texts)
     assert shipped is not None
     assert len(shipped) == SHIPPED
     embedder = MiniLmEmbedder()
@@ -189,4 +190,4 @@ async def test_the_texts_that_queries_are_compared_with_are_shipped_with_their_v
     assert (await embedder.embed_documents(texts) == shipped).all()
     await embedder.close()
     assert ((shipped * computed).sum(axis=1) > 0.99).all()  # another processor rounds otherwise
-    assert shipped_vectors([*texts[:-1], "another text"]) is None
+    assert shipped_vectors(SHIPPED_FILE, [*texts[:-1], "another text"]) is None

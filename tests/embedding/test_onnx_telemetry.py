@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from memory_core.embedding.multilingual.weights import cache
+
 pytestmark = pytest.mark.process
 
 USE = """
@@ -35,10 +37,12 @@ TOO_LATE = "onnxruntime was imported before memory_core turned its telemetry off
 
 
 def ended(tmp_path: Path, program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A program without a home; the table of the default embedder is where it is on this machine."""
+    folders = {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path), "XDG_CACHE_HOME": str(cache().parent)}
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,
-        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path), **environment},
+        env={"PATH": os.environ["PATH"], **folders, **environment},
         capture_output=True,
         text=True,
         timeout=500,

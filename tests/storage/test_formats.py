@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_core import Draft, ForgottenError, Memory
+from memory_core import Draft, ForgottenError, Memory, MiniLmEmbedder
 from memory_core.where.where import ANY_STATE
 
 FORMATS = sorted((Path(__file__).parent / "formats").glob("*.db.gz"))
@@ -26,7 +26,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 async def test_a_file_of_a_released_format_is_read_and_written(path: Path) -> None:
-    async with Memory(path) as memory:
+    async with Memory(path, embedder=MiniLmEmbedder()) as memory:  # the default of 0.1
         ann = memory.bind(app="demo", user="ann")
         records = {record.text: record for record in await ann.list(where=ANY_STATE)}
         assert set(records) == {

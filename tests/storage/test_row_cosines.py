@@ -24,7 +24,7 @@ LONG = 9
 VECTORS = unit_rows(np.random.default_rng(1).normal(size=(SIZE + 2, DIMENSIONS)).astype(np.float32))
 HYBRID = SearchRequest(text="", limit=5, mode="hybrid", where=Where(), explain=False)
 VECTOR = replace(HYBRID, mode="vector")
-QUERY = Vector(VECTORS[0], Unrelated(mean=0.1, spread=0.2))
+QUERY = Vector(VECTORS[0], VECTORS[0], Unrelated(mean=0.1, spread=0.2))
 
 
 def owner_index() -> OwnerIndex:

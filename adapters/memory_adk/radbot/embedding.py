@@ -53,7 +53,7 @@ def get_embedding_model(vector_size: int | None = None) -> EmbeddingModel:
     |---|---|
     | `gemini` | `GeminiEmbedder`, with the key in `GEMINI_API_KEY` or `GOOGLE_API_KEY` |
     | `sentence-transformers` | `SentenceTransformerEmbedder`, with the model in `SENTENCE_TRANSFORMERS_MODEL` |
-    | not set | the default of memory-core, all-MiniLM-L6-v2, which needs neither key nor network |
+    | not set | the default of memory-core, which needs neither key nor network |
 
     Args:
         vector_size: Dimensions of the vectors. Gemini produces the requested size (768 by default); other models
@@ -82,6 +82,6 @@ def _named(name: str, vector_size: int | None) -> Embedder:
         return SentenceTransformerEmbedder(os.getenv("SENTENCE_TRANSFORMERS_MODEL") or "all-MiniLM-L6-v2")
     if name:
         raise InvalidInputError(f"RADBOT_EMBED_MODEL is {name!r}; it must be gemini or sentence-transformers")
-    from memory_core import MiniLmEmbedder  # noqa: PLC0415  (numpy and onnxruntime)
+    from memory_core import MultilingualEmbedder  # noqa: PLC0415  (numpy and onnxruntime)
 
-    return MiniLmEmbedder()
+    return MultilingualEmbedder()

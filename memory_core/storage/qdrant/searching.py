@@ -173,12 +173,11 @@ async def ranked(search: Search) -> list[Hit]:
     await found.fetch(search, _candidates(search, reach))
     await found.fetch(search, _completion(search, found, reach))
     chosen, ranking = _rank(search, found, only_allowed=search.is_narrow)
-    cosines = found.scores[search.using]
     records = await _records(search, found, chosen)
     hits: list[Hit] = []
     for n, point in enumerate(chosen):
         if point in records:  # it was not deleted since the candidates were fetched
-            (item, rows), cosine = records[point], cosines.get(point)
+            item, rows, cosine = records[point]
             similarity = None if cosine is None else min(max(round(cosine, SIMILARITY_DIGITS), 0.0), 1.0)
             reason = None if ranking.components is None else ranking.components[n]
             relevance = None if ranking.relevances is None else ranking.relevances[n]
@@ -239,10 +238,12 @@ def _nearest(
     *,
     with_payload: bool = True,
     first: bool = False,
+    shown: bool = False,
 ) -> models.QueryRequest:
-    """The records with the highest cosines, of any piece or of the first of several."""
+    """The records with the highest cosines, of any piece or of the first of several; as the ranking compares them, or
+    as hits show them."""
     assert search.vector is not None  # noqa: S101  (the callers looked)
-    values: list[float] = search.vector.values.tolist()
+    values: list[float] = (search.vector.values if shown else search.vector.ranked).tolist()
     is_local = search.owners[0].points.connection.server.is_local  # and thus exact by default
     return models.QueryRequest(
         query=models.NearestQuery(nearest=values if first else [values]),
@@ -350,19 +351,24 @@ def _entry(key: int, row: codec.Row, terms: str) -> Entry:
 
 async def _records(
     search: Search, found: _Candidates, chosen: Sequence[str]
-) -> dict[str, tuple[Stored, Sequence[bytes]]]:
-    """The hits as a reader sees them, by point; for texts of several pieces with the vectors of those."""
+) -> dict[str, tuple[Stored, Sequence[bytes], float | None]]:
+    """The hits as a reader sees them, by point: for texts of several pieces with the vectors of those, and the cosines
+    that hits show."""
     if not chosen:
         return {}
     many = [point for point in chosen if found.rows[point][0].pieces > 1] if search.vector is not None else []
     requests = [models.QueryRequest(filter=all_of(among(chosen)), limit=len(chosen), with_payload=True)]
     if many:
         requests.append(models.QueryRequest(filter=all_of(among(many)), limit=len(many), with_vector=[search.using]))
+    leans = search.vector is not None and search.vector.leans
+    if leans:
+        requests.append(_nearest(search, all_of(among(chosen)), len(chosen), _EXACT, with_payload=False, shown=True))
     answers = await search.owners[0].points.query(requests)
     where = search.request.where
     there = await resolved(search.owners, [*map(codec.to_stored, answers[0])], where.states, where.left)
-    rows = {point.id: point.rows(search.using) for answer in answers[1:] for point in answer}
-    return {item.point: (item, rows.get(item.point, ())) for item in there}
+    cosines = {point.id: point.score for point in answers[-1]} if leans else found.scores[search.using]
+    rows = {point.id: point.rows(search.using) for answer in answers[1 : 1 + bool(many)] for point in answer}
+    return {item.point: (item, rows.get(item.point, ()), cosines.get(item.point)) for item in there}
 
 
 def _passage(search: Search, item: Stored, rows: Sequence[bytes]) -> Passage:
@@ -372,5 +378,5 @@ def _passage(search: Search, item: Stored, rows: Sequence[bytes]) -> Passage:
         return whole_passage(text)
     if rows and search.vector is not None:
         near = np.zeros(len(item.spans), np.float32)
-        near[: len(rows)] = np.stack([np.frombuffer(row, np.float16) for row in rows]) @ search.vector.values
+        near[: len(rows)] = np.stack([np.frombuffer(row, np.float16) for row in rows]) @ search.vector.ranked
     return best_passage(text, item.spans, search.query.terms, near)

@@ -10,18 +10,40 @@ from memory_core.storage.shared.embedding_batches import checked_vectors
 from memory_core.supplied import Embedder
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from memory_core.retrieval.cosine_scale import Unrelated
-    from memory_core.supplied import Vectors
+    from memory_core.supplied import Vector, Vectors
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
     """What an embedder makes of these texts."""
 
+    texts: Vectors
+    """The unit vector of each unrelated text."""
     unrelated: Unrelated
-    """The distribution of the cosines of unrelated texts."""
+    """The distribution of their cosines."""
     small_talk: Vectors
     """The unit vector of each phrase of small talk (`small_talk.py`)."""
+
+    def leaning(self, weights: Vector) -> Unrelated:
+        """The distribution of the cosines of unrelated texts with queries that lean."""
+        from memory_core.retrieval.cosine_scale import unrelated  # noqa: PLC0415  (only stores that embed need it)
+
+        return unrelated(self.texts, leaned(self.texts, weights))
+
+    def small_talk_cosine(self, query: Vector) -> float:
+        """The cosine of a query with the nearest phrase of small talk."""
+        return float((self.small_talk @ query).max())
+
+
+def leaned(vectors: NDArray[np.float32], weights: Vector) -> NDArray[np.float32]:
+    """Unit rows whose numbers are weighted (`Leaning`), at unit length."""
+    from memory_core.retrieval.unit_vectors import scaled  # noqa: PLC0415  (numpy)
+
+    return scaled(vectors * weights)
 
 
 _references: Final[dict[Fingerprint, Reference]] = {}
@@ -49,5 +71,6 @@ async def reference_of(embedder: Embedder) -> Reference:
         texts = reference_texts()
         wanted = (len(texts), fingerprint.dimensions)
         answer = await checked_vectors(embedder, lambda: embedder.embed_documents(texts), wanted)
-        _references[fingerprint] = Reference(unrelated(answer[: len(TEXTS)]), answer[len(TEXTS) :])
+        unrelated_texts = answer[: len(TEXTS)]
+        _references[fingerprint] = Reference(unrelated_texts, unrelated(unrelated_texts), answer[len(TEXTS) :])
     return _references[fingerprint]

@@ -29,14 +29,14 @@ def row_cosines(
         return None
     size = len(owner_index)
     if request.mode != "vector":
-        values = dense.cosines(vector.values, size, vector.unrelated.spread)
+        values = dense.cosines(vector.ranked, size, vector.unrelated.spread)
         return Cosines(values, vector.unrelated, vector.known, vector.small_talk)
     rows = candidates(owner_index, allowed, now)  # no score depends on others, so only these are read
     if len(rows) * WORTH_GATHERING < size:
         values = np.full(size, np.nan, np.float32)
-        values[rows] = dense.cosines_of(vector.values, rows)
+        values[rows] = dense.cosines_of(vector.ranked, rows)
     else:
-        values = dense.cosines(vector.values, size, nearest=size - len(rows) + request.limit)
+        values = dense.cosines(vector.ranked, size, nearest=size - len(rows) + request.limit)
     return Cosines(values, vector.unrelated, vector.known)
 
 
@@ -50,7 +50,7 @@ def similarities(
     """The best cosine of each row as a hit shows it, from 0 to 1; `None` where a vector is pending."""
     if owner_index.dense is None or vector is None or cosines is None:
         return [None] * len(rows)
-    has_handicap = request.mode != "vector"
-    found = owner_index.dense.cosines_of(vector.values, rows) if has_handicap else cosines.values[rows]
+    is_shown = request.mode == "vector"  # elsewhere with handicaps, and of a query that may lean
+    found = cosines.values[rows] if is_shown else owner_index.dense.cosines_of(vector.values, rows)
     values: list[float] = found.tolist()
     return [None if math.isnan(cosine) else min(max(cosine, 0.0), 1.0) for cosine in values]

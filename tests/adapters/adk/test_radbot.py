@@ -193,12 +193,12 @@ def test_the_environment_chooses_the_embedding_model_and_a_typing_error_chooses_
         return get_embedding_model(size).name
 
     assert named("Gemini", 1536) == "gemini-embedding-001"
-    assert named("") == "all-MiniLM-L6-v2"
+    assert named("") == "MiniLM+USE"
     with pytest.raises(ImportError, match="memory-core\\[sentence-transformers\\]"):
         named("sentence-transformers")
     with pytest.raises(InvalidInputError, match="must be gemini or sentence-transformers"):
         named("gemni")
-    with pytest.raises(InvalidInputError, match="makes vectors of 384 numbers, not 768"):
+    with pytest.raises(InvalidInputError, match="makes vectors of 576 numbers, not 768"):
         named("", 768)
 
 

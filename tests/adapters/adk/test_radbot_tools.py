@@ -168,7 +168,7 @@ async def test_the_manager_works_in_a_coroutine_and_keeps_the_last_ten_messages(
 def test_an_embedding_model_has_a_name_a_size_and_a_client() -> None:
     model = get_embedding_model()
     assert isinstance(model, EmbeddingModel)
-    assert (model.name, model.vector_size) == ("all-MiniLM-L6-v2", 384)
+    assert (model.name, model.vector_size) == ("MiniLM+USE", 576)
     vector = embed_text("Ann sails in June", model)
     assert len(vector) == model.vector_size
     assert all(type(value) is float for value in vector)
@@ -179,7 +179,7 @@ def test_an_embedding_model_has_a_name_a_size_and_a_client() -> None:
 
 def test_a_service_names_its_collection_and_its_model(radbot: QdrantMemoryService) -> None:
     service = QdrantMemoryService("tea")
-    assert (service.collection_name, service.vector_size) == ("tea", 384)
+    assert (service.collection_name, service.vector_size) == ("tea", 576)
     assert service.embedding_model is not None
     assert radbot.vector_size is None
 
