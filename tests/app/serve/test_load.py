@@ -1,4 +1,4 @@
-"""The load test of `tests/benchmarks/load.py`, for seconds: nothing is lost, and nobody gets an answer of a defect."""
+"""The load test of `load.py`, for seconds: nothing is lost, and nobody gets an answer of a defect."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.benchmarks.load import Load, run
+from tests.app.serve.load import Load, run
 
 pytestmark = [
     pytest.mark.process,
