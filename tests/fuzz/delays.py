@@ -44,10 +44,7 @@ def _words(count: int, length: int) -> str:
 
 def _where(numbers: Numbers) -> dict[str, object]:
     count = numbers["conditions"]
-    some = [
-        {"field": ("tags", "author", "kind")[n % 3], "op": ("like", "starts_with", "like")[n % 3], "value": _odd(n)}
-        for n in range(count)
-    ]
+    some = [_CONDITIONS[n % 3] | {"value": _odd(n)} for n in range(count)]
     nots = [{"none_of": [each]} for each in some]
     found: dict[str, object] = {} if not count else {"matching": nots if numbers["negated"] % 2 else some}
     if numbers["keywords"]:
@@ -55,6 +52,13 @@ def _where(numbers: Numbers) -> dict[str, object]:
     if numbers["tags"]:
         found["tags_any"] = [f"tag {number}" for number in range(numbers["tags"])]
     return found
+
+
+_CONDITIONS: Final[tuple[dict[str, object], ...]] = (
+    {"field": "tags", "op": "starts_with"},
+    {"path": ["n"], "op": "like"},
+    {"field": "author", "op": "starts_with"},
+)
 
 
 def _odd(number: int) -> str:

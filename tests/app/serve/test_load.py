@@ -1,4 +1,4 @@
-"""The load test of `tests/benchmarks/load.py`, for seconds: nothing is lost, and nobody gets an answer of a defect."""
+"""The load test of `load.py`, for seconds: nothing is lost, and nobody gets an answer of a defect."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import sys
 
 import pytest
 
-from tests.benchmarks.load import Load, run
+from tests.app.serve.load import Load, run
 
 pytestmark = [
+    pytest.mark.timeout(600),  # a busy machine takes a while for what the greedy one asks for
     pytest.mark.process,
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),

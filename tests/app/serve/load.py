@@ -1,6 +1,6 @@
 """Many users at one server over HTTP and MCP, with slow, aborting and greedy clients among them.
 
-    python -m tests.benchmarks.load [SECONDS [USERS [ADDS [SEARCHES]]]]
+    python -m tests.app.serve.load [SECONDS [USERS [ADDS [SEARCHES]]]]
 
 By default 600 seconds, 200 users, 50,000 adds and 20,000 searches, and a quarter of the users speak MCP. Each user
 adds and searches at a steady pace. In the first fifth of the time they are alone; then the others join:
@@ -180,6 +180,7 @@ async def be_slow(address: str) -> None:
                 await reader.read(1)
             finally:
                 writer.close()
+                await writer.wait_closed()
 
 
 async def abort(address: str) -> None:
