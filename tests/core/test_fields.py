@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from memory_core import Draft, Memory, MemoryRecord, Patch
-from memory_core.records.fields import CHECKS, FIELDS
+from memory_core.records.fields import CHECKS, FIELDS, OFFSET
 from memory_core.storage.sqlite.views import VIEW, add_view
 
 NAMES = [field.name for field in FIELDS]
@@ -35,5 +35,5 @@ async def test_the_table_and_the_view_of_a_file_have_a_column_for_each_field(tmp
     with closing(sqlite3.connect(path)) as db:
         columns = [name for _, name, *_ in db.execute("PRAGMA table_info(record)")]
         seen = [name for _, name, *_ in db.execute(f"PRAGMA table_info({VIEW})")]
-    assert set(columns) == {"key", "owner", "digest", *NAMES}
-    assert seen == ["app", "user", *NAMES]
+    assert set(columns) == {"key", "owner", "digest", OFFSET, *NAMES}
+    assert seen == ["app", "user", *NAMES, OFFSET]

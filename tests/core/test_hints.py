@@ -74,7 +74,7 @@ def test_methods_keep_their_signature_and_are_still_coroutines() -> None:
 
 def test_every_public_method_of_a_handle_is_an_operation() -> None:
     methods = {name for name, _ in inspect.getmembers(BoundMemory, inspect.isfunction) if not name.startswith("_")}
-    assert sorted(OPERATIONS) == sorted(methods - {"bind", "sharing", "space_of", "label_of"})
+    assert sorted(OPERATIONS) == sorted(methods - {"bind", "now", "sharing", "space_of", "label_of"})
 
 
 def test_the_repr_of_a_memory_says_where_it_is_how_it_embeds_and_whether_it_is_open(tmp_path: Path) -> None:

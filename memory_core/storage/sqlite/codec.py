@@ -69,7 +69,7 @@ Row = tuple[Any, ...]
 
 def to_row(record: MemoryRecord) -> Row:
     """The values of `COLUMNS`."""
-    values = [*_values_of(record), offset_of(record.occurred_at)]
+    values: list[Any] = [*_values_of(record), offset_of(record.occurred_at)]
     last = stored = None
     for at in _TIMES:
         if (value := values[at]) is not None:
