@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -118,7 +118,7 @@ OPERATOR = "the-operators-token-that-nobody-guesses"
 
 
 @contextmanager
-def serving(command: list[str], folder: Path) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+def serving(command: list[str], folder: Path) -> Generator[tuple[subprocess.Popen[str], httpx.Client]]:
     """A server that was started with a command of the page, and a client of it."""
     with subprocess.Popen([*command, "--port", "0"], stderr=subprocess.PIPE, text=True, cwd=folder) as server:
         try:
