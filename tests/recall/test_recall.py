@@ -172,7 +172,8 @@ async def test_a_block_has_the_order_of_the_search(ann: BoundMemory) -> None:
         await say(ann, ("user", f"I live in {city}"), session=city, day=day)
     for question, first in (("Where do I live?", "Lyon"), ("Where did I live?", "Oslo")):
         recalled = await ann.recall(question, RecallOptions(floor=False))
-        assert [hit.record for hit in recalled.hits] == [hit.record for hit in await ann.search(question, floor=False)]
+        found = await ann.search(question, floor=False)  # by then, the recall may be counted as a read
+        assert [hit.record.id for hit in recalled.hits] == [hit.record.id for hit in found]
         assert first in recalled.hits[0].record.text
 
 

@@ -135,3 +135,10 @@ def test_vectors_and_postings_are_not_copied() -> None:
     finally:
         tracemalloc.stop()
     assert most < large.nbytes / 5
+
+
+def test_a_joined_index_knows_the_clock_times_of_its_parts() -> None:
+    parts = OwnerIndex(None), OwnerIndex(None)
+    for part, offset in zip(parts, (540, -420), strict=True):
+        part.extend([Entry(1, pack(["boat"]), 0, 1, None, None, 0, None, active=True, offset=offset)], ())
+    assert joined(parts).local_times().tolist() == [540 * 60_000_000, -420 * 60_000_000]
