@@ -43,7 +43,7 @@ class _Place:
     """Where a process has stopped in the list of a session's events."""
 
     kept: Kept
-    """What is written while the store is busy is written together, as long as one of these tells it."""
+    """One for as long as the zone stays: messages that it tells while the store is busy are written together."""
     zone: tzinfo | None
     """Where the person of the session is."""
     at: int = -1

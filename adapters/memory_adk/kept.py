@@ -1,4 +1,4 @@
-"""What is kept of a session: the messages that are live in its record. What a rewind has undone is left."""
+"""The kept messages of a session: those that are live in its record. Those that a rewind has undone are left."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memory_core.adapting import Conversation, key_in_scope, reachable
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept of one session."""
+    """One session as it is kept."""
 
     handle: BoundMemory
     """The memory of the user."""
@@ -37,7 +37,7 @@ class Kept:
         """Leave what is undone, and resume what is live; store nothing.
 
         Returns:
-            Whether all that is undone is stored. The rest may be waiting to be written, by another process.
+            True if all that is undone is stored. The rest may be waiting to be written, by another process.
         """
         undone = self._keys(change, live=False)
         await self.conversation.leave(undone)

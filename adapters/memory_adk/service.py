@@ -195,7 +195,7 @@ class MemoryService(BaseMemoryService):
         await kept.conversation.settled()
 
     def kept(self, app_name: str, user_id: str, session_id: str | None, zone: tzinfo | None = None) -> Kept:
-        """Return what is kept of a session; `zone` says where its person is, if the session tells it."""
+        """Return a session as it is kept; `zone` says where its person is, if the session tells it."""
         handle = self.handle(app_name, user_id).own.bind(zone=zone)
         session = session_id if session_id and session_id.strip() else ""
         return Kept(handle, session, self.conversations.of(handle, session))
@@ -216,7 +216,7 @@ class MemoryService(BaseMemoryService):
         session that is deleted, or never was one of ADK's, changes nothing.
 
         Returns:
-            Whether the session had changed since it was last read.
+            True if the session had changed since it was last read.
         """
         get = partial(sessions.get_session, app_name=app_name, user_id=user_id, session_id=session_id)
         name = app_name, user_id, session_id
