@@ -327,7 +327,6 @@ def _reinstate(rows: LinkedRows, head: Head, now: datetime) -> None:
             restored = replace(retired(restored, heir.record), version=row.record.version + 1)
         if restored is not row.record:
             rows.overwrite([(row, restored)])
-            follow(rows, row.record, restored)
     if heir is not None:
         links = tuple(link for link in heir.record.links if (link.relation, link.id) != ("supersedes", head.id))
         inherited = (*links, *(Link("supersedes", one) for one in old))
