@@ -77,7 +77,8 @@ class Leaned:
 
     def of(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """The vector to compare texts with instead of this one, at unit length."""
-        return scaled((vector * self.weights)[None])[0]
+        unit: NDArray[np.float32] = scaled((vector * self.weights)[None])[0]
+        return unit
 
 
 def unrelated(vectors: NDArray[np.float32], queries: NDArray[np.float32] | None = None) -> Unrelated:
