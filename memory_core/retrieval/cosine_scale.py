@@ -8,6 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_core.retrieval.unit_vectors import scaled
+
 TEXTS: Final = (
     "The ferry to the northern islands leaves twice a day in summer.",
     "Could you remind me to water the plants on Friday?",
@@ -56,6 +58,27 @@ class Unrelated:
     def spreads(self, cosine: float) -> float:
         """How many spreads a cosine stands above the mean."""
         return (cosine - self.mean) / self.spread
+
+    def taken_from(self, other: Unrelated, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Cosines of another scale as those of this one that stand as many spreads above the mean."""
+        factor = self.spread / other.spread
+        taken: NDArray[np.float32] = cosines * np.float32(factor) + np.float32(self.mean - other.mean * factor)
+        return taken
+
+
+@dataclass(frozen=True, slots=True)
+class Leaned:
+    """A comparison of texts in which some numbers of a vector count more than others (`Leaning`)."""
+
+    weights: NDArray[np.float32]
+    """The weight of each number of the vector that texts are compared with."""
+    unrelated: Unrelated
+    """The cosines of unrelated texts that are compared so."""
+
+    def of(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The vector to compare texts with instead of this one, at unit length."""
+        unit: NDArray[np.float32] = scaled((vector * self.weights)[None])[0]
+        return unit
 
 
 def unrelated(vectors: NDArray[np.float32], queries: NDArray[np.float32] | None = None) -> Unrelated:

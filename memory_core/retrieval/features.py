@@ -11,6 +11,7 @@ from memory_core.concurrency.threads import yield_now
 from memory_core.local_time import local_day
 from memory_core.models import MemoryRecord
 from memory_core.retrieval.analysis import ascii_words, asks, index_terms, terms_of, words
+from memory_core.retrieval.other_languages import is_in_another_language
 from memory_core.retrieval.term_hashes import TOGETHER, pack
 from memory_core.retrieval.time_expressions import format_date, resolve
 
@@ -20,6 +21,8 @@ FROM_USER: Final = 4
 """Flag: the role is `user`."""
 FROM_ASSISTANT: Final = 8
 """Flag: the role is `assistant`."""
+OTHER_LANGUAGE: Final = 16
+"""Flag: the text is surely in another language than English."""
 
 
 class Features(NamedTuple):
@@ -46,7 +49,8 @@ def features(record: MemoryRecord) -> Features:
         packed += pack(index_terms(" ".join(dates))) if dates else b""
     else:
         packed = pack(terms_of_record(record))
-    return Features(packed, QUESTION if asks(text) else 0, words(text))
+    flags = (QUESTION if asks(text) else 0) | (OTHER_LANGUAGE if is_in_another_language(text) else 0)
+    return Features(packed, flags, words(text))
 
 
 def _packed(words: Sequence[str]) -> bytes:

@@ -25,7 +25,7 @@ Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-LEAST_EVIDENCE: Final = -1.25
+LEAST_EVIDENCE: Final = -1.0
 """Minimum evidence of a hit, in spreads, if the best record has none."""
 SHARE_OF_BEST: Final = 0.1
 """Share of the best record's evidence beyond that which a hit needs in addition."""

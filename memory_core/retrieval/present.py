@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.retrieval.cosine_scale import Unrelated
+from memory_core.retrieval.cosine_scale import Leaned, Unrelated
 from memory_core.retrieval.features import FROM_USER
 from memory_core.retrieval.owner_index import NO_CODE, OwnerIndex
 
@@ -39,19 +39,25 @@ APART: Final = 24 * 3_600_000_000
 """Microseconds between a value and the next; what is said within a day is one conversation."""
 
 
-def exchanged(owner_index: OwnerIndex, unrelated: Unrelated, top: Rows, scores: Floats) -> tuple[Rows, Floats]:
+def exchanged(
+    owner_index: OwnerIndex, unrelated: Unrelated, top: Rows, scores: Floats, leaned: Leaned | None = None
+) -> tuple[Rows, Floats]:
     """The best statement and those like it, and what each gets in addition to its score.
 
     Args:
         top: The best rows, best first.
         scores: Their scores.
+        leaned: How records are compared where a ranking leans, and `unrelated` with them.
     """
     top, scores = top[:COMPARED], scores[:COMPARED]
     vector = owner_index.vector_of(int(top[0])) if len(top) > 1 and scores[0] > 0 else None
     if vector is None or owner_index.dense is None:
         return top[:0], scores[:0]
     occurred, voices = owner_index.occurred.values[top], owner_index.voices()[top]
-    likeness = (owner_index.dense.cosines_of(vector, top) - np.float32(unrelated.mean)) / np.float32(1 - unrelated.mean)
+    compared = vector if leaned is None else leaned.of(vector)
+    with_itself = 1.0 if leaned is None else float(compared @ vector)
+    likeness = owner_index.dense.cosines_of(compared, top) - np.float32(unrelated.mean)
+    likeness /= np.float32(with_itself - unrelated.mean)
     enough = (likeness >= ALIKE) & (scores >= (SHARE - FALL * (likeness - ALIKE)) * scores[0])
     apart = np.abs(occurred - occurred[0]) >= APART
     apart[0] = True

@@ -43,11 +43,11 @@ from memory_core.models import Component, Relevance
 from memory_core.requests import SearchRequest
 from memory_core.retrieval.arrays import best
 from memory_core.retrieval.bm25 import DOUBT, bm25
-from memory_core.retrieval.cosine_scale import Unrelated
+from memory_core.retrieval.cosine_scale import Leaned, Unrelated
 from memory_core.retrieval.date_fit import date_fit
 from memory_core.retrieval.dense import chance
 from memory_core.retrieval.every_word import rows_with_all
-from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
+from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, OTHER_LANGUAGE
 from memory_core.retrieval.floor import FEWEST, Evidence, is_answered, relevant, stands_out
 from memory_core.retrieval.owner_index import NO_CODE, OwnerIndex, Turns
 from memory_core.retrieval.present import COMPARED, exchanged
@@ -88,6 +88,10 @@ class Cosines:
     """The share of the query's words that the embedder knows, from 0 to 1."""
     small_talk: float = -1.0
     """The cosine of the query with the nearest phrase of small talk."""
+    leaned: Leaned | None = None
+    """The comparison of texts in English, if it leans."""
+    others: Leaned | None = None
+    """That of texts in other languages, if it is another one; their cosines are on the scale of the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +284,10 @@ def _add_wishes(owner_index: OwnerIndex, query: Query, evident: Floats, scores: 
 def _exchange(owner_index: OwnerIndex, cosines: Cosines, rows: Rows, scores: Scores) -> None:
     """Let the latest of the statements like the best of these rows come before the others."""
     best_first = rows[_best(owner_index, scores.total[rows], rows, COMPARED)]
-    moved, by = exchanged(owner_index, cosines.unrelated, best_first, scores.total[best_first])
+    is_other = len(rows) > 0 and owner_index.flags.values[best_first[0]] & OTHER_LANGUAGE > 0
+    leaned = cosines.others if is_other and cosines.others is not None else cosines.leaned
+    unrelated = cosines.unrelated if leaned is None else leaned.unrelated
+    moved, by = exchanged(owner_index, unrelated, best_first, scores.total[best_first], leaned)
     if len(moved):
         later: Floats = np.zeros(len(owner_index), np.float32)
         later[moved] = by

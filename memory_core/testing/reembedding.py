@@ -14,6 +14,8 @@ import pytest
 from memory_core import BoundMemory, Draft, EmbeddingError, Fingerprint, Memory, Patch, run_sync
 from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.models import Mode
+from memory_core.storage.shared.reference import reference_of
+from memory_core.supplied import Weights
 from memory_core.testing.base import Contract, add
 
 if TYPE_CHECKING:
@@ -33,7 +35,8 @@ class FailingEmbedder(HashingEmbedder):
 
 
 class TranslatingEmbedder:
-    """Two halves: one knows how a text is written, the other knows that Tee means tea. It leans to the second."""
+    """Two halves: one knows how a text is written, the other knows that Tee means tea. It leans to the second, and to
+    the first where a text is not in English."""
 
     fingerprint = Fingerprint("translating", "1", 192)
 
@@ -52,10 +55,10 @@ class TranslatingEmbedder:
         vector: NDArray[np.float32] = (await self.embed_documents([text]))[0]
         return vector
 
-    async def leaning(self, text: str) -> NDArray[np.float32]:  # noqa: ARG002  (the same for every text)
+    async def leaning(self, text: str) -> Weights:  # noqa: ARG002  (the same for every text)
         import numpy as np  # noqa: PLC0415
 
-        return np.array([0, 1], np.float32).repeat(96)
+        return Weights(*np.eye(2, dtype=np.float32)[::-1].repeat(96, axis=1))
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -106,11 +109,11 @@ class ReembeddingContract(Contract):
         assert _nearest(talk, "the copper pot") == "the copper pot"
 
     def test_a_ranking_may_lean_and_what_a_hit_shows_stays_a_cosine(self, memory: Memory, ann: BoundMemory) -> None:
-        known = ["Tee wird hier warm", "tea is kept here", "Teer wird hier warm", "a long way to go"]
+        known = ["Tee stays warm here", "tea is kept here", "Der Tee ist für den Abend", "a long way to go"]
         add(ann, *known)
         run_sync(memory.reembed, TranslatingEmbedder())
-        whole, second = asyncio.run(_cosines("Tee hier", known))
-        cases: list[tuple[Mode, dict[str, float]]] = [("vector", whole), ("hybrid", second)]
+        whole, leaning = asyncio.run(_cosines("Tee hier", known))
+        cases: list[tuple[Mode, dict[str, float]]] = [("vector", whole), ("hybrid", leaning)]
         for mode, ranked in cases:
             hits = run_sync(ann.search, "Tee hier", mode=mode, floor=False, explain=True)
             shown = {hit.record.text: hit.similarity for hit in hits}
@@ -124,11 +127,18 @@ class ReembeddingContract(Contract):
 
 
 async def _cosines(query: str, texts: Sequence[str]) -> tuple[dict[str, float], dict[str, float]]:
-    """The cosine of each text with a query, and that of the second halves."""
+    """The cosine of each text with a query, and what a ranking compares: the second halves, or the first ones of the
+    text that is not in English, on the scale of the others."""
     embedder = TranslatingEmbedder()
     rows, vector = await embedder.embed_documents(texts), await embedder.embed_query(query)
-    whole, second = rows @ vector, 2**0.5 * rows[:, 96:] @ (2**0.5 * vector[96:]) * 0.5**0.5
-    return dict(zip(texts, whole.tolist(), strict=True)), dict(zip(texts, second.tolist(), strict=True))
+    reference = await reference_of(embedder)
+    english, other = (reference.leaning(weights) for weights in await embedder.leaning(query))
+    of_others = english.unrelated.taken_from(other.unrelated, rows @ other.of(vector)).tolist()
+    ranked = [
+        of_other if text.startswith("Der ") else cosine
+        for text, cosine, of_other in zip(texts, (rows @ english.of(vector)).tolist(), of_others, strict=True)
+    ]
+    return dict(zip(texts, (rows @ vector).tolist(), strict=True)), dict(zip(texts, ranked, strict=True))
 
 
 def _wait_for_vectors(handle: BoundMemory) -> None:

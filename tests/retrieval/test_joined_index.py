@@ -21,7 +21,7 @@ from memory_core.retrieval.question import parse
 from memory_core.retrieval.ranking import candidates, rank
 from memory_core.retrieval.term_hashes import pack
 from memory_core.retrieval.unit_vectors import unit_rows
-from memory_core.storage.shared.query_vector import Vector
+from memory_core.storage.shared.query_vector import Compared, Vector
 from memory_core.storage.sqlite.row_cosines import row_cosines, similarities
 from memory_core.where.where import Where
 
@@ -72,7 +72,7 @@ def ranking(index: OwnerIndex, text: str, mode: Mode, bounds: Sequence[int]) -> 
     """Keys, scores and cosines of the hits among these keys."""
     request, query = replace(REQUEST, mode=mode, floor=mode == "hybrid"), parse(text)
     direction = unit_rows(np.arange(1, (index.dimensions or 1) + 1, dtype=np.float32)[None])[0]
-    vector = None if mode == "lexical" else Vector(direction, direction, Unrelated(mean=0.1, spread=0.2))
+    vector = None if mode == "lexical" else Vector(direction, Compared(direction, Unrelated(mean=0.1, spread=0.2)))
     allowed = np.flatnonzero(np.isin(index.keys.values, bounds)).astype(np.int32) if bounds else None
     cosines = row_cosines(index, vector, request, now=NOW, allowed=allowed)
     found = rank(index, query, cosines, request, now=NOW, allowed=allowed)

@@ -12,7 +12,7 @@ from memory_core.requests import SearchRequest
 from memory_core.retrieval.cosine_scale import Unrelated
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.unit_vectors import unit_rows
-from memory_core.storage.shared.query_vector import Vector
+from memory_core.storage.shared.query_vector import Compared, Vector
 from memory_core.storage.sqlite.row_cosines import row_cosines, similarities
 from memory_core.where.where import Where
 
@@ -24,7 +24,7 @@ LONG = 9
 VECTORS = unit_rows(np.random.default_rng(1).normal(size=(SIZE + 2, DIMENSIONS)).astype(np.float32))
 HYBRID = SearchRequest(text="", limit=5, mode="hybrid", where=Where(), explain=False)
 VECTOR = replace(HYBRID, mode="vector")
-QUERY = Vector(VECTORS[0], VECTORS[0], Unrelated(mean=0.1, spread=0.2))
+QUERY = Vector(VECTORS[0], Compared(VECTORS[0], Unrelated(mean=0.1, spread=0.2)))
 
 
 def owner_index() -> OwnerIndex:

@@ -2,7 +2,8 @@
 
 A vector is `[MiniLM | USE] / √2`: the 384 numbers of all-MiniLM-L6-v2 and 192 of Google's Universal Sentence Encoder,
 multilingual, each at unit length. So a cosine is the mean of the cosines of the two models, and identical texts have 1.
-A question in English is ranked more by the first half, any other by the second (`leaning`).
+Invariant: a ranking compares a question in English with a text in English by the first half alone, as if there were no
+second one, and any other two texts by the second (`leaning`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from memory_core.embedding.multilingual.english import how_english
 from memory_core.embedding.shipped import SHIPPED, shipped_vectors
 from memory_core.embedding.wordpiece import WordPiece
 from memory_core.models import Fingerprint
+from memory_core.supplied import Weights
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,11 +33,8 @@ if TYPE_CHECKING:
 
 SHIPPED_FILE: Final = Path(__file__).with_name("shipped.npy")
 """The second half of the shipped vectors; the first half is MiniLM's."""
-ENGLISH: Final = 0.65
-"""How much a question in English leans to MiniLM: the second half has 1 - 0.65 of the weight. A plateau: 0.5 to 0.9
-find as much (`docs/decisions/0033-a-second-model-for-other-languages.md`)."""
 ANY: Final = 0.03
-"""How much a question in another language leans to it: it knows names, numbers and loan words."""
+"""How much a comparison leans to MiniLM if not both texts are in English: it knows names, numbers and loan words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class MultilingualEmbedder(LocalEmbedder):
         """`embed_documents` by the models, whatever is shipped."""
         return await super().embed_documents(texts)
 
-    async def leaning(self, text: str) -> NDArray[np.float32]:
+    async def leaning(self, text: str) -> Weights:
         """See `Leaning.leaning`.
 
         Raises:
@@ -103,9 +102,9 @@ class MultilingualEmbedder(LocalEmbedder):
         """
         import numpy as np  # noqa: PLC0415  (takes 0.15 s, and only embedding needs it)
 
-        first = ANY + (ENGLISH - ANY) * (await self.asked(text)).english
-        weights = np.array([first, 1 - first], np.float32)
-        return np.sqrt(weights).repeat([minilm.DIMENSIONS, encoder.DIMENSIONS])
+        of_first = np.array([ANY + (1 - ANY) * (await self.asked(text)).english, ANY])
+        shares = np.stack([of_first, 1 - of_first], axis=1).astype(np.float32)
+        return Weights(*np.sqrt(shares).repeat([minilm.DIMENSIONS, encoder.DIMENSIONS], axis=1))
 
 
 def side_by_side(first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float32]:

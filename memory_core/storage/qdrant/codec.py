@@ -29,7 +29,7 @@ from memory_core.records.fields import FIELDS, OFFSET
 from memory_core.records.kinds import is_message
 from memory_core.retrieval.analysis import ANALYSIS
 from memory_core.retrieval.bm25 import K1, B
-from memory_core.retrieval.features import features, role_flag, terms_of_record
+from memory_core.retrieval.features import OTHER_LANGUAGE, features, role_flag, terms_of_record
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.rules.deriving import loses_source, sources_of
 from memory_core.storage.shared.prepared import Prepared
@@ -56,6 +56,9 @@ FORGOTTEN: Final = "forgotten"
 """The key of the marker of a forgotten source key, and of a record that was put over one."""
 CLOSING: Final = "closing"
 """The key of a record that another one is about to supersede (`superseding.py`)."""
+
+IN_ANOTHER_LANGUAGE: Final = "another-language"
+"""The key of a record whose text is surely in another language than English."""
 
 _NAMES: Final = ("app", "user", *(field.name for field in FIELDS))
 NAMES: Final = (*_NAMES, OFFSET)
@@ -223,6 +226,7 @@ def payload_of(owner: str, item: Prepared, known: Stored, vector: str | None) ->
     `vector`, the name of the vector that the point has or is about to have, while vectors are pending."""
     record, found = item.record, item.features
     flags = {PENDING: item.chunks and vector is None, CLOSING: known.closing, FORGOTTEN: known.is_forgotten}
+    flags |= {IN_ANOTHER_LANGUAGE: found.flags & OTHER_LANGUAGE > 0}
     row = Row(
         seq=known.seq,
         occurred_at=micros(record.occurred_at),

@@ -18,16 +18,19 @@ import asyncio
 import math
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
+from functools import partial
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memory_core.models import Hit, Passage, Scope, whole_passage
 from memory_core.requests import SearchRequest
 from memory_core.retrieval.dense import chance
+from memory_core.retrieval.features import OTHER_LANGUAGE
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.passages import WHOLE_CHARS, best_passage
 from memory_core.retrieval.question import Query
@@ -51,7 +54,7 @@ from memory_core.storage.qdrant.where import (
     owned,
     same,
 )
-from memory_core.storage.shared.query_vector import Vector
+from memory_core.storage.shared.query_vector import Compared, Vector
 from memory_core.storage.shared.stored_forms import micros
 from memory_core.where.where import Where
 
@@ -121,8 +124,18 @@ class Search:
         return self.request.mode == "vector"
 
 
-Arm = tuple[models.QueryRequest, bool]
-"""A query, and whether what it finds satisfies the caller's conditions."""
+class Arm(NamedTuple):
+    """A query for candidates."""
+
+    request: models.QueryRequest
+    is_allowed: bool
+    """What it finds satisfies the caller's conditions."""
+    of_others: bool = False
+    """It compares texts in other languages, with a vector for these (`Vector.others`)."""
+
+
+Scores = defaultdict[str | None, dict[str, float]]
+"""By the name of a vector and by point."""
 
 
 @dataclass(slots=True)
@@ -131,17 +144,20 @@ class _Candidates:
 
     rows: dict[str, tuple[codec.Row, str]] = field(default_factory=dict[str, tuple[codec.Row, str]])
     """What the ranking reads, and the terms."""
-    scores: defaultdict[str | None, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
+    scores: Scores = field(default_factory=lambda: defaultdict(dict))
     """By the name of a vector; those of `Search.using` and of its first pieces are cosines."""
+    others: Scores = field(default_factory=lambda: defaultdict(dict))
+    """The same of texts in other languages, if they are compared with another vector."""
     allowed: set[str] = field(default_factory=set[str])
     vectors: dict[str, tuple[bytes, ...]] = field(default_factory=dict[str, tuple[bytes, ...]])
     """Of the leading candidates, if they have to be compared with each other."""
 
     async def fetch(self, search: Search, arms: Sequence[Arm]) -> None:
         """Add what these queries find, in one round trip."""
-        answers = await search.owners[0].points.query([request for request, _ in arms])
-        for (request, is_allowed), answer in zip(arms, answers, strict=True):
-            self.scores[request.using].update({point.id: point.score for point in answer})
+        answers = await search.owners[0].points.query([arm.request for arm in arms])
+        for (request, is_allowed, of_others), answer in zip(arms, answers, strict=True):
+            scores = self.others if of_others else self.scores
+            scores[request.using].update({point.id: point.score for point in answer})
             self.allowed.update(point.id for point in answer if is_allowed)
             if request.with_vector:
                 self.vectors |= {point.id: point.rows(search.using) for point in answer}
@@ -190,14 +206,14 @@ def _candidates(search: Search, reach: Sequence[Clause]) -> list[Arm]:
     """The best candidates by words and by meaning. If conditions are narrow, the best of all records of the owners are
     fetched too, for comparison."""
     reached = [(owner.key, _unbounded(owner.scope)) for owner in search.owners]
-    arms = [(request, True) for request in _arms(search, reach)]
+    arms = _arms(search, reach)
     if not search.by_meaning:
         everything = conditions(reached, Where(), search.now)
         everyone = [search.owned, all_of(but_not=search.left_out)]
-        arms += [(request, False) for request in (_arms(search, everything) if search.is_narrow else ())]
-        arms.append((ordered(everyone, "_seq", CANDIDATES, fields=RANKED_FIELDS, descending=True), False))
+        arms += [arm._replace(is_allowed=False) for arm in (_arms(search, everything) if search.is_narrow else ())]
+        arms.append(Arm(ordered(everyone, "_seq", CANDIDATES, fields=RANKED_FIELDS, descending=True), is_allowed=False))
     if not search.request.floor:
-        arms.append((ordered(reach, "_seq", search.limit, fields=RANKED_FIELDS, descending=False), True))
+        arms.append(Arm(ordered(reach, "_seq", search.limit, fields=RANKED_FIELDS, descending=False), is_allowed=True))
     return arms
 
 
@@ -205,28 +221,28 @@ def _unbounded(scope: Scope) -> Scope:
     return Scope(scope.app, scope.user)
 
 
-def _arms(search: Search, where: Sequence[Clause]) -> list[models.QueryRequest]:
+def _arms(search: Search, where: Sequence[Clause]) -> list[Arm]:
     words = [models.FieldCondition(key="_terms", match=models.MatchText(text=term)) for term in search.query.terms]
     where = [*where, *words] if search.request.every_word else where  # however many have some of the words
-    arms: list[models.QueryRequest] = []
+    arms: list[Arm] = []
     if search.query.terms and not search.by_meaning:
         has_idf = search.owners[0].points.connection.version >= IDF_BY_OWNER
         of_owners = models.SearchParams(
             idf=models.IdfCorpusParams(corpus=all_of(search.owned, but_not=search.left_out))
         )
-        arms.append(
-            models.QueryRequest(
-                query=models.NearestQuery(nearest=codec.sparse_query(search.query.terms)),
-                using=codec.WORDS,
-                filter=all_of(*where),
-                params=of_owners if has_idf else None,
-                limit=search.limit,
-                with_payload=RANKED_FIELDS,
-            )
+        by_words = models.QueryRequest(
+            query=models.NearestQuery(nearest=codec.sparse_query(search.query.terms)),
+            using=codec.WORDS,
+            filter=all_of(*where),
+            params=of_owners if has_idf else None,
+            limit=search.limit,
+            with_payload=RANKED_FIELDS,
         )
+        arms.append(Arm(by_words, is_allowed=True))
     if search.vector is not None:  # an owner's graph is not connected with another's, so each is asked by itself
         each = [all_of(*where, owned(owner.key)) for owner in search.owners]
-        arms += [_nearest(search, one, search.limit, _RESCORED) for one in each]
+        for one in each:
+            arms += _compared(search, one, search.limit, _RESCORED)
     return arms
 
 
@@ -236,14 +252,12 @@ def _nearest(
     limit: int,
     params: models.SearchParams,
     *,
+    vector: NDArray[np.float32],
     with_payload: bool = True,
     first: bool = False,
-    shown: bool = False,
 ) -> models.QueryRequest:
-    """The records with the highest cosines, of any piece or of the first of several; as the ranking compares them, or
-    as hits show them."""
-    assert search.vector is not None  # noqa: S101  (the callers looked)
-    values: list[float] = (search.vector.values if shown else search.vector.ranked).tolist()
+    """The records with the highest cosines with a vector, of any piece or of the first of several."""
+    values: list[float] = vector.tolist()
     is_local = search.owners[0].points.connection.server.is_local  # and thus exact by default
     return models.QueryRequest(
         query=models.NearestQuery(nearest=values if first else [values]),
@@ -255,39 +269,73 @@ def _nearest(
     )
 
 
+def _compared(
+    search: Search,
+    where: models.Filter,
+    limit: int,
+    params: models.SearchParams,
+    *,
+    with_payload: bool = True,
+    first: bool = False,
+) -> list[Arm]:
+    """The nearest records as the ranking compares them, and those in other languages, if these are compared otherwise.
+
+    They are arms for what is allowed.
+    """
+    assert search.vector is not None  # noqa: S101  (the callers looked)
+    make = partial(_nearest, search, limit=limit, params=params, with_payload=with_payload, first=first)
+    arms = [Arm(make(where, vector=search.vector.ranked.vector), is_allowed=True)]
+    if search.vector.others is not None:
+        in_others = all_of(where, same("_keys", codec.IN_ANOTHER_LANGUAGE))
+        arms.append(Arm(make(in_others, vector=search.vector.others.vector), is_allowed=True, of_others=True))
+    return arms
+
+
 def _completion(search: Search, found: _Candidates, reach: Sequence[Clause]) -> list[Arm]:
     """The neighbours of the leading candidates, missing cosines, and which of all of them satisfy the conditions."""
     leading = [] if search.by_meaning else _leading(search, found)
     around = _around(leading, found)
     most = NEIGHBORS * max(LEADING, search.request.limit) if around else 0
     near = all_of(search.owned, either(*around), but_not=[among(sorted(found.rows)), *search.left_out])
-    requests: list[models.QueryRequest] = []
+    arms: list[Arm] = []
     if search.vector is not None:
         if search.query.asks_now and leading:
             of_leading = all_of(among(leading))
-            requests.append(
-                models.QueryRequest(
-                    filter=of_leading, limit=len(leading), with_payload=False, with_vector=[search.using]
-                )
+            request = models.QueryRequest(
+                filter=of_leading, limit=len(leading), with_payload=False, with_vector=[search.using]
             )
-        if unmeasured := sorted(found.rows.keys() - found.scores[search.using].keys()):
+            arms.append(Arm(request, is_allowed=False))
+        if unmeasured := sorted(set(_unmeasured(search, found))):
             measured = all_of(search.owned, among(unmeasured))
-            requests.append(_nearest(search, measured, len(unmeasured), _EXACT, with_payload=False))
+            arms += _compared(search, measured, len(unmeasured), _EXACT, with_payload=False)
         long = sorted(point for point, (row, _) in found.rows.items() if row.pieces > 1)
         if not search.by_meaning and (long or around):
             several = all_of(search.owned, either(among(long), *around), but_not=search.left_out)
-            requests.append(_nearest(search, several, len(long) + most, _EXACT, with_payload=False, first=True))
+            arms += _compared(search, several, len(long) + most, _EXACT, with_payload=False, first=True)
         if around:
-            requests.append(_nearest(search, near, most, _EXACT))
+            arms += _compared(search, near, most, _EXACT)
             near = all_of(near, same("_keys", codec.PENDING))  # the others have no vector to compare
     if around:
-        requests.append(models.QueryRequest(filter=near, limit=most, with_payload=RANKED_FIELDS))
-    arms = [(request, False) for request in requests]
+        arms.append(Arm(models.QueryRequest(filter=near, limit=most, with_payload=RANKED_FIELDS), is_allowed=False))
+    arms = [arm._replace(is_allowed=False) for arm in arms]
     unknown = sorted(found.rows.keys() - found.allowed)
     if search.is_narrow and (unknown or around):
         satisfying = all_of(*reach, either(among(unknown), *around))
-        arms.append((models.QueryRequest(filter=satisfying, limit=len(unknown) + most), True))
+        arms.append(Arm(models.QueryRequest(filter=satisfying, limit=len(unknown) + most), is_allowed=True))
     return arms
+
+
+def _unmeasured(search: Search, found: _Candidates) -> Iterator[str]:
+    """The candidates whose cosine the ranking needs and the server has not told."""
+    assert search.vector is not None  # noqa: S101  (the caller looked)
+    for point, (row, _) in found.rows.items():
+        scores = found.others if search.vector.others is not None and _is_other(row) else found.scores
+        if point not in scores[search.using]:
+            yield point
+
+
+def _is_other(row: codec.Row) -> bool:
+    return row.flags & OTHER_LANGUAGE > 0
 
 
 def _leading(search: Search, found: _Candidates) -> list[str]:
@@ -328,15 +376,26 @@ def _cosines(search: Search, found: _Candidates, order: Sequence[str]) -> Cosine
     """The cosines of these points, rounded to the digits that do not depend on how they were computed."""
     if search.vector is None:
         return None
-    unrelated = search.vector.unrelated
-    counted = _counted(search, found, 0.0 if search.by_meaning else unrelated.spread)
+    ranked, others = search.vector.ranked, search.vector.others
+    values = _values(search, found.scores, found, order, ranked)
+    if others is not None:
+        is_other = np.array([_is_other(found.rows[point][0]) for point in order], np.bool_)
+        other_values = _values(search, found.others, found, order, others)
+        values = np.where(is_other, ranked.unrelated.taken_from(others.unrelated, other_values), values)
+    return search.vector.cosines(values)
+
+
+def _values(
+    search: Search, scores: Scores, found: _Candidates, order: Sequence[str], compared: Compared
+) -> NDArray[np.float32]:
+    counted = _counted(search, scores, found, 0.0 if search.by_meaning else compared.unrelated.spread)
     values = [round(counted[point], COSINE_DIGITS) if point in counted else math.nan for point in order]
-    return Cosines(np.array(values, np.float32), unrelated, search.vector.known, search.vector.small_talk)
+    return np.array(values, np.float32)
 
 
-def _counted(search: Search, found: _Candidates, spread: float) -> dict[str, float]:
+def _counted(search: Search, scores: Scores, found: _Candidates, spread: float) -> dict[str, float]:
     """What the ranking counts, by point: the first piece as it is, and the best of the others with a handicap."""
-    best, first = found.scores[search.using], found.scores[codec.head_of(search.using)]
+    best, first = scores[search.using], scores[codec.head_of(search.using)]
     if not spread:
         return best
     rest = {point: cosine - spread * chance(found.rows[point][0].pieces or 1) for point, cosine in best.items()}
@@ -361,8 +420,9 @@ async def _records(
     if many:
         requests.append(models.QueryRequest(filter=all_of(among(many)), limit=len(many), with_vector=[search.using]))
     leans = search.vector is not None and search.vector.leans
-    if leans:
-        requests.append(_nearest(search, all_of(among(chosen)), len(chosen), _EXACT, with_payload=False, shown=True))
+    if search.vector is not None and leans:
+        shown, those = search.vector.values, all_of(among(chosen))
+        requests.append(_nearest(search, those, len(chosen), _EXACT, vector=shown, with_payload=False))
     answers = await search.owners[0].points.query(requests)
     where = search.request.where
     there = await resolved(search.owners, [*map(codec.to_stored, answers[0])], where.states, where.left)
@@ -378,5 +438,5 @@ def _passage(search: Search, item: Stored, rows: Sequence[bytes]) -> Passage:
         return whole_passage(text)
     if rows and search.vector is not None:
         near = np.zeros(len(item.spans), np.float32)
-        near[: len(rows)] = np.stack([np.frombuffer(row, np.float16) for row in rows]) @ search.vector.ranked
+        near[: len(rows)] = np.stack([np.frombuffer(row, np.float16) for row in rows]) @ search.vector.values
     return best_passage(text, item.spans, search.query.terms, near)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,14 +10,27 @@ from memory_core.errors import InvalidInputError
 from memory_core.requests import SearchRequest
 from memory_core.retrieval.question import without_names
 from memory_core.storage.shared.embedding_batches import checked_vectors
-from memory_core.storage.shared.reference import leaned, reference_of
+from memory_core.storage.shared.reference import reference_of
 from memory_core.supplied import Embedder, familiarity, is_leaning
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memory_core.retrieval.cosine_scale import Unrelated
+    from memory_core.retrieval.cosine_scale import Leaned, Unrelated
+    from memory_core.retrieval.ranking import Cosines
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What a ranking compares texts with."""
+
+    vector: NDArray[np.float32]
+    """Of unit length."""
+    unrelated: Unrelated
+    """The cosines of unrelated texts with it."""
+    leaned: Leaned | None = None
+    """How it was made of the vector of the query; `None` if it is that vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +40,10 @@ class Vector:
 
     values: NDArray[np.float32]
     """Of unit length."""
-    ranked: NDArray[np.float32]
-    """Of unit length: what a ranking compares texts with; `values` unless the embedder leans (`Leaning`)."""
-    unrelated: Unrelated
-    """The cosines of unrelated texts with `ranked`."""
+    ranked: Compared
+    """For texts in English, and those whose language is not sure."""
+    others: Compared | None = None
+    """For texts in other languages (`features.OTHER_LANGUAGE`), if they are compared with another vector."""
     known: float = 1.0
     """The share of the query's words that the embedder knows, from 0 to 1."""
     small_talk: float = -1.0
@@ -38,30 +51,38 @@ class Vector:
 
     @property
     def leans(self) -> bool:
-        """Whether a ranking compares with another vector than hits show."""
-        return self.ranked is not self.values
+        """True if a ranking compares with another vector than hits show."""
+        return self.ranked.leaned is not None
+
+    def cosines(self, values: NDArray[np.float32]) -> Cosines:
+        """The cosines that a ranking reads, from their values on the scale of `ranked`."""
+        from memory_core.retrieval.ranking import Cosines  # noqa: PLC0415  (only stores that embed need it)
+
+        others = None if self.others is None else self.others.leaned
+        return Cosines(values, self.ranked.unrelated, self.known, self.small_talk, self.ranked.leaned, others)
 
 
 async def embed_query(embedder: Embedder, text: str, *, leans: bool = True) -> Vector:
     """The vector of a query, with its familiarity; raises `EmbeddingError` as `embed` does.
 
     Args:
-        leans: Whether to rank by a vector that leans; without, by the vector itself.
+        leans: Rank by vectors that lean, if the embedder does; without, by the vector itself.
     """
     wanted = (embedder.fingerprint.dimensions,)
     values = await checked_vectors(embedder, lambda: embedder.embed_query(text), wanted)
     known = await familiarity(embedder, text)
     reference = await reference_of(embedder)
-    weigh = _weigh(embedder) if leans else None
-    if weigh is None:
-        return Vector(values, values, reference.unrelated, known, reference.small_talk_cosine(values))
-    weights = await checked_vectors(embedder, lambda: weigh(text), wanted)
-    ranked = leaned(values[None], weights)[0]
-    return Vector(values, ranked, reference.leaning(weights), known, reference.small_talk_cosine(ranked))
+    if not leans or not is_leaning(embedder):
+        plain = Compared(values, reference.unrelated)
+        return Vector(values, plain, None, known, reference.small_talk_cosine(values))
+    weights = await embedder.leaning(text)
+    ranked, others = (_compared(values, reference.leaning(each)) for each in weights)
+    is_one = bool((weights.english == weights.other).all())
+    return Vector(values, ranked, None if is_one else others, known, reference.small_talk_cosine(ranked.vector))
 
 
-def _weigh(embedder: object) -> Callable[[str], Awaitable[NDArray[np.float32]]] | None:
-    return embedder.leaning if is_leaning(embedder) else None
+def _compared(values: NDArray[np.float32], leaned: Leaned) -> Compared:
+    return Compared(leaned.of(values), leaned.unrelated, leaned)
 
 
 async def query_vector(embedder: Embedder | None, request: SearchRequest, without: Collection[str]) -> Vector | None:
@@ -82,7 +103,7 @@ async def query_vector(embedder: Embedder | None, request: SearchRequest, withou
         wanted = embedder.fingerprint.dimensions
         if len(request.vector) != wanted:
             raise InvalidInputError(f"the vectors of this memory have {wanted} numbers, not {len(request.vector)}")
-        return Vector(request.vector, request.vector, (await reference_of(embedder)).unrelated)
+        return Vector(request.vector, Compared(request.vector, (await reference_of(embedder)).unrelated))
     if not request.text.strip():
         return None
     return await embed_query(embedder, without_names(request.text, without), leans=request.mode != "vector")

@@ -10,10 +10,7 @@ from memory_core.storage.shared.embedding_batches import checked_vectors
 from memory_core.supplied import Embedder
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from memory_core.retrieval.cosine_scale import Unrelated
+    from memory_core.retrieval.cosine_scale import Leaned, Unrelated
     from memory_core.supplied import Vector, Vectors
 
 
@@ -28,22 +25,16 @@ class Reference:
     small_talk: Vectors
     """The unit vector of each phrase of small talk (`small_talk.py`)."""
 
-    def leaning(self, weights: Vector) -> Unrelated:
-        """The distribution of the cosines of unrelated texts with queries that lean."""
-        from memory_core.retrieval.cosine_scale import unrelated  # noqa: PLC0415  (only stores that embed need it)
+    def leaning(self, weights: Vector) -> Leaned:
+        """The comparison with queries that lean."""
+        from memory_core.retrieval.cosine_scale import Leaned, unrelated  # noqa: PLC0415  (only stores that embed)
+        from memory_core.retrieval.unit_vectors import scaled  # noqa: PLC0415  (numpy)
 
-        return unrelated(self.texts, leaned(self.texts, weights))
+        return Leaned(weights, unrelated(self.texts, scaled(self.texts * weights)))
 
     def small_talk_cosine(self, query: Vector) -> float:
         """The cosine of a query with the nearest phrase of small talk."""
         return float((self.small_talk @ query).max())
-
-
-def leaned(vectors: NDArray[np.float32], weights: Vector) -> NDArray[np.float32]:
-    """Unit rows whose numbers are weighted (`Leaning`), at unit length."""
-    from memory_core.retrieval.unit_vectors import scaled  # noqa: PLC0415  (numpy)
-
-    return scaled(vectors * weights)
 
 
 _references: Final[dict[Fingerprint, Reference]] = {}

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_core.requests import SearchRequest
-from memory_core.retrieval.dense import WORTH_GATHERING
+from memory_core.retrieval.dense import WORTH_GATHERING, Dense
+from memory_core.retrieval.features import OTHER_LANGUAGE
 from memory_core.retrieval.owner_index import OwnerIndex
 from memory_core.retrieval.ranking import Cosines, candidates
+from memory_core.retrieval.unit_vectors import Floats
 from memory_core.storage.shared.query_vector import Vector
 
 
@@ -29,15 +31,25 @@ def row_cosines(
         return None
     size = len(owner_index)
     if request.mode != "vector":
-        values = dense.cosines(vector.ranked, size, vector.unrelated.spread)
-        return Cosines(values, vector.unrelated, vector.known, vector.small_talk)
+        return vector.cosines(_leaned_values(dense, vector, owner_index))
     rows = candidates(owner_index, allowed, now)  # no score depends on others, so only these are read
     if len(rows) * WORTH_GATHERING < size:
         values = np.full(size, np.nan, np.float32)
-        values[rows] = dense.cosines_of(vector.ranked, rows)
+        values[rows] = dense.cosines_of(vector.ranked.vector, rows)
     else:
-        values = dense.cosines(vector.ranked, size, nearest=size - len(rows) + request.limit)
-    return Cosines(values, vector.unrelated, vector.known)
+        values = dense.cosines(vector.ranked.vector, size, nearest=size - len(rows) + request.limit)
+    return vector.cosines(values)
+
+
+def _leaned_values(dense: Dense, vector: Vector, owner_index: OwnerIndex) -> Floats:
+    """The cosine of each row, of texts in other languages on the scale of the others."""
+    size, ranked, others = len(owner_index), vector.ranked, vector.others
+    values = dense.cosines(ranked.vector, size, ranked.unrelated.spread)
+    is_other = (owner_index.flags.values & OTHER_LANGUAGE) > 0
+    if others is None or not is_other.any():
+        return values
+    other_values = dense.cosines(others.vector, size, others.unrelated.spread)
+    return np.where(is_other, ranked.unrelated.taken_from(others.unrelated, other_values), values)
 
 
 def similarities(

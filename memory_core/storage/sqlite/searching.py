@@ -160,7 +160,7 @@ def _ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, owners: Reached
     )
     records = _records(db, owners, owner_index.keys.values[ranking.rows].tolist())
     texts = {key: record.text for key, record in records.items()}
-    found = passages(db, texts, search.query.terms, None if search.vector is None else search.vector.ranked)
+    found = passages(db, texts, search.query.terms, None if search.vector is None else search.vector.values)
     similar = similarities(owner_index, search.vector, cosines, request, ranking.rows)
     return Found(_hits(ranking, list(records.values()), similar, list(found.values())))
 
