@@ -28,14 +28,14 @@ _MOST_ANSWERS: Final = 200
 """Maximum number of the owner's records that are read, newest first; whom older ones answer is a stranger."""
 
 
-class _OfOneOwner(Protocol):
+class _OfOneOwner(Searching, Protocol):
     """A handle of one owner."""
 
     @property
     def scope(self) -> Scope: ...
 
 
-def _is_of_one_owner(handle: object) -> TypeGuard[_OfOneOwner]:
+def _is_of_one_owner(handle: Searching) -> TypeGuard[_OfOneOwner]:
     return has(handle, "scope") and not (has(handle, "spaces") and bool(getattr(handle, "spaces", None)))
 
 

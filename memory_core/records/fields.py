@@ -119,10 +119,6 @@ def _unit(name: str) -> Callable[[object], float]:
     return lambda value: check_unit(name, value)
 
 
-def _time(name: str) -> Callable[[object], object]:
-    return lambda value: check_time(name, value)
-
-
 @dataclass(frozen=True, slots=True)
 class Field:
     """One field of `MemoryRecord`."""
