@@ -169,7 +169,7 @@ def _questions_last(
     again -= {each.key for each in lines[:1]}
     choice.later = dict.fromkeys(again, ("question", None)) | choice.later
     choice.doubtful += len(again)
-    worse = {each.key for each in lines if best.get(each.key, each).worth < least}
+    worse = {each.key for each in lines if options.min_score and best.get(each.key, each).worth < least}
     choice.outcomes |= dict.fromkeys(worse, ("score", None))
     enough = [each for each in lines if each.key not in worse]
     return [

@@ -177,6 +177,15 @@ async def test_a_block_has_the_order_of_the_search(ann: BoundMemory) -> None:
         assert first in recalled.hits[0].record.text
 
 
+async def test_without_a_floor_and_a_least_score_what_is_farther_than_chance_is_shown_too(ann: BoundMemory) -> None:
+    told = ["The ferry leaves at nine", "Kernel 6.1 panics on the board", "Beetroot stains", "Ω ≈ 47", "Soup"]
+    for n, text in enumerate(told):
+        await ann.add(Draft(text, kind="fact", occurred_at=START + timedelta(days=n)))
+    recalled = await ann.recall("When does the ferry leave?", RecallOptions(floor=False), explain=True)
+    assert min(each.hit.score for each in recalled.considered) < 0
+    assert {each.reason for each in recalled.considered} == {"shown"}
+
+
 async def test_only_a_record_that_says_since_when_it_holds_is_shown_so(ann: BoundMemory) -> None:
     await say(ann, ("user", "My brother lives in Cork"))
     await say(ann, ("user", "My sister lives in Cork"), session="later", day=8)
