@@ -407,7 +407,6 @@ class BoundMemory:
             every_word=every_word,
             recency=check_unit("recency", recency),
             importance=check_unit("importance", importance),
-            today=day_of(self.now()),
         )
         return await self._search(request, diversity, candidates, apart=apart)
 
@@ -447,6 +446,7 @@ class BoundMemory:
 
     async def _search(self, request: SearchRequest, diversity: float, pool: int | None, *, apart: bool) -> Hits:
         self._owned()
+        request = replace(request, today=day_of(self.now()))
         is_literal = request.mode == "substring"  # finds punctuation, too
         if request.vector is None and not (request.text.strip() if is_literal else asks_for_something(request.text)):
             return Hits()  # also without the floor

@@ -32,6 +32,16 @@ Share = Annotated[
         "--share", metavar="LABEL=USER[:write]", help="Show everybody the memories of a user, too; can be repeated."
     ),
 ]
+Hosts = Annotated[list[str] | None, typer.Option("--allow-host", help="A host name of this server; can be repeated.")]
+LocalSocket = Annotated[
+    Path | None, typer.Option("--socket", metavar="PATH", help="Also listen on a local socket, for you alone.")
+]
+AccessLog = Annotated[
+    bool, typer.Option("--access-log", help="Log each request: method, route, status, time; no texts or names.")
+]
+Spans = Annotated[
+    bool, typer.Option("--otel", help="OpenTelemetry spans of requests and operations; needs the extra otel.")
+]
 DEFAULT_PORT: Final = 8765
 INTERRUPTED: Final = 130
 MB: Final = 1024 * 1024
@@ -49,19 +59,11 @@ async def serve(  # noqa: PLR0913  (one parameter per option)
         Path | None,
         typer.Option("--tokens", metavar="FILE", help='Users and their tokens: {"ann": "…"}; "*" is the operator.'),
     ] = None,
-    allow_host: Annotated[
-        list[str] | None, typer.Option("--allow-host", help="A host name of this server; can be repeated.")
-    ] = None,
+    allow_host: Hosts = None,
     share: Share = None,
-    socket: Annotated[
-        Path | None, typer.Option("--socket", metavar="PATH", help="Also listen on a local socket, for you alone.")
-    ] = None,
-    access_log: Annotated[
-        bool, typer.Option("--access-log", help="Log each request: method, route, status, time; no texts or names.")
-    ] = False,
-    otel: Annotated[
-        bool, typer.Option("--otel", help="OpenTelemetry spans of requests and operations; needs the extra otel.")
-    ] = False,
+    socket: LocalSocket = None,
+    access_log: AccessLog = False,
+    otel: Spans = False,
     cache_mb: Annotated[
         int, typer.Option("--cache-mb", min=0, metavar="MB", help="Memory for the users searched lately; of a file.")
     ] = CACHE_BYTES // MB,
