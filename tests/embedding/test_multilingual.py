@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from memory_core.embedding import minilm
 from memory_core.embedding.multilingual import encoder, weights
 from memory_core.errors import EmbeddingError
 from memory_core.storage.shared.reference import reference_texts
+from memory_core.supplied import Embedder
 
 # ruff: noqa: RUF001  (other languages)
 
@@ -77,6 +79,22 @@ def test_a_question_leans_to_the_model_that_knows_both_languages(embedder: Multi
     of_english, of_german = (run_sync(embedder.leaning, QUESTIONS[language]) for language in ("en", "de"))
     shares = [(each[0] ** 2, each[-1] ** 2) for each in (of_english.english, of_english.other, *of_german)]
     assert shares == [(1, 0), *[pytest.approx((0.03, 0.97))] * 3]
+
+
+def test_english_texts_are_compared_as_without_the_second_model_whatever_is_beside_them() -> None:
+    texts = ["The spare wheel is in the cellar", "Our cat sleeps on the sofa", "The tax office has sent a letter"]
+
+    async def cosines(embedder: Embedder, *beside: str) -> list[float]:
+        async with Memory(":memory:", embedder=embedder) as memory:
+            ann = memory.bind(app="test", user="ann")
+            await ann.add_many([*texts, *beside])
+            hits = await ann.search("Where does the kitten nap?", floor=False, explain=True)
+            found = {hit.record.text: (hit.components or {})["cosine"].weighted for hit in hits}
+            return [found[text] for text in texts]
+
+    alone = asyncio.run(cosines(MiniLmEmbedder()))
+    beside = asyncio.run(cosines(MultilingualEmbedder(), "Das Ersatzrad liegt im Keller", "El gato duerme en el sofá"))
+    assert beside == pytest.approx(alone, abs=0.02)
 
 
 def test_a_text_in_one_language_is_nearest_to_what_says_the_same_in_others(embedder: MultilingualEmbedder) -> None:
