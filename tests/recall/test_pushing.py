@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 import pytest_asyncio
 
 from memory_core import PUSHED, BoundMemory, Draft, InvalidInputError, Memory, RecallOptions
+from tests.corpora.loading import owners
 from tests.recall.pushing import FOLLOW_UPS, SMALL_TALK, follow_up
 
 FACTS = [
@@ -33,6 +35,18 @@ async def test_small_talk_pushes_nothing_and_a_question_its_fact(ann: BoundMemor
     assert sum(silent) >= 0.95 * len(silent)
     block = await ann.recall("What is the code of the boiler?", PUSHED)
     assert [hit.record.text for hit in block.hits] == ["The boiler code is 4711"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["en", "de", "fr", "es", "it", "pt"])
+async def test_small_talk_of_a_language_pushes_nothing_among_facts_of_many(language: str) -> None:
+    async with Memory(":memory:") as memory:
+        ann = memory.bind(user="ann")
+        await ann.add_many([replace(each, source_key=None) for owner in owners("languages") for each in owner.records])
+        said = [each["text"] for each in SMALL_TALK if each["language"] == language]
+        silent = [not await ann.recall(text, PUSHED) for text in said]
+        assert len(said) >= 40
+        assert sum(silent) >= 0.95 * len(silent)
 
 
 async def test_a_message_that_asks_for_nothing_says_so_in_its_explanation(ann: BoundMemory) -> None:

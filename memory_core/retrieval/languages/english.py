@@ -126,10 +126,6 @@ wife wives, wolf wolves, woman women
         r"|assistant"
         r"|your (?:answer|advice|suggestions?|recommendations?|reply|explanation|plan|proposal))\b"
     ),
-    answer_form=(
-        r"\b(?:what|which)\s((?:kind|type|sort)s?\sof)\b"
-        r"|\b(?:is|are|was|were)\s(?:\w+\s){1,4}(called)\b"
-    ),
     times=ENGLISH_TIMES,
     everyday=(
         "Hi",

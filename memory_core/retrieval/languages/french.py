@@ -93,10 +93,6 @@ fait fais font faire faut peut peux peuvent pouvez dois doit doivent va vais vas
         r"\b(?:(?:m'|m\u2019)?as[- ]tu|tu (?:m'|m\u2019)?(?:avais|as) \w+|avez[- ]vous|(?:ton|ta|tes) "
         r"(?:réponse|conseils?|avis|suggestions?|recommandations?|explication|plan)|assistant)\b"
     ),
-    answer_form=(
-        r"\bquel(?:le)?s?\s(jour|date|heure|année|mois|genre\sd|type\sd|sorte\sd)\b"
-        r"|\bs['\u2019](appelle(?:nt)?)\b"
-    ),
     times=FRENCH_TIMES,
     everyday_words="""
 fatigué fatiguée minute attends donne pensais crois raison neuf coucou revoilà journée soirée enchanté beaucoup gentil
@@ -110,6 +106,8 @@ crevé sens humeur mauvais temps chaud froid aider aime noté bravo chance parfa
         "Au revoir, à bientôt",
         "Salut",
         "Merci bien",
+        "Ok, ça marche",
+        "Je suis fatigué",
         "Oui, d'accord",
         "Non, pas de problème",
         "Raconte-moi une histoire drôle",

@@ -100,10 +100,6 @@ darf dürfen durfte gibt tut
         r"\b(?:hast du|hattest du|du (?:gesagt|empfohlen|vorgeschlagen|geraten|geschrieben)|dein(?:e|en|em|er)? "
         r"(?:antwort|rat|ratschlag|tipps?|vorschl\w+|empfehlung(?:en)?|erkl\w+|plan)|assistent)\b"
     ),
-    answer_form=(
-        r"\b(?:welche[mnrs]?\s(tag|datum|uhrzeit|jahr|monat|art)|was\s(für)|wie\s(viel\suhr))\b"
-        r"|\bwie\s(hei(?:ßt|ss?t|ßen))\b"
-    ),
     times=GERMAN_TIMES,
     everyday_words="""
 leid warte gib moment dachte denke recht neues wieder schönen abend tschüss freut nett hilft

@@ -94,7 +94,6 @@ ho hai ha abbiamo avete hanno avevo aveva avevano avere sta sto stanno fa faccio
         r"\b(?:mi (?:hai|avevi) \w+|(?:il|la|i|le) tu[aoei]i? "
         r"(?:rispost\w|consigl\w+|suggeriment\w|raccomandazion\w|spiegazione|piano)|assistente)\b"
     ),
-    answer_form=(r"\b(?:che|quale?)\s(giorno|data|ora|anno|mese|tipo\sdi|genere\sdi)\b|\bsi\s(chiama(?:no)?)\b"),
     times=ITALIAN_TIMES,
     everyday_words="""
 aspetta dammi momento pensavo credo ragione presto ridere vuol dire nuovo eccomi tornato buona

@@ -33,8 +33,6 @@ class Language:
     first_person: str = ""
     assistant: str = ""
     """What a question about the words of an assistant has, as a regular expression."""
-    answer_form: str = ""
-    """A regular expression whose last group is about the form of an answer: "What [kind of] ...", "called"."""
     times: Times | None = None
     everyday_words: str = ""
     """Words that are said about everything ("fine", "boring"); those of `everyday` need not be repeated."""

@@ -96,7 +96,6 @@ tenho tens tem temos têm tinha tinham ter há havia faz fazer fez devo deve pod
         r"|me (?:disseste|sugeriste|recomendaste|deste)|(?:a tua|o teu|tua|teu|sua) "
         r"(?:resposta|conselho|sugestão|recomendação|explicação|plano)|assistente)\b"
     ),
-    answer_form=(r"\bque\s(dia|data|horas?|ano|mês|tipo\sde|género\sde)\b|\bse\s(chamam?)\b"),
     times=PORTUGUESE_TIMES,
     everyday_words="""
 espera momento pensava acho razão logo engraçada quer dizer oi novidades

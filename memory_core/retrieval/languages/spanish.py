@@ -95,7 +95,6 @@ tienen
         r"\b(?:(?:me|nos) (?:\w+aste|dijiste|diste|hiciste|has \w+|habías \w+)|según tú|tus? "
         r"(?:respuestas?|consejos?|sugerencias?|recomendaci\w+|explicación|plan|propuesta)|asistente)\b"
     ),
-    answer_form=(r"\bqué\s(día|fecha|hora|año|mes|tipo\sde|clase\sde)\b|\bse\s(llaman?)\b"),
     times=SPANISH_TIMES,
     everyday_words="""
 espera dame momento pensaba creo tienes razón nuevo tal tengas buen día noches mucho gusto encantado mil amable
@@ -112,6 +111,7 @@ estupendo
         "Sí, claro, vale",
         "No, está bien",
         "Estoy cansado",
+        "Hoy hace mal tiempo",
         "Cuéntame algo divertido",
         "¿Cuánto es 3 por 4?",
         "¿Cuál es la capital de Francia?",
