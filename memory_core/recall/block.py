@@ -21,8 +21,8 @@ MAX_BLOCK_CHARS: Final = 6_000
 
 BLOCK_START: Final = frame_start(QUOTES)
 
-SHARE_OF_BUDGET: Final = 3
-"""A memory takes at most this fraction of the budget (a third), so that a long one does not crowd out the others."""
+SHARE_OF_BUDGET: Final = 2
+"""A memory takes at most this fraction of the budget (half), so that a long one does not crowd out the others."""
 _FEWEST_CHARS: Final = 80
 """Minimum number of characters to which a text is cut, since a shorter rest says little."""
 
