@@ -15,7 +15,7 @@ The table of the vectors of pieces is no part of the graph: it is read from the 
 **The projection.** The last product takes the 512 numbers to 192: principal components of the vectors of all pieces of
 the vocabulary that are whole words (64,788 of sixteen languages), without their mean. No text of anybody is needed, and
 on ten corpora these components find as much as those of the corpora's own texts
-(`docs/decisions/0033-a-second-model-for-other-languages.md`).
+(`docs/decisions/0027-a-second-model-for-other-languages.md`).
 """
 
 from __future__ import annotations
