@@ -147,7 +147,7 @@ def said(event: Event) -> str:
 
 
 def _is_handed(event: Event) -> bool:
-    """Whether an event is the input of a node of a workflow. Only there, ADK gives the author `user` a path."""
+    """True if an event is the input of a node of a workflow. Only there, ADK gives the author `user` a path."""
     return event.author == "user" and bool(event.node_info.path) and not event.invocation_id
 
 

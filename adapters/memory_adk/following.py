@@ -150,5 +150,5 @@ def _blocked(events: Sequence[Event], context: InvocationContext) -> frozenset[s
 
 
 def is_of_plugin(event: Event) -> bool:
-    """Whether an event may be what a plugin answers in the place of the agent."""
+    """True if an event may be what a plugin answers in the place of the agent."""
     return event.author == "model" and not event.node_info.path

@@ -58,9 +58,9 @@ class _Turn:
     """State of one invocation."""
 
     has_begun: bool = False
-    """Whether an agent has begun to answer, and not a guardrail."""
+    """True if an agent has begun to answer, and not a guardrail."""
     is_answered: bool = False
-    """Whether anybody has answered."""
+    """True if anybody has answered."""
     shown: dict[str, Shown] = field(default_factory=dict[str, Shown])
     """By agent, what the latest request shows; plugins after this one may still change it."""
     recall: asyncio.Future[str] | None = None

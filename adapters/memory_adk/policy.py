@@ -30,7 +30,7 @@ class CapturePolicy:
     """
 
     keep: Callable[[Event], bool] = _everything
-    """Whether to store the message of an event."""
+    """True if to store the message of an event."""
     redact: Callable[[str], str] | None = None
     """Replaces the text of a message, the names of the files that are attached to it, and the texts of its event's
     `custom_metadata`, before anything is stored; a message whose text becomes empty is not stored."""

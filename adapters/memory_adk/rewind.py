@@ -35,7 +35,7 @@ def live_events(events: Sequence[Event]) -> list[Event]:
 
 
 def names_what_is_absent(events: Sequence[Event]) -> bool:
-    """Whether a rewind undoes a turn that is not in the list, because the list is only the last part of a session."""
+    """True if a rewind undoes a turn that is not in the list, because the list is only the last part of a session."""
     named = {event.actions.rewind_before_invocation_id for event in events} - {None}
     return bool(named) and not named.issubset({event.invocation_id for event in events})
 

@@ -39,7 +39,7 @@ class Shown:
         return {event.id: event for event in self.find()}
 
     def shows(self, record: MemoryRecord) -> bool:
-        """Whether a record is of one of them."""
+        """True if a record is of one of them."""
         return record.data.get(EVENT_ID) in self.events
 
     def condition(self) -> FieldCondition | None:

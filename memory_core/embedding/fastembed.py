@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-DIMENSIONS: Final = {
+KNOWN_DIMENSIONS: Final = {
     "BAAI/bge-small-en-v1.5": 384,
     "BAAI/bge-base-en-v1.5": 768,
     "BAAI/bge-large-en-v1.5": 1024,
@@ -43,7 +43,7 @@ class FastEmbedEmbedder(ThreadedEmbedder):
 
     Args:
         model: fastembed's name of the model.
-        dimensions: Length of the vectors; needed for models that `DIMENSIONS` does not list.
+        dimensions: Length of the vectors; needed for models that `KNOWN_DIMENSIONS` does not list.
         directory: Where the model's files are (`model.onnx` and the tokenizer's JSON files, as fastembed lays them
             out); then no network is used.
         cache_dir: Folder for downloads; fastembed's default is a folder for temporary files.
@@ -65,7 +65,7 @@ class FastEmbedEmbedder(ThreadedEmbedder):
         threads: int | None = None,
     ) -> None:
         super().__init__(
-            Fingerprint(model, revision, known_dimensions(model, dimensions, DIMENSIONS)),
+            Fingerprint(model, revision, known_dimensions(model, dimensions, KNOWN_DIMENSIONS)),
             partial(
                 _Loaded,
                 model,

@@ -38,7 +38,7 @@ def turn_off() -> None:
 
 
 def is_on_unasked() -> bool:
-    """Whether onnxruntime was imported first, by something else, and nobody has said whether it may report."""
+    """True if onnxruntime was imported first, by something else, and nobody has said whether it may report."""
     return sys.modules.get("onnxruntime") is not None and not os.environ.get(VARIABLE)
 
 

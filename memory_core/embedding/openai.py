@@ -15,7 +15,7 @@ from memory_core.models import Fingerprint
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 
-DIMENSIONS: Final = {
+KNOWN_DIMENSIONS: Final = {
     "text-embedding-3-small": 1536,
     "text-embedding-3-large": 3072,
     "text-embedding-ada-002": 1536,
@@ -45,8 +45,8 @@ class OpenAiEmbedder(HostedEmbedder):
         api_key: If not given, `OPENAI_API_KEY` is read at each request, but sent to OpenAI only: a server given by
             `base_url` never gets a key that was not meant for it.
         base_url: The URL without `/embeddings`.
-        dimensions: Length of the vectors. Needed for models that `DIMENSIONS` does not list; for `text-embedding-3-*`
-            it may be less than the full length.
+        dimensions: Length of the vectors. Needed for models that `KNOWN_DIMENSIONS` does not list; for
+            `text-embedding-3-*` it may be less than the full length.
         query_prefix: Put before every query, if the model was trained with it ("search_query: " for nomic-embed-text).
         document_prefix: Put before every document ("search_document: ").
         limits: Batches, timeouts and retries.
@@ -66,8 +66,8 @@ class OpenAiEmbedder(HostedEmbedder):
         document_prefix: str = "",
         limits: Limits | None = None,
     ) -> None:
-        full = DIMENSIONS.get(model.removesuffix(":latest"))
-        wanted = known_dimensions(model.removesuffix(":latest"), dimensions, DIMENSIONS)
+        full = KNOWN_DIMENSIONS.get(model.removesuffix(":latest"))
+        wanted = known_dimensions(model.removesuffix(":latest"), dimensions, KNOWN_DIMENSIONS)
         if full is not None and wanted > full:
             raise InvalidInputError(f"dimensions is {dimensions}; {model} makes 1 to {full}")
         prefixes = {False: document_prefix, True: query_prefix}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-DIMENSIONS: Final = {
+KNOWN_DIMENSIONS: Final = {
     "all-MiniLM-L6-v2": 384,
     "all-MiniLM-L12-v2": 384,
     "all-mpnet-base-v2": 768,
@@ -42,7 +42,7 @@ class SentenceTransformerEmbedder(ThreadedEmbedder):
 
     Args:
         model: A name on the hub, or the path of a directory.
-        dimensions: Length of the vectors; needed for models that `DIMENSIONS` does not list.
+        dimensions: Length of the vectors; needed for models that `KNOWN_DIMENSIONS` does not list.
         name: The name in the fingerprint; the model's name by default. Set it for a directory, whose path may change.
         revision: The revision on the hub; part of the fingerprint.
         device: The torch device.
@@ -65,7 +65,7 @@ class SentenceTransformerEmbedder(ThreadedEmbedder):
         source = os.fspath(model)
         known = source.removeprefix("sentence-transformers/")
         super().__init__(
-            Fingerprint(name or source, revision, known_dimensions(known, dimensions, DIMENSIONS)),
+            Fingerprint(name or source, revision, known_dimensions(known, dimensions, KNOWN_DIMENSIONS)),
             partial(_load, source, revision, device, local_files_only=local_files_only),
         )
 

@@ -136,7 +136,7 @@ class WordPiece:
         return min(max(4 * whole / letters - 1, 0.0), 1.0) if letters else 1.0
 
     def is_word(self, word: str) -> bool:
-        """Whether a word in lower case is a piece by itself."""
+        """True if a word in lower case is a piece by itself."""
         return word in self._ids
 
     def _words(self, text: str) -> list[str]:

@@ -146,7 +146,7 @@ def _given_way(best: Sequence[Line], question: Question, trust: Trust) -> Outcom
 
 
 def _copies(each: Line, question: Question, trust: Trust) -> bool:
-    """Whether somebody else's line has nearly all the words of the question."""
+    """True if somebody else's line has nearly all the words of the question."""
     return not trust.is_own(each.record) and is_copy(each.record.text, question)
 
 

@@ -49,7 +49,7 @@ class Trust:
     answered: frozenset[str | None] = frozenset()
 
     def is_own(self, record: MemoryRecord) -> bool:
-        """Whether a record is of the owner, of the owner's agents, of nobody, or of one whom the options trust."""
+        """True if a record is of the owner, of the owner's agents, of nobody, or of one whom the options trust."""
         trusted = self.options.trusted
         if record.author is None or record.author in trusted or (record.role is not None and record.role in trusted):
             return True
@@ -59,7 +59,7 @@ class Trust:
         return is_agents or record.author == self.owner.user
 
     def is_known(self, record: MemoryRecord) -> bool:
-        """Whether a record is one of these, or its author one whom the owner has answered."""
+        """True if a record is one of these, or its author one whom the owner has answered."""
         return self.is_own(record) or record.author in self.answered
 
 

@@ -1,4 +1,4 @@
-"""Arrays that grow (numpy views over storage that doubles), and the largest values of an array.
+"""Types of arrays, arrays that grow (numpy views over storage that doubles), and the largest values of an array.
 
 This package calls numpy's methods instead of its functions of the same names, which are Python wrappers: a search of a
 thousand records makes about two hundred calls, and the wrappers would take much of its time.
@@ -10,6 +10,13 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+Floats = NDArray[np.float32]
+"""Scores, cosines or the numbers of vectors."""
+Rows = NDArray[np.int64]
+"""Numbers of rows of an owner index."""
+ManyRows = NDArray[np.integer[Any]]
+"""Numbers of rows, in integers of any size."""
 
 
 class Column:

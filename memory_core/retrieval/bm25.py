@@ -10,9 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_core.retrieval.arrays import Floats
 from memory_core.retrieval.owner_index import OwnerIndex
-
-Floats = NDArray[np.float32]
 
 K1: Final = 0.9
 B: Final = 0.4

@@ -8,10 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_core.retrieval.arrays import Floats, Rows
 from memory_core.retrieval.time_expressions import DateMention
 
-Floats = NDArray[np.float32]
-Rows = NDArray[np.int64]
 Moments = NDArray[np.datetime64]
 
 SLACK_DAYS: Final = 14

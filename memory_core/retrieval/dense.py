@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_core.concurrency.threads import mark_own_thread
-from memory_core.retrieval.arrays import Column, leading
-from memory_core.retrieval.unit_vectors import Floats
+from memory_core.retrieval.arrays import Column, Floats, leading
 
 BLOCK: Final = 4_096
 """Vectors of one int8 block."""

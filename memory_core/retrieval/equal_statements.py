@@ -24,13 +24,13 @@ MAX_LIKE: Final = 20
 
 
 def is_turn(record: MemoryRecord) -> bool:
-    """Whether a record is a turn of a conversation: somebody's message, not something derived from one."""
+    """True if a record is a turn of a conversation: somebody's message, not something derived from one."""
     is_said = record.kind in {MESSAGE_KIND, USER_QUERY} or bool(record.session and record.role)
     return is_said and not any(link.relation == "derived_from" for link in record.links)
 
 
 def is_statement(record: MemoryRecord) -> bool:
-    """Whether a record is a statement: neither a turn of a conversation nor a step nor a summary."""
+    """True if a record is a statement: neither a turn of a conversation nor a step nor a summary."""
     documents = is_turn(record) or record.kind in {CONVERSATION_TURN, STEP} or record.tier == "summary"
     return not documents and bool(record.text.strip())
 

@@ -1,4 +1,4 @@
-"""Whether two texts are equal but for how they are written: a pure function.
+"""True if two texts are equal but for how they are written: a pure function.
 
 Of equal texts one is left out without asking, so in doubt two texts differ: an extra line costs less than a lost fact.
 """
@@ -72,5 +72,5 @@ def _in_lower_case(text: str) -> str:
 
 
 def _is_ordinary(word: str) -> bool:
-    """Whether a word has only letters, and capitals at its beginning or throughout."""
+    """True if a word has only letters, and capitals at its beginning or throughout."""
     return word.replace("'", "").replace("-", "").isalpha() and (word.isupper() or word[1:] == word[1:].lower())

@@ -17,12 +17,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_core.retrieval.arrays import Floats, Rows
 from memory_core.retrieval.bm25 import Lexical
 from memory_core.retrieval.dense import chance
 from memory_core.retrieval.question import Query
 
-Floats = NDArray[np.float32]
-Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 LEAST_EVIDENCE: Final = -1.0
@@ -74,7 +73,7 @@ def relevant(query: Query, evidence: Evidence, rows: Rows, *, in_context: bool) 
 
 
 def is_answered(best: float, size: int, unknown_names: int = 0, known: float = 1.0) -> bool:
-    """Whether the evidence of the best record is stronger than chance.
+    """True if the evidence of the best record is stronger than chance.
 
     Args:
         best: Its evidence, in spreads.

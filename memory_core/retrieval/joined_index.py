@@ -12,11 +12,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.retrieval.arrays import Column
+from memory_core.retrieval.arrays import Column, Floats
 from memory_core.retrieval.dense import Dense
 from memory_core.retrieval.owner_index import NEVER, NO_CODE, OwnerIndex, Turns
-from memory_core.retrieval.postings import Found, Postings, is_frequent
-from memory_core.retrieval.unit_vectors import Floats
+from memory_core.retrieval.postings import Frequencies, Postings, is_frequent
 
 _COLUMNS: Final = ("keys", "alive", "left", "active", "flags", "words", "lengths", "occurred", "offsets", "expires")
 
@@ -75,7 +74,7 @@ class _JoinedPostings(Postings):
         super().__init__()
         self._parts, self._part_starts, self._rows_in_all = parts, starts.tolist(), int(starts[-1])
 
-    def of(self, terms: Sequence[str]) -> list[Found]:
+    def of(self, terms: Sequence[str]) -> list[Frequencies]:
         """See `Postings.of`."""
         found = [part.of(terms) for part in self._parts]
         return [
@@ -141,7 +140,7 @@ def _common_numbers(parts: Sequence[_Codes]) -> list[_Ints]:
 
 
 def _have_common(numbers: Sequence[_Ints]) -> bool:
-    """Whether parts have a name in common."""
+    """True if parts have a name in common."""
     starts = np.cumsum([0, *map(len, numbers)])
     return any(bool((own < start).any()) for own, start in zip(numbers, starts.tolist(), strict=False))
 

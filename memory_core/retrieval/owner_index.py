@@ -21,11 +21,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.retrieval.arrays import Column
+from memory_core.retrieval.arrays import Column, Floats
 from memory_core.retrieval.dense import Dense
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, QUESTION
 from memory_core.retrieval.postings import Postings
-from memory_core.retrieval.unit_vectors import Floats, widened
+from memory_core.retrieval.unit_vectors import widened
 
 _WORD: Final = re.compile(r"[^\W_]+")
 

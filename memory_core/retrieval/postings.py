@@ -34,7 +34,7 @@ _MANY: Final = 2_048
 _MANY_SHARE: Final = 8
 """A term gets a column if it is in at least this many rows and in this fraction (1/8) of all."""
 
-Found = tuple[NDArray[np.int64], NDArray[np.float32]]
+Frequencies = tuple[NDArray[np.int64], NDArray[np.float32]]
 
 
 class Postings:
@@ -78,7 +78,7 @@ class Postings:
                 self._append(row, terms[stop - length : stop].tolist())
         return lengths.astype(np.float32)
 
-    def of(self, terms: Sequence[str]) -> list[Found]:
+    def of(self, terms: Sequence[str]) -> list[Frequencies]:
         """For each term, the rows that contain it, ascending, and its count in each."""
         numbers = hashes(terms)
         starts, sizes = self._slices(numbers)
@@ -111,7 +111,7 @@ class Postings:
         places = np.minimum(self._terms.searchsorted(terms), len(self._terms) - 1)
         return self._starts[places], self._sizes[places] * (self._terms[places] == terms)
 
-    def _with_recent(self, number: int, rows: NDArray[np.int64], counts: NDArray[np.float32]) -> Found:
+    def _with_recent(self, number: int, rows: NDArray[np.int64], counts: NDArray[np.float32]) -> Frequencies:
         recent = self._recent.get(number)
         if recent is None:
             return rows, counts
@@ -147,7 +147,7 @@ class Postings:
 
 
 def is_frequent(rows: NDArray[np.int64], size: int) -> bool:
-    """Whether a term of these rows, of `size` in all, is scored faster as a column."""
+    """True if a term of these rows, of `size` in all, is scored faster as a column."""
     return len(rows) >= max(_MANY, size // _MANY_SHARE)
 
 

@@ -16,12 +16,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_core.retrieval.arrays import Floats, Rows
 from memory_core.retrieval.cosine_scale import Leaned, Unrelated
 from memory_core.retrieval.features import FROM_USER
 from memory_core.retrieval.owner_index import NO_CODE, OwnerIndex
-
-Floats = NDArray[np.float32]
-Rows = NDArray[np.int64]
 
 COMPARED: Final = 10
 """Number of best records that may be like the best one."""
@@ -73,7 +71,7 @@ def exchanged(
 
 
 def _stated(owner_index: OwnerIndex, rows: Rows) -> NDArray[np.bool_]:
-    """Whether each row is a short text that is no turn, or the user's."""
+    """True if each row is a short text that is no turn, or the user's."""
     of_user = (owner_index.flags.values[rows] & FROM_USER) > 0
     is_turn: NDArray[Any] = owner_index.sessions.values[rows] != NO_CODE
     stated: NDArray[np.bool_] = (of_user | ~is_turn) & (owner_index.words.values[rows] <= MOST_WORDS)

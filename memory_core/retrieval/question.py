@@ -44,12 +44,12 @@ class Query:
     proper: frozenset[str]
     """The terms written as names: capitalised inside an English sentence, dates excluded."""
     asks_now: bool
-    """Whether it is about the present: "Where do I live?"."""
+    """True if it is about the present: "Where do I live?"."""
     dates: Sequence[DateMention]
     about_user: bool
-    """Whether it is in the first person: "Where did I park?" is answered by what the user said."""
+    """True if it is in the first person: "Where did I park?" is answered by what the user said."""
     about_assistant: bool
-    """Whether it asks what the assistant said: "What did you recommend?"."""
+    """True if it asks what the assistant said: "What did you recommend?"."""
 
     @property
     def written(self) -> Sequence[str]:

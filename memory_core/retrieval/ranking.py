@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from memory_core.models import Component, Relevance
 from memory_core.requests import SearchRequest
-from memory_core.retrieval.arrays import best
+from memory_core.retrieval.arrays import Floats, Rows, best
 from memory_core.retrieval.bm25 import DOUBT, bm25
 from memory_core.retrieval.cosine_scale import Leaned, Unrelated
 from memory_core.retrieval.date_fit import date_fit
@@ -55,9 +55,6 @@ from memory_core.retrieval.question import Query
 from memory_core.retrieval.recency import recency
 from memory_core.retrieval.relevance import relevances
 from memory_core.retrieval.scores import Scores
-
-Floats = NDArray[np.float32]
-Rows = NDArray[np.int64]
 
 WORDS: Final = 8.0
 LENT: Final = 0.5

@@ -8,19 +8,18 @@ phrases of everyday talk. Both count as far as the embedder knows the language o
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_core.models import Relevance
+from memory_core.retrieval.arrays import ManyRows
 from memory_core.retrieval.dense import chance
 from memory_core.retrieval.floor import FEWEST, Evidence
 from memory_core.retrieval.owner_index import OwnerIndex
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.small_talk import telling
-
-Rows = NDArray[np.integer[Any]]
 
 SPREADS: Final = 1.25
 """How far below the best of as many unrelated texts an answer may stand, in spreads. At this value at least 98 % of the
@@ -30,7 +29,7 @@ LEAST: Final = 0.5
 
 
 def relevances(
-    owner_index: OwnerIndex, query: Query, evidence: Evidence, small_talk: float, rows: Rows, *, size: int
+    owner_index: OwnerIndex, query: Query, evidence: Evidence, small_talk: float, rows: ManyRows, *, size: int
 ) -> list[Relevance]:
     """The relevance of some rows.
 
@@ -49,7 +48,7 @@ def relevances(
 
 
 def _has_any(owner_index: OwnerIndex, terms: list[str]) -> NDArray[np.bool_]:
-    """Whether each row has any of some terms."""
+    """True if each row has any of some terms."""
     found = np.zeros(len(owner_index), np.bool_)
     for rows, _ in owner_index.postings.of(terms):
         found[rows] = True

@@ -6,12 +6,9 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memory_core.models import Component
-
-Floats = NDArray[np.float32]
-Rows = NDArray[np.int64]
+from memory_core.retrieval.arrays import Floats, Rows
 
 
 class Scores:

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_core.errors import InvalidInputError
+from memory_core.retrieval.arrays import Floats
 from memory_core.values.checks import check_size, shown
 from memory_core.values.limits import MAX_DIMENSIONS
-
-Floats = NDArray[np.float32]
 
 TOLERANCE: Final = 0.01
 """Maximum difference from 1 of a length that is left as it is. Float16 changes lengths by less than a thousandth."""
@@ -42,7 +41,7 @@ def unit_vector(given: object) -> Floats:
 
 
 def is_unit(vector: Floats) -> bool:
-    """Whether a vector is of about length 1, and thus of finite numbers."""
+    """True if a vector is of about length 1, and thus of finite numbers."""
     return abs(float(vector.dot(vector)) - 1) <= 2 * TOLERANCE
 
 

@@ -61,7 +61,7 @@ def offset_of(moment: datetime) -> int:
 
 
 def names_place(moment: datetime) -> bool:
-    """Whether its zone says where it was. UTC does not: it is how programs write a moment of any place."""
+    """True if its zone says where it was. UTC does not: it is how programs write a moment of any place."""
     return moment.tzname() != "UTC"
 
 

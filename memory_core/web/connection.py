@@ -38,7 +38,7 @@ class Connection(H11Protocol):
     _deadline: asyncio.TimerHandle | None = None
     _since = 0.0
     is_ended = False
-    """Whether it will be gone at the loop's next turn."""
+    """True if it will be gone at the loop's next turn."""
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -91,7 +91,7 @@ class Connection(H11Protocol):
 
     @property
     def _is_at_rest(self) -> bool:
-        """Whether no request is being answered."""
+        """True if no request is being answered."""
         return self.cycle is None or self.cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison]
 
     def _watch(self) -> None:

@@ -1,4 +1,4 @@
-"""Whether the server lives, whether it is ready, and what it has done: for supervisors, proxies and dashboards."""
+"""True if the server lives, whether it is ready, and what it has done: for supervisors, proxies and dashboards."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ _NOT_READY: Final = "a write, or a read if the server only reads, would fail now
     },
 )
 async def is_ready(request: Request) -> Health:
-    """Whether the server is ready: a write would succeed, or a read on a server that only reads. Needs no token."""
+    """True if the server is ready: a write would succeed, or a read on a server that only reads. Needs no token."""
     monitor = monitor_of(request)
     await monitor.look()
     if not monitor.is_ready:

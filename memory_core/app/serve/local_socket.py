@@ -70,7 +70,7 @@ class _OfOneUser(socket.socket):
 
 
 def _is_of_this_user(connection: socket.socket) -> bool:
-    """Whether the other side runs as the same user; where the system does not say, the mode of the socket does."""
+    """True if the other side runs as the same user; where the system does not say, the mode of the socket does."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True
     given = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)

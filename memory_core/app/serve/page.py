@@ -199,7 +199,7 @@ def _pairs(found: Visit) -> Pairs:
 
 
 def _blanks(found: Visit) -> bool:
-    """Whether the address has fields of a form that nobody filled in."""
+    """True if the address has fields of a form that nobody filled in."""
     return not _BLANKS.isdisjoint(found.request.query_params.multi_items())
 
 

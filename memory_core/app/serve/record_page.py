@@ -63,7 +63,7 @@ class Shown:
 
     @property
     def supersedes(self) -> bool:
-        """Whether it replaced another memory, which can be undone."""
+        """True if it replaced another memory, which can be undone."""
         return any(link.relation == "supersedes" for link in self.record.links)
 
     @property

@@ -37,7 +37,7 @@ class Space:
     owner: str
     """The user whose memories they are."""
     is_writable: bool
-    """Whether every user may add, change and delete them too."""
+    """True if every user may add, change and delete them too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Served:
         return next(labels, None)
 
     def may(self, caller: Caller, owner: BoundMemory, wanted: Grant) -> bool:
-        """Whether a caller may do something with the memories of an owner."""
+        """True if a caller may do something with the memories of an owner."""
         granted = self._grant(caller, owner.scope.app, owner.scope.user)
         return granted is not None and _GRANTS.index(granted) >= _GRANTS.index(wanted)
 
@@ -212,6 +212,6 @@ def insist_on_few_items(body: object) -> None:
 
 
 def is_local(request: HTTPConnection) -> bool:
-    """Whether it came through the local socket, which only the user who started the server can open."""
+    """True if it came through the local socket, which only the user who started the server can open."""
     server = request.scope.get("server")
     return server is not None and server[1] is None

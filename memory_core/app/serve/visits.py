@@ -41,7 +41,7 @@ class Visit:
         return self.served.reach(self.owner)
 
     def may_change(self) -> bool:
-        """Whether the visitor may change the memories."""
+        """True if the visitor may change the memories."""
         return self.served.writable and self.served.may(self.caller, self.owner, "write")
 
     @property
@@ -142,7 +142,7 @@ def signed_in(request: Request) -> tuple[Caller, str]:
 
 
 def is_fragment(request: Request) -> bool:
-    """Whether htmx asks for a part of a page."""
+    """True if htmx asks for a part of a page."""
     return request.headers.get("hx-request") == "true"
 
 

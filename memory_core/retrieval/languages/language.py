@@ -26,7 +26,7 @@ class Language:
     determiners: str = ""
     """Words before a common noun, which is nobody's name."""
     has_names_in_capitals: bool = False
-    """Whether a capital letter inside a sentence marks a name."""
+    """True if a capital letter inside a sentence marks a name."""
     question_words: str = ""
     openings: str = ""
     """First words of questions that are written without a question mark, in addition to `question_words`."""

@@ -27,7 +27,7 @@ class Times:
     of: str = ""
     """What may stand between a day and its month, and between a month and its year."""
     day_may_follow: bool = False
-    """Whether a day may stand after its month, as in "May the 4th"."""
+    """True if a day may stand after its month, as in "May the 4th"."""
     weekdays: str
     """The seven names, from Monday."""
     units: Mapping[str, Sequence[str]]

@@ -68,7 +68,7 @@ Payload = dict[str, Any]
 """The JSON payload of a point; values are checked when they become a record."""
 
 
-class Found(NamedTuple):
+class FoundPoint(NamedTuple):
     """A point as it was read, with the fields and the vectors that were asked for, as the client returns them."""
 
     id: str
@@ -117,7 +117,7 @@ class Stored:
     """The write that changed it last, with which a writer detects that another one was faster; set by `Changes`."""
     is_pending: bool = False
     is_forgotten: bool = False
-    """Whether its source key was forgotten before it was put, and stays so when the record is gone."""
+    """True if its source key was forgotten before it was put, and stays so when the record is gone."""
     spans: Sequence[tuple[int, int]] = ()
     """The pieces of its text, each of which has a vector."""
     writes: Sequence[str] = ()
@@ -130,7 +130,7 @@ class Stored:
     """The point of the record that is about to supersede it, and since when."""
 
     def has_expired(self, now: datetime) -> bool:
-        """Whether the record does not exist any more for callers."""
+        """True if the record does not exist any more for callers."""
         return self.record.expires_at is not None and self.record.expires_at <= now
 
     def followed_by(self, record: MemoryRecord) -> Sequence[Revision]:
@@ -311,7 +311,7 @@ def to_row(payload: Mapping[str, Any]) -> Row:
     return Row(*payload["_row"])
 
 
-def to_stored(found: Found) -> Stored:
+def to_stored(found: FoundPoint) -> Stored:
     """The record of a point."""
     raw, row = found.payload, to_row(found.payload)
     return Stored(
@@ -350,7 +350,7 @@ def _revisions(raw: Mapping[str, Any]) -> tuple[Revision, ...]:
 
 
 def is_plain(value: object) -> bool:
-    """Whether a value of `data` can be used in a filter."""
+    """True if a value of `data` can be used in a filter."""
     return value is None or isinstance(value, str | int | float)
 
 

@@ -197,7 +197,7 @@ def _pause_before_retry(error: Exception, attempt: int, patience: Patience) -> f
 
 
 def _is_transient(error: Exception) -> bool:
-    """Whether the same request may succeed later."""
+    """True if the same request may succeed later."""
     if isinstance(error, ResponseHandlingException):
         return isinstance(error.source, httpx.TransportError)
     status, _ = _answer(error)

@@ -52,7 +52,7 @@ class Deletion:
     """What the records must be, together with those that earlier attempts have deleted; each is replaced only in the
     state that was compared."""
     keeps_derived: bool = False
-    """Whether what was made of the words of these records stays."""
+    """True if what was made of the words of these records stays."""
     derived: set[str] = field(default_factory=set[str])
     """The points of what went with the records, because it was made of their words."""
     write: str = field(default_factory=token)

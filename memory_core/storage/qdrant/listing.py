@@ -14,7 +14,7 @@ from memory_core.models import EMPTY_STATS, STATES, Component, Hit, Known, Memor
 from memory_core.requests import ListRequest, SearchRequest
 from memory_core.retrieval.passages import best_passage
 from memory_core.storage.qdrant.client import models
-from memory_core.storage.qdrant.codec import PENDING, Found, Stored, stamp, to_row, to_stored
+from memory_core.storage.qdrant.codec import PENDING, FoundPoint, Stored, stamp, to_row, to_stored
 from memory_core.storage.qdrant.owners import Owner, matching, reachable
 from memory_core.storage.qdrant.points import MAX_POINTS, PAGE, Points, by
 from memory_core.storage.qdrant.superseding import resolved
@@ -161,7 +161,9 @@ async def count(owner: Owner, now: datetime, *, has_embedder: bool) -> Stats:
     )
 
 
-async def _rows(points: Points, where: Sequence[Clause], request: ListRequest, after: _Place | None) -> list[Found]:
+async def _rows(
+    points: Points, where: Sequence[Clause], request: ListRequest, after: _Place | None
+) -> list[FoundPoint]:
     """The records of a page in order, and one more if there is one.
 
     A server orders by one field and leaves ties unordered, so ties are fetched separately, in order of arrival: first
@@ -170,11 +172,11 @@ async def _rows(points: Points, where: Sequence[Clause], request: ListRequest, a
     field, descending = _ORDERS[request.order]
     place = partial(_place, field=field)
 
-    async def fetch(by: str, limit: int, *bounds: Clause) -> list[Found]:
+    async def fetch(by: str, limit: int, *bounds: Clause) -> list[FoundPoint]:
         wanted = ordered([*where, *bounds], by, limit, descending=descending)
         return sorted((await points.query([wanted]))[0], key=place, reverse=descending)
 
-    async def tied(value: float | str, limit: int) -> list[Found]:
+    async def tied(value: float | str, limit: int) -> list[FoundPoint]:
         edge, bounds = _bound(value), list[Clause]()
         if after is not None and value == after.value:
             bounds.append(ranged("_seq", **{"lte" if descending else "gte": after.seq}))
@@ -184,7 +186,7 @@ async def _rows(points: Points, where: Sequence[Clause], request: ListRequest, a
             found = [row for row in found if (place(row) < after if descending else place(row) > after)]
         return found[:limit]
 
-    missing, rows, rest = request.limit + 1, list[Found](), list[Clause]()
+    missing, rows, rest = request.limit + 1, list[FoundPoint](), list[Clause]()
     if after is not None:
         rows = await tied(after.value, missing)
         missing -= len(rows)
@@ -197,7 +199,7 @@ async def _rows(points: Points, where: Sequence[Clause], request: ListRequest, a
     return rows + more + await tied(last, missing - len(more))
 
 
-def _place(row: Found, field: str) -> _Place:
+def _place(row: FoundPoint, field: str) -> _Place:
     return _Place(row.payload[field], to_row(row.payload).seq, row.id)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, TypeVar
 
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
-from memory_core.storage.qdrant.codec import Found, Payload, Point
+from memory_core.storage.qdrant.codec import FoundPoint, Payload, Point
 from memory_core.storage.qdrant.connection import Connection, NotAppliedError, TooLargeError
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout, Patience, Server
 from memory_core.storage.qdrant.where import Clause, all_of, among, any_of, same
@@ -69,9 +69,9 @@ class Points:
         found = await self.connection.call(lambda client: client.list_shard_keys(self.name))
         return replace(self, shard=[one.key for one in found.shard_keys or ()])
 
-    async def read(self, ids: Sequence[str], *, fields: Fields = True, vector: str | None = None) -> list[Found]:
+    async def read(self, ids: Sequence[str], *, fields: Fields = True, vector: str | None = None) -> list[FoundPoint]:
         """The existing ones among the points, in no particular order, from all shards."""
-        found: list[Found] = []
+        found: list[FoundPoint] = []
         wanted = fields if fields is True else [*(fields or ()), "_epoch"]
         for some in list(by(PAGE, ids)) or ([[]] if self.guards else []):
             records = await self.connection.call(
@@ -89,7 +89,7 @@ class Points:
 
     async def pages(
         self, condition: models.Filter, *, fields: Fields = True, vector: str | None = None
-    ) -> AsyncIterator[list[Found]]:
+    ) -> AsyncIterator[list[FoundPoint]]:
         """All points that satisfy the condition, by id, a page at a time; markers only if `fields` is `False`."""
         offset: Any = None  # an id, whose type depends on the transport
         await self.read([], fields=False)
@@ -110,7 +110,7 @@ class Points:
             if offset is None:
                 return
 
-    async def all(self, *conditions: Clause, fields: Fields = True, vector: str | None = None) -> list[Found]:
+    async def all(self, *conditions: Clause, fields: Fields = True, vector: str | None = None) -> list[FoundPoint]:
         """All points that satisfy the conditions."""
         pages = self.pages(all_of(*conditions), fields=fields, vector=vector)
         return [point async for page in pages for point in page]
@@ -123,14 +123,14 @@ class Points:
         *,
         fields: Fields = True,
         vector: str | None = None,
-    ) -> list[Found]:
+    ) -> list[FoundPoint]:
         """All points whose field of this name is one of these values, and that satisfy the condition."""
-        found: list[Found] = []
+        found: list[FoundPoint] = []
         for some in by(NAMED, values):
             found += await self.all(condition, any_of(name, some), fields=fields, vector=vector)
         return found
 
-    async def query(self, requests: Sequence[models.QueryRequest]) -> list[list[Found]]:
+    async def query(self, requests: Sequence[models.QueryRequest]) -> list[list[FoundPoint]]:
         """The answers to several queries, in one round trip; markers only where no payload is asked for."""
         if not requests:
             return []
@@ -147,7 +147,7 @@ class Points:
             self._check(answers.pop())
         return answers
 
-    def _check(self, points: Sequence[Found]) -> None:
+    def _check(self, points: Sequence[FoundPoint]) -> None:
         """Raise `EpochError` if an owner was erased meanwhile."""
         now = {point.id: int(point.payload.get("_epoch", 0)) for point in points}
         if any(now.get(point, 0) != epoch for point, epoch in self.guards.items()):
@@ -209,15 +209,15 @@ class Points:
         return models.DeleteOperation(delete=models.FilterSelector(filter=all_of(*conditions), shard_key=self.shard))
 
 
-def _found(points: Sequence[models.Record] | Sequence[models.ScoredPoint]) -> list[Found]:
-    return [Found(str(one.id), one.payload or {}, one.vector, getattr(one, "score", 0.0)) for one in points]
+def _found(points: Sequence[models.Record] | Sequence[models.ScoredPoint]) -> list[FoundPoint]:
+    return [FoundPoint(str(one.id), one.payload or {}, one.vector, getattr(one, "score", 0.0)) for one in points]
 
 
 def _with_marker(fields: Any) -> Any:
     return [*fields, "_marker"] if isinstance(fields, list | tuple) else fields
 
 
-def _unmarked(points: Sequence[models.Record] | Sequence[models.ScoredPoint]) -> list[Found]:
+def _unmarked(points: Sequence[models.Record] | Sequence[models.ScoredPoint]) -> list[FoundPoint]:
     """A server finds points first and reads them then: a record that is deleted in between comes as its marker."""
     return [point for point in _found(points) if point.payload.get("_marker") not in ("deleted", "forgotten")]
 

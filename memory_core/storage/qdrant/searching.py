@@ -110,7 +110,7 @@ class Search:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether only some of the owners' records may be returned."""
+        """True if only some of the owners' records may be returned."""
         return self.request.where != Where() or any(one.scope != _unbounded(one.scope) for one in self.owners)
 
     @property
@@ -120,7 +120,7 @@ class Search:
 
     @property
     def by_meaning(self) -> bool:
-        """Whether nothing but cosines counts."""
+        """True if nothing but cosines counts."""
         return self.request.mode == "vector"
 
 

@@ -73,7 +73,7 @@ class Server:
 
     @property
     def is_local(self) -> bool:
-        """Whether there is no server, only qdrant_client's local mode."""
+        """True if there is no server, only qdrant_client's local mode."""
         return self.path is not None
 
     @property

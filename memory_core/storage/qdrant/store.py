@@ -78,7 +78,7 @@ class QdrantStore:
     """
 
     atomic_batches: ClassVar[bool] = False
-    """Whether a call that writes several records stores all or none of them; see `protocols.Writes`."""
+    """True if a call that writes several records stores all or none of them; see `protocols.Writes`."""
 
     def __init__(
         self,

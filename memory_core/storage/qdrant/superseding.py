@@ -158,5 +158,5 @@ async def _reached(owner: Owner, heirs: Heirs) -> list[Stored]:
 
 
 def _is_abandoned(known: Stored, now: datetime) -> bool:
-    """Whether the writer of a claim is dead, and nothing that it sent is on its way."""
+    """True if the writer of a claim is dead, and nothing that it sent is on its way."""
     return known.closing is not None and datetime.fromisoformat(known.closing[1]) + LIFE <= now

@@ -41,7 +41,7 @@ class Change:
     was: str | None
     """The token of the state that it replaces; `None` for a point that must not exist."""
     is_whole: bool = True
-    """Whether it replaces the point; otherwise it sets payload fields, and the vectors stay."""
+    """True if it replaces the point; otherwise it sets payload fields, and the vectors stay."""
 
 
 @dataclass(slots=True)

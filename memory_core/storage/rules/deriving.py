@@ -56,18 +56,18 @@ def sources_of(links: Iterable[Link]) -> list[Link]:
 
 
 def loses_source(before: MemoryRecord, after: MemoryRecord) -> bool:
-    """Whether a record is not made any more of the words of a record that it was made of; then earlier texts are
+    """True if a record is not made any more of the words of a record that it was made of; then earlier texts are
     dropped, in which these words may be."""
     return bool({link.id for link in sources_of(before.links)}.difference(link.id for link in sources_of(after.links)))
 
 
 def says_nothing(before: MemoryRecord, after: MemoryRecord) -> bool:
-    """Whether a note has lost the last record that it had read or made."""
+    """True if a note has lost the last record that it had read or made."""
     return not after.text and _has_noted(before) and not _has_noted(after)
 
 
 def is_within(link: Link, scope: Scope) -> bool:
-    """Whether a link names a record of the agent, session and collection of a scope."""
+    """True if a link names a record of the agent, session and collection of a scope."""
     bounds = (scope.agent, link.agent), (scope.session, link.session), (scope.collection, link.collection)
     return all(wanted in (None, named) for wanted, named in bounds)
 
@@ -291,7 +291,7 @@ def _held(record: MemoryRecord, known: Mapping[str, MemoryRecord]) -> list[Link]
 
 
 def holds(source: MemoryRecord, link: Link) -> bool:
-    """Whether a record that was made of the words of this one, with this link, holds."""
+    """True if a record that was made of the words of this one, with this link, holds."""
     return _problem(source, link) is None
 
 

@@ -15,5 +15,5 @@ def find(rows: Rows, scope: Scope, id: str, now: datetime) -> Row | None:  # noq
 
 
 def is_visible(scope: Scope, record: MemoryRecord, now: datetime) -> bool:
-    """Whether a record of the owner is in scope and has not expired."""
+    """True if a record of the owner is in scope and has not expired."""
     return reaches(scope, record) and (record.expires_at is None or record.expires_at > now)

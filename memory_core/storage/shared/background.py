@@ -39,7 +39,7 @@ class BackgroundTask:
 
     @property
     def is_woken(self) -> bool:
-        """Whether it was woken since the last call of `rest`."""
+        """True if it was woken since the last call of `rest`."""
         return self._wake.is_set()
 
     def wake(self) -> None:

@@ -21,7 +21,7 @@ def owner_of(scope: Scope) -> Scope:
 
 
 def reaches(scope: Scope, record: MemoryRecord) -> bool:
-    """Whether a record of the owner is in scope."""
+    """True if a record of the owner is in scope."""
     return all(getattr(scope, name) in (None, getattr(record, name)) for name in _BOUNDS)
 
 
@@ -88,7 +88,7 @@ def without_links(record: MemoryRecord, gone: Collection[str], keep: Collection[
 
 
 def is_searched_differently(before: MemoryRecord, after: MemoryRecord) -> bool:
-    """Whether a search may find the changed record by other words or vectors, or elsewhere among the turns."""
+    """True if a search may find the changed record by other words or vectors, or elsewhere among the turns."""
     return _searched(before) != _searched(after)
 
 

@@ -63,11 +63,11 @@ _DECODED: Final[tuple[tuple[int, str | int, Callable[[], object], Callable[[Any]
     if field.form in _DECODERS
 )
 
-Row = tuple[Any, ...]
+SqlRow = tuple[Any, ...]
 """A row as sqlite3 returns and accepts it; its values are checked when they become a record."""
 
 
-def to_row(record: MemoryRecord) -> Row:
+def to_row(record: MemoryRecord) -> SqlRow:
     """The values of `COLUMNS`."""
     values: list[Any] = [*_values_of(record), offset_of(record.occurred_at)]
     last = stored = None
@@ -81,7 +81,7 @@ def to_row(record: MemoryRecord) -> Row:
     return (*values, crc32((_FORM % (record.app, record.user, *values)).encode()))  # `digest`, inlined for speed
 
 
-def to_record(row: Row, app: str, user: str) -> MemoryRecord:
+def to_record(row: SqlRow, app: str, user: str) -> MemoryRecord:
     """The record of a row that starts with `COLUMNS`.
 
     Raises:
@@ -103,7 +103,7 @@ def to_record(row: Row, app: str, user: str) -> MemoryRecord:
     return sealed(OpenRecord(*values))
 
 
-def is_whole(row: Row, app: str, user: str) -> bool:
-    """Whether a row that starts with `COLUMNS` is as it was written for this owner."""
+def is_whole(row: SqlRow, app: str, user: str) -> bool:
+    """True if a row that starts with `COLUMNS` is as it was written for this owner."""
     seen = _FORM % (app, user, *row[:_SEEN])
     return bool(crc32(seen.encode("utf-8", "surrogateescape")) == row[_SEEN])

@@ -38,7 +38,7 @@ def piece_digest(key: int, n: int, start: int, stop: int) -> int:
 
 
 def has_whole_vector(vector: object, vector_digest: object) -> bool:
-    """Whether a vector of the table `chunk` is as it was written, or NULL."""
+    """True if a vector of the table `chunk` is as it was written, or NULL."""
     if vector is None or vector_digest is None:
         return vector is vector_digest
     return isinstance(vector, bytes) and crc32(vector) == vector_digest

@@ -54,11 +54,11 @@ class Batch(NamedTuple):
     rewritten: Mapping[int, tuple[int, int]]
     """The versions of records before and after the deletion itself has changed them, by key."""
     hides: bool
-    """Whether what was made of the records is still to be deleted, before the next batch."""
+    """True if what was made of the records is still to be deleted, before the next batch."""
 
 
 def names_few(where: Where) -> bool:
-    """Whether an index finds the records, which are few."""
+    """True if an index finds the records, which are few."""
     names = where.ids is not None or where.source_keys is not None
     return names and has_few_values(where) and not needs_python(where)
 

@@ -40,7 +40,7 @@ class Removed(NamedTuple):
     owner: int | None
     """The owner's number; `None` if there was no owner."""
     hides: bool = False
-    """Whether derived records are hidden, and have to be deleted."""
+    """True if derived records are hidden, and have to be deleted."""
 
 
 def remove(db: sqlite3.Connection, scope: Scope, now: datetime) -> Removed:

@@ -19,7 +19,7 @@ class ForkGate:
 
     def __init__(self) -> None:
         self.was_idle = True
-        """Whether no work was running when this process was forked."""
+        """True if no work was running when this process was forked."""
         self._begin()
 
     def _begin(self) -> None:

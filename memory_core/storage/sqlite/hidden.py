@@ -74,7 +74,7 @@ class Hidden:
 
 
 def is_due(db: sqlite3.Connection) -> bool:
-    """Whether hidden rows have to be deleted."""
+    """True if hidden rows have to be deleted."""
     return db.execute("SELECT 1 FROM hidden LIMIT 1").fetchone() is not None
 
 

@@ -24,7 +24,7 @@ from memory_core.storage.sqlite.where import Conditions, conditions
 from memory_core.where.meaning import names_any
 from memory_core.where.where import Where
 
-Rows = NDArray[np.int32]
+RowNumbers = NDArray[np.int32]
 
 KEPT_BYTES: Final = 4 * 1024 * 1024
 """Most bytes of cached results for one owner. Agents and graphs search with the same conditions repeatedly."""
@@ -37,7 +37,7 @@ _ALWAYS: Final = -1
 
 
 class _Result(NamedTuple):
-    rows: Rows
+    rows: RowNumbers
     size: int
     """Number of rows of the owner index when the result was computed."""
 
@@ -79,7 +79,7 @@ class MatchingRows:
         self._results: OrderedDict[Hashable, _Result] = OrderedDict()
         self.nbytes = 0
 
-    def rows(self, db: sqlite3.Connection, owner: int, scope: Scope, where: Where) -> Rows:
+    def rows(self, db: sqlite3.Connection, owner: int, scope: Scope, where: Where) -> RowNumbers:
         """The matching rows, ascending; deleted and expired rows may be among them."""
         found = conditions(owner, scope, where, _ALWAYS)
         name, is_kept = found.name, not names_any(where.matching or (), _UNNOTED)
@@ -92,7 +92,7 @@ class MatchingRows:
             self._drop(name)
         return result.rows
 
-    def looked_up(self, db: sqlite3.Connection, owner: int, scope: Scope, where: Where) -> Rows:
+    def looked_up(self, db: sqlite3.Connection, owner: int, scope: Scope, where: Where) -> RowNumbers:
         """The rows of records that an index finds, in any order. They are not cached."""
         found, row_of = conditions(owner, scope, where, _ALWAYS), self._owner_index.row_of
         return np.array([row_of[key] for key in matching_keys(db, found) if key in row_of], np.int32)
@@ -121,7 +121,7 @@ class MatchingRows:
         self._keep(name, _Result(np.concatenate([known.rows, rows]), size))
 
     def knows_few(self, owner: int, scope: Scope, where: Where, most: int, newest: int) -> bool:
-        """Whether the cache shows at most `most` matching rows, and at most `newest` rows are newer than the result."""
+        """True if the cache shows at most `most` matching rows, and at most `newest` rows are newer than the result."""
         found = conditions(owner, scope, where, _ALWAYS)
         result = self._results.get(found.name)
         newest = 0 if found.in_python else newest  # Python may take long for a single text
@@ -138,7 +138,7 @@ class MatchingRows:
         older = self._results.pop(name, None)
         self.nbytes -= 0 if older is None else older.nbytes
 
-    def _since(self, db: sqlite3.Connection, found: Conditions, first: int) -> Rows:
+    def _since(self, db: sqlite3.Connection, found: Conditions, first: int) -> RowNumbers:
         """The matching rows from `first` on.
 
         Raises:

@@ -90,7 +90,7 @@ def claim(db: sqlite3.Connection, wanted: Fingerprint) -> None:
 
 
 def is_claimed(db: sqlite3.Connection, wanted: Fingerprint) -> bool:
-    """Whether the file stores vectors of this embedder; `False` if it has none of any.
+    """True if the file stores vectors of this embedder; `False` if it has none of any.
 
     Raises:
         FingerprintError: It stores vectors of another one.

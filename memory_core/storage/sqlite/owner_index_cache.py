@@ -22,13 +22,14 @@ from memory_core.models import Fingerprint, Scope
 from memory_core.records.fields import OFFSET
 from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.requests import SearchRequest
+from memory_core.retrieval.arrays import Floats
 from memory_core.retrieval.dense import WORTH_GATHERING
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
 from memory_core.retrieval.joined_index import joined
 from memory_core.retrieval.owner_index import AT_ONCE, Entries, OwnerIndex
-from memory_core.retrieval.unit_vectors import Floats, from_halves
+from memory_core.retrieval.unit_vectors import from_halves
 from memory_core.storage.sqlite.damage import explaining
-from memory_core.storage.sqlite.matching_rows import Lookup, MatchingRows, Rows
+from memory_core.storage.sqlite.matching_rows import Lookup, MatchingRows, RowNumbers
 from memory_core.storage.sqlite.meta import check_fingerprint
 from memory_core.storage.sqlite.one_value import longest_value
 from memory_core.storage.sqlite.owners import Owner, Reached, find_all
@@ -166,7 +167,7 @@ class OwnerIndexes:
                 self._replace(owner, owner_index)
 
     def is_ready(self, reached: Reached, request: SearchRequest) -> bool:
-        """Whether this search has almost nothing to load and few rows to rank."""
+        """True if this search has almost nothing to load and few rows to rank."""
         where = request.where
         known = [(self._followed.get(owner.id), owner, scope) for owner, scope in reached]
         each = [(followed, owner, scope) for followed, owner, scope in known if followed is not None]
@@ -189,7 +190,7 @@ class OwnerIndexes:
 
     def allowed(
         self, db: sqlite3.Connection, reached: Reached, where: Where, left_out: Sequence[Where] = ()
-    ) -> Rows | None:
+    ) -> RowNumbers | None:
         """The rows that satisfy the conditions, ascending, of the index last returned by `of`; `None` if they exclude
         no active record. See `MatchingRows.rows`.
 
@@ -199,7 +200,7 @@ class OwnerIndexes:
         hides = any(owner.hides for owner, _ in reached)
         if not hides and not left_out and not _is_selective((scope for _, scope in reached), where):
             return None
-        parts: list[Rows] = []
+        parts: list[RowNumbers] = []
         first = 0
         for owner, scope in reached:
             followed = self._followed[owner.id]
@@ -307,17 +308,17 @@ class OwnerIndexes:
 
 
 def _is_selective(scopes: Iterable[Scope], where: Where) -> bool:
-    """Whether scopes and conditions exclude any active, unexpired record of their owners."""
+    """True if scopes and conditions exclude any active, unexpired record of their owners."""
     has_conditions = where is not EVERYTHING and where != EVERYTHING
     return has_conditions or any(scope.agent or scope.session or scope.collection for scope in scopes)
 
 
-def _active(owner_index: OwnerIndex) -> Rows:
+def _active(owner_index: OwnerIndex) -> RowNumbers:
     """The rows of active records."""
     return np.flatnonzero(owner_index.active.values).astype(np.int32)
 
 
-def _hidden(db: sqlite3.Connection, owner_index: OwnerIndex, owner: int) -> Rows:
+def _hidden(db: sqlite3.Connection, owner_index: OwnerIndex, owner: int) -> RowNumbers:
     """The rows of hidden records."""
     keys = db.execute("SELECT key FROM hidden WHERE key BETWEEN ? AND ?", owner_range(owner)).fetchall()
     return np.array([owner_index.row_of[key] for (key,) in keys if key in owner_index.row_of], np.int32)

@@ -107,7 +107,7 @@ class Owner:
     next: int
     version: int
     hides: bool = False
-    """Whether the file has hidden rows (`hidden.py`), which readers leave out."""
+    """True if the file has hidden rows (`hidden.py`), which readers leave out."""
 
 
 def find(db: sqlite3.Connection, scope: Scope) -> Owner | None:
@@ -235,9 +235,9 @@ class Unfinished(NamedTuple):
     """What a commit has left to the background."""
 
     lacks_vectors: bool = False
-    """Whether any vector is missing in the file."""
+    """True if any vector is missing in the file."""
     hides: bool = False
-    """Whether the file has hidden rows (`hidden.py`)."""
+    """True if the file has hidden rows (`hidden.py`)."""
 
 
 def unfinished(db: sqlite3.Connection) -> Unfinished:

@@ -33,7 +33,7 @@ def file_problems_explained(what: str) -> Generator[None]:
 
 
 def proves_damage(error: Exception) -> bool:
-    """Whether SQLite itself says that what it reads is not what it wrote."""
+    """True if SQLite itself says that what it reads is not what it wrote."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)  # sqlite3's own errors and those of others have none
     return code & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
@@ -59,7 +59,7 @@ def reading(work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> 
 
 
 def is_undecodable(error: sqlite3.Error) -> bool:
-    """Whether sqlite3 reports text that is not UTF-8. Its message quotes the text, so it must not be passed on."""
+    """True if sqlite3 reports text that is not UTF-8. Its message quotes the text, so it must not be passed on."""
     return getattr(error, "sqlite_errorcode", None) is None and "decode" in str(error)
 
 

@@ -30,7 +30,7 @@ class RawConnection(aiosqlite.Connection):
 
     @property
     def is_running(self) -> bool:
-        """Whether the thread accepts work."""
+        """True if the thread accepts work."""
         return self._running
 
     def queue(self, work: Callable[[], object]) -> None:

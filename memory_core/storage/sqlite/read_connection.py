@@ -92,7 +92,7 @@ def _check_format(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _is_fixed(path: Path, *, follow: bool) -> bool:
-    """Whether the file has to be opened as `immutable`."""
+    """True if the file has to be opened as `immutable`."""
     if not os.access(path, os.R_OK):
         raise StoreUnavailableError(f"the memory file {str(path)!r} is not readable for this user")
     if _is_interrupted(path.with_name(f"{path.name}-journal")):
@@ -112,7 +112,7 @@ def _is_fixed(path: Path, *, follow: bool) -> bool:
 
 
 def _is_interrupted(journal: Path) -> bool:
-    """Whether a rollback journal still has to be applied, which is not so if it is empty or begins with zero."""
+    """True if a rollback journal still has to be applied, which is not so if it is empty or begins with zero."""
     try:
         with journal.open("rb") as file:  # no connection locks a journal, so closing its descriptor drops no lock
             return file.read(1) not in {b"", b"\0"}

@@ -103,20 +103,20 @@ async def rows_for_python(readers: Readers, scope: Scope, where: Where, now: int
 
 
 def looks_long(owner: Owner | None, where: Where) -> bool:
-    """Whether finding all records that satisfy the conditions takes longer than other searches may wait."""
+    """True if finding all records that satisfy the conditions takes longer than other searches may wait."""
     if owner is None or (_names_records(where) and has_few_values(where)):
         return False
     return owner.next > LONG_ROWS
 
 
 def is_long_page(owner: Owner | None, request: ListRequest) -> bool:
-    """Whether reading a page takes longer than other searches may wait."""
+    """True if reading a page takes longer than other searches may wait."""
     is_narrow = _is_in_order(request) or (request.where.session is not None and has_few_values(request.where))
     return request.limit > LONG_PAGE or (not is_narrow and looks_long(owner, request.where))
 
 
 def _is_in_order(request: ListRequest) -> bool:
-    """Whether an index provides the order, and no condition excludes a record."""
+    """True if an index provides the order, and no condition excludes a record."""
     return request.where == Where() and request.order in {"newest", "oldest"}
 
 

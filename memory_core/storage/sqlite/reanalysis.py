@@ -45,7 +45,7 @@ class Reanalysis:
 
 
 def is_due(db: sqlite3.Connection) -> bool:
-    """Whether rows have an older analysis; `False` if a newer version of the library has begun to replace it."""
+    """True if rows have an older analysis; `False` if a newer version of the library has begun to replace it."""
     version, following = progress(db)
     return version < ANALYSIS or (version == ANALYSIS and following is not None)
 

@@ -151,7 +151,7 @@ def _switch(db: sqlite3.Connection, target: Fingerprint) -> None:
 
 
 def _is_wanted(db: sqlite3.Connection, target: Fingerprint) -> bool:
-    """Whether the run for this target is unfinished; `False` if another process has finished it."""
+    """True if the run for this target is unfinished; `False` if another process has finished it."""
     if stored_fingerprint(db) == target:
         return False
     other = stored_fingerprint(db, _TARGET)

@@ -40,7 +40,7 @@ def of(db: sqlite3.Connection, key: int, id: str) -> tuple[Revision, ...]:  # no
 
 
 def is_whole(key: int, row: tuple[object, ...]) -> bool:
-    """Whether a row (rev, text, until, digest) is as it was written for this record."""
+    """True if a row (rev, text, until, digest) is as it was written for this record."""
     return digest(key, *row[:-1]) == row[-1]
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_core.requests import SearchRequest
+from memory_core.retrieval.arrays import Floats
 from memory_core.retrieval.dense import WORTH_GATHERING, Dense
 from memory_core.retrieval.features import OTHER_LANGUAGE
 from memory_core.retrieval.owner_index import OwnerIndex
 from memory_core.retrieval.ranking import Cosines, candidates
-from memory_core.retrieval.unit_vectors import Floats
 from memory_core.storage.shared.query_vector import Vector
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from memory_core.concurrency.threads import yield_now
+from memory_core.storage.sqlite.codec import SqlRow
 from memory_core.storage.sqlite.where import Conditions
 
 _PART: Final = 256
@@ -20,8 +21,6 @@ _FEW_TESTS: Final = 10
 """Tests of one record with which a part may be as large."""
 _PART_CHARS: Final = 200_000
 """Characters of text and data after which a part ends early."""
-
-Row = tuple[Any, ...]
 
 
 class RowFilter:
@@ -43,7 +42,7 @@ class RowFilter:
         self,
         columns: str,
         parameters: Sequence[Any],
-        test: Callable[[Row], bool],
+        test: Callable[[SqlRow], bool],
         keys: Sequence[int],
         most: int | None,
         tests: int,
@@ -83,9 +82,9 @@ class RowFilter:
         """The version of each of them when it was tested, by key."""
         return dict(self._kept)
 
-    def read(self, db: sqlite3.Connection) -> list[Row]:
+    def read(self, db: sqlite3.Connection) -> list[SqlRow]:
         """Read the next rows; an empty list at the end."""
-        rows: list[Row] = []
+        rows: list[SqlRow] = []
         while not rows and self._next < len(self._keys) and len(self._kept) < self._most:
             first, chars = self._next, 0
             self._next = min(first + self._part, len(self._keys))
@@ -97,7 +96,7 @@ class RowFilter:
                     break
         return rows
 
-    def check(self, rows: Sequence[Row]) -> None:
+    def check(self, rows: Sequence[SqlRow]) -> None:
         """Keep the rows that satisfy the conditions."""
         for key, version, *row in rows:
             yield_now()
@@ -122,7 +121,7 @@ class RowFilter:
         same.update(key for key, row in again if self._test(row))
         return [key for key in self._kept if key in same]
 
-    def _select(self, db: sqlite3.Connection, keys: Sequence[int]) -> Iterator[Row]:
+    def _select(self, db: sqlite3.Connection, keys: Sequence[int]) -> Iterator[SqlRow]:
         return iter(db.execute(self._sql, (*self._parameters, json.dumps(keys))) if keys else ())
 
 

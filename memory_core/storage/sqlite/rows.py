@@ -215,7 +215,7 @@ class SqliteRows:
 
     @property
     def hides(self) -> bool:
-        """Whether the file has hidden rows, which the caller has to delete (`hidden.py`)."""
+        """True if the file has hidden rows, which the caller has to delete (`hidden.py`)."""
         return self._owner.hides
 
     def hidden(self, most: int) -> list[Head]:
@@ -234,7 +234,7 @@ class SqliteRows:
             take_away(self, gone, now)
 
     def _has_links(self) -> bool:
-        """Whether a record of the owner has a link; saves looking for links to each of many records without any."""
+        """True if a record of the owner has a link; saves looking for links to each of many records without any."""
         found = self._db.execute("SELECT 1 FROM link WHERE record BETWEEN ? AND ? LIMIT 1", owner_range(self._owner.id))
         return found.fetchone() is not None
 
@@ -339,5 +339,5 @@ def _to_rows(rows: Iterable[tuple[object, ...]], scope: Scope) -> Iterator[Row]:
 
 
 def _differ(old: object, new: object) -> bool:
-    """Whether two values are stored differently: 1, 1.0 and True are equal, and are not."""
+    """True if two values are stored differently: 1, 1.0 and True are equal, and are not."""
     return type(old) is not type(new) or old != new

@@ -45,7 +45,7 @@ FEW_TERMS: Final = 64
 """Most words of a query that are scored in less than a millisecond."""
 
 
-class Found(NamedTuple):
+class FoundRows(NamedTuple):
     """The result of a search, or what it needs first."""
 
     hits: list[Hit]
@@ -72,10 +72,10 @@ class Search:
     left_out: Sequence[Where] = ()
     """Conditions of which none may be true, apart from those of the request; see `apart`."""
     is_patient: bool = False
-    """Whether to read everything needed now, however long it takes."""
+    """True if to read everything needed now, however long it takes."""
 
 
-async def found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -> Found:
+async def found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -> FoundRows:
     """Run a search: in the loop's thread if it takes about a millisecond, otherwise in the thread for short reads.
 
     Long reads use the other connection, so that searches of other owners can run at the same time. An index that
@@ -95,7 +95,7 @@ async def found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -
         raise unreadable("the search index of an owner") from error
 
 
-async def _found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -> Found:
+async def _found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -> FoundRows:
     where, left_out = apart(search.request.where)
     search = replace(search, request=replace(search.request, where=where), left_out=left_out) if left_out else search
     result = await readers.brief.briefly(partial(ranked_if_brief, owner_indexes=owner_indexes, search=search))
@@ -111,7 +111,7 @@ async def _found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) 
     return result
 
 
-def ranked_if_brief(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) -> Found | None:
+def ranked_if_brief(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) -> FoundRows | None:
     """`ranked` if it takes about a millisecond, otherwise `None`."""
     with snapshot(db):
         owners = find_all(db, search.scopes)
@@ -121,7 +121,7 @@ def ranked_if_brief(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search:
         return _ranked(db, owner_indexes, owners, search) if is_brief else None
 
 
-def ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) -> Found:
+def ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) -> FoundRows:
     """Run a search."""
     with snapshot(db):
         return _ranked(db, owner_indexes, find_all(db, search.scopes), search)
@@ -129,24 +129,24 @@ def ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) 
 
 def _ranked_after(
     take_over: Callable[[], None], db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search
-) -> Found:
+) -> FoundRows:
     """`ranked`, after what was missing has been read."""
     take_over()
     return ranked(db, owner_indexes, search)
 
 
-def _ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, owners: Reached, search: Search) -> Found:
+def _ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, owners: Reached, search: Search) -> FoundRows:
     if not owners:
-        return Found([])
+        return FoundRows([])
     request = search.request
     if not search.is_patient and (missing := owner_indexes.missing(db, owners, request.where)):
-        return Found([], missing=missing)
+        return FoundRows([], missing=missing)
     owner_index = owner_indexes.of(db, owners, request.where)
     if (
         search.without is not None
         and (names := frozenset(owner_index.authors_named(search.query.names))) != search.without
     ):
-        return Found([], names)
+        return FoundRows([], names)
     allowed = owner_indexes.allowed(db, owners, request.where, search.left_out)
     cosines = row_cosines(owner_index, search.vector, request, now=search.now, allowed=allowed)
     ranking = rank(
@@ -162,7 +162,7 @@ def _ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, owners: Reached
     texts = {key: record.text for key, record in records.items()}
     found = passages(db, texts, search.query.terms, None if search.vector is None else search.vector.values)
     similar = similarities(owner_index, search.vector, cosines, request, ranking.rows)
-    return Found(_hits(ranking, list(records.values()), similar, list(found.values())))
+    return FoundRows(_hits(ranking, list(records.values()), similar, list(found.values())))
 
 
 async def containing(readers: Readers, search: Search) -> list[Hit]:

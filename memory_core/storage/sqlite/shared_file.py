@@ -75,7 +75,7 @@ class SharedFile:
         if self._queue is not None and which is not None:
             self._turn = partial(turn_in_place, self._queue, path, which)
         self.is_claimed = False
-        """Whether the file is known to store vectors of this embedder. A file without vectors is claimed by the next
+        """True if the file is known to store vectors of this embedder. A file without vectors is claimed by the next
         text that is written to it, not by opening or searching it."""
         self._claiming = asyncio.Lock()
         self._switching = asyncio.Lock()
@@ -196,7 +196,7 @@ class SharedFile:
         return made
 
     async def has_turned_from(self, embedder: Embedder | None) -> bool:
-        """Whether another embedder has replaced this one, so that what failed may succeed now."""
+        """True if another embedder has replaced this one, so that what failed may succeed now."""
         async with self._switching:
             return self.embedder is not embedder
 

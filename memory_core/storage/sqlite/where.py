@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from memory_core.models import STATES, Scope
 from memory_core.storage.shared.stored_forms import link_keys, micros
+from memory_core.storage.sqlite.codec import SqlRow
 from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.values.json_text import encode_json
@@ -25,7 +26,6 @@ from memory_core.where.meaning import Test, conditions_of, keyword_test, matcher
 from memory_core.where.where import ANY_STATE, EQUAL_FIELDS, Where
 
 Parameter = str | int | float | None
-Row = tuple[Any, ...]
 Fragment = tuple[str, *tuple[Parameter, ...]]
 
 
@@ -73,12 +73,12 @@ class PythonConditions:
     def _data(self) -> str:
         return "data" if touches_data(self._condition) else "'null'"
 
-    def test(self) -> Callable[[Row], bool]:
+    def test(self) -> Callable[[SqlRow], bool]:
         """Build the test of a row once, for use on many rows."""
         keywords = keyword_test(self._keywords) if self._keywords else None
         conditions = matcher(self._condition, self._field_test) if self._condition.conditions else None
 
-        def test(row: Row) -> bool:
+        def test(row: SqlRow) -> bool:
             text, data, *fields = row
             with explaining("the text or the data of a record"):
                 if conditions is not None and not conditions(_Row(json.loads(data), fields)):
@@ -237,7 +237,7 @@ def _looked_up(condition: Condition) -> Where | None:
 
 
 def needs_python(where: Where) -> bool:
-    """Whether Python has to decide some of the conditions."""
+    """True if Python has to decide some of the conditions."""
     return bool(where.keywords or where.data) or any(map(touches_data, where.matching or ())) or _has_many_tests(where)
 
 
@@ -255,7 +255,7 @@ def _has_many_tests(where: Where) -> bool:
 
 
 def has_few_values(where: Where) -> bool:
-    """Whether the conditions are translated to SQL in negligible time."""
+    """True if the conditions are translated to SQL in negligible time."""
     listed = (where.kinds, where.tags_any, where.tags_all, where.links, where.ids, where.source_keys)
     return sum(len(values or ()) for values in listed) + 10 * len(where.matching or ()) <= FEW_VALUES
 
@@ -318,7 +318,7 @@ def _matching(found: Conditions, where: Where) -> None:
 
 
 def touches_data(condition: Condition) -> bool:
-    """Whether a condition is on `data`, or is a group that contains such a condition."""
+    """True if a condition is on `data`, or is a group that contains such a condition."""
     if isinstance(condition, GROUPS):
         return any(map(touches_data, condition.conditions))
     return isinstance(condition, DataCondition)

@@ -91,7 +91,7 @@ def write_new(db: sqlite3.Connection, owner: int, keys: Sequence[int], items: Se
 
 
 def _has_id(db: sqlite3.Connection, owner: int, id: str, before: int) -> bool:  # noqa: A002
-    """Whether a record older than the key `before` has this id."""
+    """True if a record older than the key `before` has this id."""
     found = db.execute("SELECT 1 FROM record WHERE owner = ? AND id = ? AND key < ?", (owner, id, before))
     return found.fetchone() is not None
 
@@ -131,7 +131,7 @@ def derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepared
 
 
 def _is_stored(db: sqlite3.Connection, made_by: Fingerprint) -> bool:
-    """Whether the file still stores vectors of this embedder: it may have been re-embedded in the meantime.
+    """True if the file still stores vectors of this embedder: it may have been re-embedded in the meantime.
 
     Raises:
         DamagedStoreError: The fingerprint of the file is damaged.
