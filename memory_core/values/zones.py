@@ -58,7 +58,7 @@ class _MachineZone(tzinfo):
 def _local(naive: datetime) -> datetime:
     try:
         return naive.astimezone()
-    except (OverflowError, OSError):  # at the ends of the calendar, and before 1970 on some systems
+    except (OverflowError, OSError, ValueError):  # at the ends of the calendar, and before 1970 on some systems
         return naive.replace(tzinfo=UTC)
 
 

@@ -45,13 +45,12 @@ BY_MEANING: Final = (
     "a word beside a full stop",
     "words with a hyphen",
     "an unknown word finds nothing",
-    "the end of a word finds nothing",
     "the beginning of a word finds nothing",
     "function words alone find nothing",
     "of similar texts only the one with the word",
     "a percent sign is no placeholder",
     "an underscore is no placeholder",
-    *(f"another script {number}" for number in (1, 3, 12, 13, 14, 17)),
+    *(f"another script {number}" for number in (3, 13)),
     "equal_matches_keep_the_order_in_which_they_were_added",
     "the_best_of_many_comes_first_and_the_others_in_their_order",
     "only_the_greeting_that_matches_is_found",
@@ -91,10 +90,10 @@ async def test_what_adks_own_services_do_holds(memories: dict[str, Memory], name
     await CASES[name](World(service, f"app {next(APPS)}"))
 
 
-def test_of_adks_108_published_tests_100_hold_by_words_and_89_by_meaning() -> None:
+def test_of_adks_108_published_tests_100_hold_by_words_and_93_by_meaning() -> None:
     published = [name for names in PUBLISHED.values() for name in names]
     assert [len(names) for names in PUBLISHED.values()] == [38, 42, 28]
     assert set(published) <= set(CASES)
     by_words = [name for name in published if name not in (*BY_DESIGN, BESIDE)]
     by_meaning = [name for name in by_words if name not in BY_MEANING]
-    assert (len(published), len(by_words), len(by_meaning)) == (108, 100, 89)
+    assert (len(published), len(by_words), len(by_meaning)) == (108, 100, 93)
