@@ -10,7 +10,7 @@ import asyncio
 import subprocess
 import tempfile
 from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, closing, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -359,3 +359,17 @@ class OnQdrant(Lives):
 @pytest.mark.parametrize("count", [20, pytest.param(1_000, marks=pytest.mark.torture)])
 def test_nothing_outlives_its_sources_and_nothing_else_is_lost(lives: type[Lives], count: int) -> None:
     run_state_machine_as_test(lives, settings=settings(max_examples=count, stateful_step_count=STEPS, phases=PHASES))
+
+
+@pytest.mark.parametrize("lives", [OnSqlite, OnSqliteInParts, OnQdrant])
+def test_what_a_person_deletes_while_it_is_left_is_not_made_again(lives: type[Lives]) -> None:
+    life = lives()
+    with closing(life.closing):
+        life.talk(session="monday", agent=None)
+        life.clock.advance(hours=80)
+        run_sync(maintain, life.ann, KEEP, summarizer=Repeating(None))
+        (summary,) = [each for each in life.stored() if each.kind == "summary"]
+        run_sync(life.ann.update, summary.links[0].id, Patch(text="said otherwise"))
+        run_sync(life.ann.delete, summary.id)
+        run_sync(maintain, life.ann, KEEP, summarizer=Repeating(None))
+        assert [each for each in life.stored() if each.kind == "summary"] == []

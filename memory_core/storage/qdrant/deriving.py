@@ -165,8 +165,8 @@ async def pass_on(owner: Owner, going: Sequence[Stored], now: datetime) -> list[
 
 
 async def give_back(owner: Owner, gone: Sequence[Stored], derived: Collection[str], now: datetime) -> None:
-    """See `rules.deriving.give_back`, and `say_again` for those that went with a source, by id; any number of
-    times."""
+    """See `rules.deriving.give_back`, `say_again` for those that went with a source, by id, and `stay_read` for the
+    others; any number of times."""
     made = [item for item in gone if sources_of(item.record.links)]
     if not made:
         return
@@ -175,6 +175,7 @@ async def give_back(owner: Owner, gone: Sequence[Stored], derived: Collection[st
     rows.take(await _with_ids(owner, linked - ids))
     rows.take(await _linking_to(owner, linked | ids, RELATIONS))
     heads = [_head(item) for item in made]
+    deriving.stay_read(rows, [head for head in heads if head.id not in derived], now)
     deriving.say_again(rows, [head for head in heads if head.id in derived], now)
     deriving.give_back(rows, heads, now)
     await rows.carry_out(owner)

@@ -29,6 +29,7 @@ from memory_core.storage.rules.deriving import (
     say_again,
     says_nothing,
     sources_of,
+    stay_read,
 )
 from memory_core.storage.rules.rows import Head, HidingRows, Row, Rows
 from memory_core.storage.shared.merging import owner_of, without_links
@@ -116,6 +117,7 @@ def take_away(rows: Rows, derived: Sequence[Head], now: datetime, gone: Sequence
     them from the records that stay."""
     _forget(rows, derived, forget=False)
     rows.remove([*gone, *derived])
+    stay_read(rows, gone, now)
     say_again(rows, derived, now)
     give_back(rows, [*gone, *derived], now)
     _unlink(rows, {head.id for head in (*gone, *derived)}, keep=())

@@ -231,12 +231,20 @@ def _say_again(rows: LinkedRows, lost: Mapping[str, Sequence[Link]], now: dateti
         _expand(rows, id_, {link.id for link in links}, now, _standing_for)
 
 
-def _note_reading(rows: LinkedRows, made: MemoryRecord, now: datetime) -> None:
-    """Let the note that has made a summary that is shown again have read its sources."""
-    read = [replace(link, relation="read") for link in made.links if link.relation == "summarizes"]
-    for row in rows.linking_to({made.id}) if read else ():
-        if Link("made", made.id) in row.record.links:
-            _rewrite_note(rows, row, tuple(dict.fromkeys([*row.record.links, *read])), now)
+def stay_read(rows: LinkedRows, gone: Sequence[Head], now: datetime) -> None:
+    """Let the sources of what a person has deleted stay read, also if it was left, and they were to be read again."""
+    made = {head.id: sources for head in gone if (sources := sources_of(head.links))}
+    wanted = {link.id for links in made.values() for link in links}
+    known = {row.record.id for row in rows.with_ids(sorted(wanted))} if wanted else set[str]()
+    _note_reading(rows, {id_: [link for link in links if link.id in known] for id_, links in made.items()}, now)
+
+
+def _note_reading(rows: LinkedRows, made: Mapping[str, Sequence[Link]], now: datetime) -> None:
+    """Let the notes that have made these records have read their sources, which are given with them."""
+    for row in rows.linking_to(made.keys()) if made else ():
+        by_note = [made[link.id] for link in row.record.links if link.relation == "made" and link.id in made]
+        read = [replace(link, relation="read") for link in chain.from_iterable(by_note)]
+        _rewrite_note(rows, row, tuple(dict.fromkeys([*row.record.links, *read])), now)
 
 
 def _rewrite_note(rows: LinkedRows, row: Row, links: tuple[Link, ...], now: datetime) -> None:
@@ -275,8 +283,10 @@ def follow_sources(rows: LinkedRows, made: Sequence[Row], now: datetime) -> None
     rows.overwrite(changed)
     for row, after in changed:
         uncover(rows, row.record, after)
-        if not after.left:
-            _note_reading(rows, after, now)
+    shown = [after for _, after in changed if not after.left]
+    _note_reading(
+        rows, {each.id: [link for link in each.links if link.relation == "summarizes"] for each in shown}, now
+    )
     _say_again(rows, {after.id: _held(after, known) for _, after in changed if after.left}, now)
     _follow(rows, {after.id for _, after in changed}, now)
 
