@@ -27,7 +27,8 @@ SWITCHES: Final = {
     # litellm, which spade_llm imports, otherwise fetches its table of prices when it is imported (docs/spade.md).
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
 }
-CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+CACHE: Final = ".cache/memory-core"
+"""At home: where the default embedder unpacks its table."""
 FAMILIES: Final = {
     "AF_UNIX",
     "AF_INET",  # with an address that is checked
@@ -148,7 +149,6 @@ def seen(strace: str | None, folder: Path, program: list[str]) -> tuple[subproce
         "PATH": os.environ["PATH"],
         "HOME": str(home),
         "TMPDIR": str(temporary),
-        "XDG_CACHE_HOME": str(CACHE),
     } | SWITCHES
     if strace is None:
         environment |= {"HTTP_PROXY": NOWHERE, "HTTPS_PROXY": NOWHERE, "NO_PROXY": "localhost,127.0.0.1"}
@@ -166,7 +166,7 @@ def seen(strace: str | None, folder: Path, program: list[str]) -> tuple[subproce
         check=False,
     )
     calls = [line for trace in traces.iterdir() for line in trace.read_text(errors="replace").splitlines()]
-    return done, [*network(calls), *written(calls, own, temporary, CACHE / "memory-core")]
+    return done, [*network(calls), *written(calls, own, temporary, home / CACHE)]
 
 
 def network(calls: list[str]) -> Iterator[str]:
