@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_offline import CACHE, found_strace, seen
+from tests.test_offline import found_strace, kept_at_home, seen
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 SAYS = {
@@ -73,5 +73,4 @@ def test_an_example_ends_well_and_says_what_it_remembers(example: Path, tmp_path
     missing = [said for said in SAYS[example.name] if said not in done.stdout]
     assert not missing, done.stdout
     assert wrong == []
-    home = tmp_path / "home"
-    assert [file for file in home.rglob("*") if file.is_file() and file.parent != home / CACHE] == []
+    assert kept_at_home(tmp_path) == []
