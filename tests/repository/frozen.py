@@ -139,4 +139,10 @@ async def _exports() -> List:
 
 
 if __name__ == "__main__":
-    FILE.write_text(json.dumps({name: read() for name, read in LISTS.items()}, indent=1, sort_keys=True) + "\n")
+    lists = [
+        f"{json.dumps(name)}: {{\n"
+        + ",\n".join(f" {json.dumps(each)}: {json.dumps(parts)}" for each, parts in sorted(read().items()))
+        + "\n}"
+        for name, read in LISTS.items()
+    ]
+    FILE.write_text("{" + ",\n".join(lists) + "}\n", encoding="utf-8")
