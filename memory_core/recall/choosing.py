@@ -41,8 +41,8 @@ PLACED_FIRST: Final = 3
 """This many of the best lines come before any other, by any author, and get their places before any neighbor."""
 
 FEW: Final = 8
-"""Lines of a block for a question to which nothing is known: what came closest, for a tool that asks. A choice, not
-tuned: the fewest that look like an answer."""
+"""Lines of a block for a question to which nothing is known: what came closest, for a tool that asks. Tuned
+(`docs/measured.md`)."""
 
 Outcomes = dict[Key, tuple[Reason, str | None]]
 """For the key of a memory, whether it is shown or why not, and the id of the memory that says the same."""
