@@ -44,7 +44,7 @@ def in_zone(moment: datetime, zone: tzinfo) -> datetime:
     """The same moment on the clocks of a zone; unchanged if their year there is none of 1 to 9999."""
     try:
         return moment.astimezone(zone)
-    except (OverflowError, ValueError):
+    except OverflowError:
         return moment
 
 

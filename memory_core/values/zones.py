@@ -38,28 +38,33 @@ class _MachineZone(tzinfo):
     """The zone that the operating system is set to, with its changes of the clock: `TZ`, or else the system's own."""
 
     def utcoffset(self, dt: datetime | None) -> timedelta | None:
-        return None if dt is None else _local(dt.replace(tzinfo=None)).utcoffset()
+        return None if dt is None else _there(dt.replace(tzinfo=None)).utcoffset()
 
     def dst(self, dt: datetime | None) -> timedelta | None:  # noqa: ARG002  (not known, and asked by nobody)
         return None
 
     def tzname(self, dt: datetime | None) -> str | None:
-        return None if dt is None else _local(dt.replace(tzinfo=None)).tzname()
+        return None if dt is None else _there(dt.replace(tzinfo=None)).tzname()
 
     def fromutc(self, dt: datetime) -> datetime:
-        there = dt.replace(tzinfo=UTC).astimezone()
-        ours = there.replace(tzinfo=self)
-        return ours if ours.utcoffset() == there.utcoffset() else ours.replace(fold=1)  # the second of two equal hours
+        there = _there(dt.replace(tzinfo=UTC))
+        for fold in (0, 1):  # 1 is the second of two equal hours
+            ours = there.replace(tzinfo=self, fold=fold)
+            if ours.utcoffset() == there.utcoffset():
+                return ours
+        raise OverflowError(f"the clock of this machine cannot show {dt}")
 
     def __repr__(self) -> str:
         return "MACHINE_ZONE"
 
 
-def _local(naive: datetime) -> datetime:
+def _there(moment: datetime) -> datetime:
+    """A moment in UTC, or a local time without a zone, as the operating system shows it; in UTC where it cannot: at the
+    ends of the calendar, and before 1970 on some systems."""
     try:
-        return naive.astimezone()
-    except (OverflowError, OSError, ValueError):  # at the ends of the calendar, and before 1970 on some systems
-        return naive.replace(tzinfo=UTC)
+        return moment.astimezone()
+    except (OverflowError, OSError, ValueError):
+        return moment.replace(tzinfo=UTC)
 
 
 MACHINE_ZONE: Final[tzinfo] = _MachineZone()

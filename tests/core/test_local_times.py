@@ -18,7 +18,7 @@ from memory_core.local_time import local_day, local_time
 from memory_core.records.draft_to_record import patched
 from memory_core.storage.sqlite.codec import to_record, to_row
 from memory_core.values.checks import check_local_time
-from memory_core.values.times import offset_of, shifted
+from memory_core.values.times import in_zone, offset_of, shifted
 from memory_core.values.zones import MACHINE_ZONE, check_zone, machine_zone_name
 
 SCOPE = Scope("demo", "ann")
@@ -132,10 +132,14 @@ def test_the_zone_of_the_machine_is_that_of_its_operating_system(moment: datetim
 
 
 @pytest.mark.usefixtures("machine_in_new_york")
-@pytest.mark.parametrize("moment", ENDS)
-def test_the_ends_of_the_calendar_have_no_place(moment: datetime) -> None:
+@given(st.sampled_from(ENDS), st.integers(0, 48 * 60))
+@example(ENDS[0], 0)
+@example(ENDS[1], 0)
+def test_near_the_ends_of_the_calendar_a_moment_stays_the_same_in_every_zone(end: datetime, minutes: int) -> None:
+    moment = shifted(end, timedelta(minutes=minutes if end == ENDS[0] else -minutes))
     for zone in (MACHINE_ZONE, ZoneInfo("America/New_York"), ZoneInfo("Asia/Tokyo")):
         assert check_local_time("occurred_at", moment, zone) == moment
+        assert in_zone(moment, zone).astimezone(UTC) == moment
 
 
 @pytest.mark.usefixtures("machine_in_new_york")
