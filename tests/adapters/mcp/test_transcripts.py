@@ -247,6 +247,17 @@ async def test_every_word_that_was_said_is_stored_and_no_other(ann: BoundMemory,
     assert stored == sorted(said for _, said in entries if said is not None)
 
 
+@pytest.mark.parametrize("client", ["Claude Code", "Codex CLI", "Gemini CLI", "Cursor", "Windsurf"])
+async def test_a_message_was_said_at_the_time_of_its_entry_with_its_offset(
+    ann: BoundMemory, tmp_path: Path, client: str
+) -> None:
+    said_at = "2026-03-10T20:30:00-07:00"
+    entries = [({**entry, "timestamp": said_at}, said) for entry, said in FIXTURES[client]]
+    await run_hook(ann, event_after_turn(client, written(tmp_path, client, entries)))
+    records = (await ann.list(limit=100)).records
+    assert {record.occurred_at.isoformat() for record in records} == {said_at}
+
+
 async def test_a_transcript_in_which_nobody_known_speaks_says_so(
     ann: BoundMemory, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
