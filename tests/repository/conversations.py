@@ -250,7 +250,7 @@ ADK: Final = (
     ),
     row(
         "a turn that a guardrail answered",
-        "not said; if part of it is stored already, that is deleted",
+        "not said; if part of it is stored already, that is left",
         "adk/test_plugin.py::test_a_turn_that_a_guardrail_blocked_is_not_remembered",
         "adk/test_following.py"
         "::test_a_turn_that_a_guardrail_answered_is_not_added_with_its_session_and_leaves_no_tombstone",

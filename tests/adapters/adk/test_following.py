@@ -22,7 +22,7 @@ from google.genai import types
 from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.rewind import live_events
 from memory_adk.testing import ScriptedLlm, ask
-from memory_core import Memory
+from memory_core import Memory, Where
 from tests.adapters.adk.agents import ANN, APP, Guard, said_event, session_with
 
 SERVICES = ("in memory", "sqlite", "database")
@@ -92,6 +92,10 @@ async def test_a_turn_that_a_guardrail_answered_is_not_added_with_its_session_an
     assert await stored(memory) == []
     await MemoryService(memory).add_session_to_memory(session)  # as another process, which cannot know
     assert sorted(await stored(memory)) == ["attack", "blocked"]
+    await service.add_session_to_memory(session)
+    assert await stored(memory) == []
+    left = await memory.bind(app=APP, user=ANN).list(where=Where(left=True))
+    assert sorted(record.text for record in left.records) == ["attack", "blocked"]
 
 
 async def test_where_agents_write_paths_a_guardrail_is_known_after_a_restart(
