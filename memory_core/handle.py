@@ -616,11 +616,12 @@ class BoundMemory:
     async def delete_exactly(
         self, versions: Mapping[str, int], *, forget: bool = True, keeps_derived: bool = False
     ) -> Deleted:
-        """Delete these records, as somebody has seen them: all of them or, if one has changed or is gone, none.
+        """Delete these records in the versions that somebody has seen: all of them or, if one has changed or is gone,
+        none.
 
-        So what is deleted is what was agreed, however long a person thinks about the question and whoever writes
-        meanwhile. No space is reached. A store without transactions (`has_atomic_batches` says so) compares all records
-        first and then deletes one after the other, so a change at that moment leaves some of them deleted.
+        A person may take any time to agree, and others may write meanwhile: only what the person has seen is deleted.
+        No space is reached. A store without transactions (`has_atomic_batches` says so) compares all records first and
+        then deletes one after the other, so a change at that moment leaves some of them deleted.
 
         Args:
             versions: The `version` of each record when it was seen, by id; at most 10,000.

@@ -288,7 +288,7 @@ class Hit(Value):
     passage: Passage | None = None
     """The best-matching part of a long text, or all of a short one."""
     relevance: Relevance | None = None
-    """The strength of the record for the query itself; `None` in searches by substring or by vectors alone."""
+    """The relevance of the record to the query itself; `None` in searches by substring or by vectors alone."""
 
     def __repr__(self) -> str:
         return f"Hit({self.score:.3f}, {self.record!r})"
@@ -307,7 +307,7 @@ class Known(NamedTuple):
 
     @classmethod
     def of(cls, record: MemoryRecord) -> Known:
-        """The source key of a record that has one."""
+        """This part of a record, which has a source key."""
         return cls(record.source_key or "", record.id, record.rev, record.version, record.state, record.left)
 
 

@@ -30,7 +30,7 @@ class CapturePolicy:
     """
 
     keep: Callable[[Event], bool] = _everything
-    """True if to store the message of an event."""
+    """True for an event whose message is stored."""
     redact: Callable[[str], str] | None = None
     """Replaces the text of a message, the names of the files that are attached to it, and the texts of its event's
     `custom_metadata`, before anything is stored; a message whose text becomes empty is not stored."""

@@ -195,7 +195,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return self._captures and _TOOL_NODE not in _nodes_around(config)
 
     def _changes(self, config: RunnableConfig, state: AgentState[Any]) -> Changes:
-        """The start that the record tells; a checkpointer that fails costs a run its record."""
+        """The changes that the record tells; a checkpointer that fails costs a run its record."""
         start: Start | None = None
         with self._conversations.deadline.spared(_NO_RECORD, Exception):
             start = start_of(config, seconds=self._seconds)

@@ -61,7 +61,7 @@ class RunEnds:
                 self._ends.popitem(last=False)
 
     def since(self, config: RunnableConfig, conversation: Hashable, thread: Sequence[BaseMessage]) -> Changes | None:
-        """The input of a run that goes on where the last one of the same conversation has ended.
+        """The changes by the input of a run that goes on where the last one of the same conversation has ended.
 
         Args:
             config: Of the hook before the agent.

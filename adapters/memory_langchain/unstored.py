@@ -70,8 +70,9 @@ class Brought:
         is_of_run: bool,
         edited: AbstractSet[str],
     ) -> BaseMessage | None:
-        """A message that a node had rewritten before the agent began is not what the person said. `None` if a message
-        was rewritten since its run was given up, and nobody can tell by whom."""
+        """The message as the input brought it, also if a node had rewritten it before the agent began, or as the
+        middleware of its run has rewritten it since; `None` if it was rewritten since its run was given up, and nobody
+        can tell by whom."""
         seen = self.seen.get(message.id or "")
         now = None if seen is None else thread.get(seen.id)
         if seen is None or now is None or now.content == seen.content or (not is_of_run and message.id in edited):
@@ -97,7 +98,7 @@ class _Conversation:
 
 
 class Unstored:
-    """The messages that wait to be stored, by conversation; runs in several threads put it there and take it."""
+    """The messages that wait to be stored, by conversation; runs in several threads put them there and take them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

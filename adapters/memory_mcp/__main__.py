@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _before_prompt(server: LocalServer, text: str) -> str | None:
-    """The block that a server shows before the prompt, if the event is one and a server answers."""
+    """The block that a server shows before a prompt; `None` if the event has no prompt, or no server answers."""
     event = object_in(text)
     prompt = None if event is None else prompt_of(event)
     if event is None or prompt is None:
@@ -53,7 +53,7 @@ def _before_prompt(server: LocalServer, text: str) -> str | None:
 
 
 def _event() -> str:
-    """The bytes that the client writes to standard input. Events and answers are in UTF-8, whatever the locale is."""
+    """The text that the client writes to standard input. Events and answers are in UTF-8, whatever the locale is."""
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")

@@ -41,12 +41,12 @@ class Selection:
 
     @property
     def counted(self) -> str:
-        """The number of memories that go."""
+        """The number of memories that go, in words."""
         return with_derived(Deleted(len(self.records), len(self.derived)))
 
     @property
     def satisfying(self) -> str:
-        """The numbers of memories that satisfy the conditions, and that go with them."""
+        """The number of memories that satisfy the conditions, and of those that go with them, in words."""
         made = f", and {len(self.derived)} were made from them" if self.derived else ""
         return f"{len(self.records)} memories satisfy the filter{made}"
 

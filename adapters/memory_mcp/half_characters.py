@@ -31,7 +31,7 @@ class Mending:
         """The end of what came, which may be the beginning of an escape."""
 
     def part(self, data: bytes, *, is_last: bool) -> bytes:
-        """The text that is certain after another part; after the last one, all of it."""
+        """The bytes that are certain after another part; after the last one, all of them."""
         data = self._held + data
         cut = len(data) if is_last else self._certain(data)
         self._held = data[cut:]

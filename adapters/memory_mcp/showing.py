@@ -140,13 +140,13 @@ def text_of_statistics(answer: StatisticsAnswer) -> str:
 
 
 def with_derived(gone: Deleted) -> str:
-    """The sentence of how many memories go, and how many that were made from them."""
+    """The number of memories that go, and of those that were made from them, in words."""
     made = f" and {gone.derived} made from {'it' if gone.records == 1 else 'them'}" if gone.derived else ""
     return f"{gone.records} {'memory' if gone.records == 1 else 'memories'}{made}"
 
 
 def note_of_deletion(*, is_clean: bool) -> str:
-    """True if the files are clean of what was deleted."""
+    """The note that says whether the files are clean of what was deleted."""
     if is_clean:
         return "Deleted."
     return (

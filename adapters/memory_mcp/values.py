@@ -186,7 +186,7 @@ class ListedMemory(ShownMemory):
     """One of several memories."""
 
     copies: list[str] | None = None
-    """Ids of further memories that say the same sentence; left out if there are none."""
+    """Ids of further memories that say the same sentence; left out without such a memory."""
 
 
 class FoundMemory(ListedMemory):
@@ -262,7 +262,7 @@ class SupersedeAnswer(StoredMemory):
 
 
 class PinAnswer(Answer):
-    """True if a memory is pinned."""
+    """The state of a memory after it was pinned or unpinned."""
 
     id: str
     pinned: bool

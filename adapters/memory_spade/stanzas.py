@@ -125,7 +125,7 @@ def _attribute(stanza: Any, element: str) -> str | None:
 
 
 def _said_by(deliverer: str, elements: Sequence[Any], name: str, value: str) -> str | None:
-    """The values of an element of the server or the room that has delivered a message; such an element with
-    another name, or without any, is the sender's own."""
+    """The value of the last element that the server or the room that has delivered a message has written; an element
+    with another name, or without any, is the sender's own."""
     said = [element.get(value) for element in elements if element.get(name) == deliverer]
     return said[-1] if said else None

@@ -181,8 +181,8 @@ OPERATIONS: Final[Mapping[str, operations.Operation]] = {
     CoreMemory.delete_memory.__name__: BoundMemory.delete,
     CoreMemory.update_memory.__name__: operations.change,
 }
-"""The methods of the protocol. A list is whole, as the protocol says: it has every id, also of memories that
-say the same."""
+"""The operation of each method of the protocol. A list is whole, as the protocol says: it has every id, also of
+memories that say the same."""
 
 
 def apart(record: MemoryRecord) -> str:

@@ -22,7 +22,7 @@ _ROLES: Final[Mapping[LLMRole, Role]] = {
 
 
 def role_of(message: LLMMessage) -> Role:
-    """The name of the speaker."""
+    """The role of the speaker."""
     return _ROLES[message.role]
 
 

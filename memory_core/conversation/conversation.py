@@ -85,7 +85,7 @@ Step = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A step that stores messages with ids, those that are said while it waits included."""
+    """A step that stores messages with ids, and those that are said while it waits."""
 
     show: Callable[[Sequence[Draft]], Awaitable[None]]
     drafts: tuple[Draft, ...]
@@ -94,7 +94,7 @@ class _Shown:
         return self.show(self.drafts)
 
     def and_then(self, later: Step) -> tuple[Step, ...]:
-        """This step and a later one: one step if both store what is said by one teller."""
+        """This step and a later one; one step for both if the later one stores messages of the same `Conversation`."""
         if isinstance(later, _Shown) and later.show == self.show and len(self.drafts) < _MOST_TOGETHER:
             return (replace(self, drafts=self.drafts + later.drafts),)
         return self, later
@@ -400,7 +400,7 @@ class Conversation:
 
 
 def when_embedded(drafts: Sequence[Draft]) -> Literal["now", "later"]:
-    """True if the vectors of messages are computed at once or in the background."""
+    """When the vectors of messages are computed: those of many characters in the background."""
     return "later" if sum(len(draft.text) for draft in drafts) > _LONG_CHARS else "now"
 
 

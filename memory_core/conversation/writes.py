@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 
 
 class Write(Protocol):
-    """The messages of a conversation to store. They are given any number of times, and the last counts: each has
-    a key."""
+    """A write of messages of one conversation. It may run any number of times: each message has a key, and the last
+    write of it counts."""
 
     @property
     def conversation(self) -> Hashable:
@@ -170,7 +170,7 @@ class Writes(Generic[W]):
         return True
 
     def running(self) -> set[Future[None]]:
-        """The messages that are being written; nothing in a forked process, whose parent does it."""
+        """The writes that are running; none in a forked process, whose parent runs them."""
         return set(self._running.values()) if self._pid == os.getpid() else set()
 
     def _start(self, write: W) -> None:

@@ -62,7 +62,7 @@ IMPORTANT: Final = 0.8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Helpers:
-    """The maker of derived records; `None` derives none."""
+    """The helpers that derive records; one that is `None` derives nothing."""
 
     manager: Manager | None = None
     summarizer: Summarizer | None = None
