@@ -1,4 +1,4 @@
-"""True if an object has an attribute."""
+"""A test for the attributes of objects."""
 
 from __future__ import annotations
 
