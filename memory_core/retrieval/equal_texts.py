@@ -1,4 +1,4 @@
-"""True if two texts are equal but for how they are written: a pure function.
+"""The form that is the same for texts that are equal but for how they are written: a pure function.
 
 Of equal texts one is left out without asking, so in doubt two texts differ: an extra line costs less than a lost fact.
 """

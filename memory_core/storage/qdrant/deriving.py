@@ -212,7 +212,7 @@ class _Sources:
     """The ids of those that were deleted."""
 
     def state_of(self, record: MemoryRecord, above: tuple[str, ...] = ()) -> str | None:
-        """True if a record is `gone` or `left` with its sources; `None` if it holds."""
+        """The state that a record shares with its sources: `gone` or `left`; `None` if it holds."""
         states = {self._through(link, (*above, record.id)) for link in sources_of(record.links) if link.id not in above}
         return next((state for state in ("gone", "left") if state in states), None)
 

@@ -72,7 +72,7 @@ class Search:
     left_out: Sequence[Where] = ()
     """Conditions of which none may be true, apart from those of the request; see `apart`."""
     is_patient: bool = False
-    """True if to read everything needed now, however long it takes."""
+    """Read everything needed now, however long it takes."""
 
 
 async def found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -> FoundRows:
