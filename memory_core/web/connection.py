@@ -10,6 +10,7 @@ waits ends after its deadline, or when a new connection finds no room and this o
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import Final
 
 from memory_core.web.listening import BACKLOG
@@ -36,7 +37,9 @@ class Connection(H11Protocol):
     _awaited: object = None
     """What the deadline is for: the head of the next request, the rest of this one, or the client's reading."""
     _deadline: asyncio.TimerHandle | None = None
-    _since = 0.0
+    _begins = itertools.count()
+    """A number for each time that any connection begins to wait. Two that come at once may have one time."""
+    _since = 0
     is_ended = False
     """True if it will be gone at the loop's next turn."""
 
@@ -61,7 +64,7 @@ class Connection(H11Protocol):
             self._watch()
         elif not self.flow.write_paused:
             self._stop_watching()
-            self._since = self.loop.time()
+            self._since = next(self._begins)
 
     @override
     def timeout_keep_alive_handler(self) -> None:
@@ -85,8 +88,8 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     @property
-    def waits_since(self) -> float | None:
-        """Since when it waits for its client, on the clock of the loop; `None` if the server has something to do."""
+    def waits_since(self) -> int | None:
+        """The place in the order in which connections began to wait; `None` if the server has something to do."""
         return self._since if self._deadline is not None or self._is_at_rest else None
 
     @property
@@ -109,7 +112,7 @@ class Connection(H11Protocol):
         if self._awaited is awaited:
             return  # more of the same does not move the deadline
         self._stop_watching()
-        self._awaited, self._since = awaited, self.loop.time()
+        self._awaited, self._since = awaited, next(self._begins)
         self._deadline = self.loop.call_later(seconds, self.end)
 
     def _stop_watching(self) -> None:
@@ -124,7 +127,7 @@ class Connection(H11Protocol):
 
     def _make_room(self) -> None:
         """End the connection that has waited longest; this one, if the server has something to do on all others."""
-        oldest, since = self, self.loop.time()
+        oldest, since = self, next(self._begins)
         for other in self.connections:
             if isinstance(other, Connection) and not other.is_ended:
                 waits = other.waits_since

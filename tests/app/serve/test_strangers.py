@@ -186,6 +186,7 @@ def test_a_client_that_is_slow_but_ends_in_time_is_answered_each_time() -> None:
 
 def test_whoever_has_waited_longest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "HEAD_SECONDS", 300.0)  # nobody goes for another reason
+    monkeypatch.setattr(asyncio.SelectorEventLoop, "time", lambda _: time.monotonic() // 1)  # a coarse clock
     with served(limit=4) as (_, place), ExitStack() as stack:
         first, *_ = [stack.enter_context(client_of(place, HALF)) for _ in range(8)]
         assert has_hung_up(first)
