@@ -55,6 +55,10 @@ LINES: Final[Mapping[str, Line]] = {
         "embedding",
         "the model runs once for each text, so that a vector does not depend on other texts",
     ),
+    "two_models": Line(
+        "the default embedder beside MiniLM alone",
+        "a second model reads each text, and its vocabulary is looked up in Python",
+    ),
     "start": Line(
         "start",
         "loading Python, numpy, onnxruntime and the model; reading the rows",
