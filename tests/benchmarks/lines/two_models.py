@@ -1,7 +1,7 @@
 """The default embedder beside MiniLM alone: what each text costs, and what its longer vectors cost in a large owner.
 
 Texts and questions are those of a corpus in English. The large owners have given vectors of as many numbers, since
-embedding 100,000 texts would take ten minutes a round. Each side is a process of its own, and the two take turns.
+embedding 100,000 texts would take ten minutes a round. The two sides take turns.
 """
 
 from __future__ import annotations
@@ -11,48 +11,36 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from common import DIMENSIONS, GivenVectors
 from lines.figure import Figure, absolute, relative
 from lines.filling import fill
 from lines.result import Measured
-from memory_core import Memory
+from memory_core import Memory, MiniLmEmbedder, MultilingualEmbedder
 from memory_core.embedding.multilingual import encoder
+from tests.corpora.loading import owners
 
-ROUNDS, TEXTS = 7, 200
+ROUNDS, TURNS, AT_ONCE = 7, 15, 20
+"""Rounds of processes, turns of texts and questions, and how many of these a turn has."""
 SIZES = (10_000, 100_000)
 BESIDE = "MiniLM alone"
 ADD, QUERY, START, RESIDENT = 1.6, 1.0, 60.0, 80.0
 """Most times the CPU of an add, most milliseconds more a query and a start, most MB more of a process."""
-OF_EACH = {"default": "MultilingualEmbedder", "alone": "MiniLmEmbedder"}
-EMBEDDED = """
+AT_REST = """
 import asyncio, json, sys, time
 import memory_core
 
-file, of, count = sys.argv[1:]
+file, of = sys.argv[1:]
 
 async def main():
     async with memory_core.Memory(file, embedder=getattr(memory_core, of)()) as memory:
         ann = memory.bind(app="bench", user="ann")
         await ann.add("The key of room 7 is blue.")
         await ann.search("Where is the key?")
-        found = {"start": 1e3 * time.process_time(), "resident": resident() / 1e6}
-        from tests.corpora.loading import owners
-
-        some = [owner for owner in owners("assistant_chats")]
-        texts = [record.text for owner in some for record in owner.records][: int(count)]
-        asked = [question.text for owner in some for question in owner.questions][: int(count)]
-        start = time.process_time()
-        for text in texts:
-            await ann.add(text)
-        found["add"] = 1e3 * (time.process_time() - start) / len(texts)
-        start = time.process_time()
-        for question in asked:
-            await ann.search(question)
-        found["query"] = 1e3 * (time.process_time() - start) / len(asked)
-        print(json.dumps(found))
+        print(json.dumps({"start": 1e3 * time.process_time(), "resident": resident() / 1e6}))
 
 asyncio.run(main())
 """
@@ -99,32 +87,57 @@ def measured(code: str, *arguments: str) -> Mapping[str, float]:
     return found
 
 
-def of_texts(rounds: int, count: int) -> list[Figure]:
-    """What embedding costs."""
-    found: dict[str, list[Mapping[str, float]]] = {side: [] for side in OF_EACH}
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(rounds):
-            for side, name in OF_EACH.items():
-                file = str(Path(folder) / f"{side}{number}.db")
-                found[side].append(measured(EMBEDDED, file, name, str(count)))
+async def milliseconds(call: Callable[[str], Awaitable[object]], texts: Sequence[str]) -> float:
+    """CPU time of a call."""
+    start = time.process_time()
+    for text in texts:
+        await call(text)
+    return 1e3 * (time.process_time() - start) / len(texts)
 
-    def of(what: str, side: str) -> list[float]:
-        return [each[what] for each in found[side]]
 
-    def more(what: str) -> list[float]:
-        return [ours - other for ours, other in zip(of(what, "default"), of(what, "alone"), strict=True)]
-
-    ours, other = of("add", "default"), of("add", "alone")
+async def of_texts(turns: int, at_once: int) -> list[Figure]:
+    """What embedding costs, of texts and of questions."""
+    corpus = owners("assistant_chats")
+    texts = [record.text for owner in corpus for record in owner.records]
+    asked = [question.text for owner in corpus for question in owner.questions]
+    found: dict[str, tuple[list[float], list[float]]] = {"text": ([], []), "question": ([], [])}
+    async with (
+        Memory(":memory:", embedder=MultilingualEmbedder()) as default,
+        Memory(":memory:", embedder=MiniLmEmbedder()) as alone,
+    ):
+        handles = [memory.bind(app="bench", user="ann") for memory in (default, alone)]
+        for handle in handles:
+            await handle.add_many(texts[:at_once])
+            await handle.search("warm up")
+        for turn in range(turns):
+            some = slice(turn * at_once, (turn + 1) * at_once)
+            for side in (0, 1) if turn % 2 else (1, 0):
+                found["text"][side].append(await milliseconds(handles[side].add, texts[some]))
+                found["question"][side].append(await milliseconds(handles[side].search, asked[some]))
+    ours, other = found["text"]
     return [
         relative("an added text, CPU", "ms", ours, beside=BESIDE, other=other, most=ADD),
-        *(
-            absolute(f"{name} more", unit, more(what), beside=f"{BESIDE}, in all", other=of(what, "alone"), most=most)
-            for name, what, unit, most in (
-                ("a question, CPU", "query", "ms", QUERY),
-                ("a start, CPU", "start", "ms", START),
-                ("a process at rest", "resident", "MB", RESIDENT),
-            )
-        ),
+        more("a question, CPU", "ms", *found["question"], most=QUERY),
+    ]
+
+
+def more(name: str, unit: str, ours: Sequence[float], other: Sequence[float], *, most: float) -> Figure:
+    """How much more one costs."""
+    differences = [mine - its for mine, its in zip(ours, other, strict=True)]
+    return absolute(f"{name}, more", unit, differences, beside=f"{BESIDE}, in all", other=other, most=most)
+
+
+def of_processes(rounds: int) -> list[Figure]:
+    found: dict[str, tuple[list[float], list[float]]] = {"start": ([], []), "resident": ([], [])}
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(rounds):
+            for side, name in enumerate(("MultilingualEmbedder", "MiniLmEmbedder")):
+                taken = measured(AT_REST, str(Path(folder) / f"{name}{number}.db"), name)
+                for what, value in taken.items():
+                    found[what][side].append(value)
+    return [
+        more("a start, CPU", "ms", *found["start"], most=START),
+        more("a process at rest", "MB", *found["resident"], most=RESIDENT),
     ]
 
 
@@ -166,5 +179,6 @@ def of_records(size: int, rounds: int) -> list[Figure]:
 
 
 def measure(*, short: bool) -> Measured:
-    rounds, texts, sizes = (1, 3, (50,)) if short else (ROUNDS, TEXTS, SIZES)
-    return Measured([*of_texts(rounds, texts), *(each for size in sizes for each in of_records(size, rounds))])
+    rounds, turns, at_once, sizes = (1, 1, 2, (50,)) if short else (ROUNDS, TURNS, AT_ONCE, SIZES)
+    large = [each for size in sizes for each in of_records(size, rounds)]
+    return Measured([*asyncio.run(of_texts(turns, at_once)), *of_processes(rounds), *large])
