@@ -27,10 +27,9 @@ _WEIGHTS = list(itertools.accumulate(1 / (rank + 1) for rank in range(20_000)))
 class GivenVectors:
     """An embedder that costs next to nothing: a text's vector follows from its hash."""
 
-    fingerprint = Fingerprint("given", "1", DIMENSIONS)
-
-    def __init__(self) -> None:
-        self._centres = np.random.default_rng(1).standard_normal((1_000, DIMENSIONS)).astype(np.float32)
+    def __init__(self, dimensions: int = DIMENSIONS) -> None:
+        self.fingerprint = Fingerprint("given", "1", dimensions)
+        self._centres = np.random.default_rng(1).standard_normal((1_000, dimensions)).astype(np.float32)
 
     async def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return np.stack([self.vector(text) for text in texts])
@@ -44,7 +43,7 @@ class GivenVectors:
     def vector(self, text: str) -> NDArray[np.float32]:
         seed = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
         numbers = np.random.default_rng(seed)
-        vector = self._centres[seed % 1_000] + 0.8 * numbers.standard_normal(DIMENSIONS, np.float32)
+        vector = self._centres[seed % 1_000] + 0.8 * numbers.standard_normal(self.fingerprint.dimensions, np.float32)
         unit: NDArray[np.float32] = vector / np.linalg.norm(vector)
         return unit
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from memory_core.retrieval.analysis import analyse
 from memory_core.retrieval.bm25 import FAINT, bm25
 from memory_core.retrieval.function_words import faint_words, languages_of
+from memory_core.retrieval.other_languages import is_in_another_language
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.term_hashes import pack
 
@@ -35,6 +36,29 @@ def test_a_question_tells_its_language(question: str, code: str) -> None:
 @pytest.mark.parametrize("question", ["", "Schlüssel Bootshaus", "error 4471", "Did the man read Die Zeit in the war?"])
 def test_no_word_of_the_subject_is_faint(question: str) -> None:
     assert not faint_words(["zeit", "war", "4471", "schlussel"], languages_of(question))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ten to seven, tuesday to saturday",
+        "one to ten",
+        "a bicycle, one school, no car",
+        "sensor read 04:30: house C -0.4 C, house A 15.1 C",
+        "Wife Le\u00efla is an anaesthetist at La Timone, on call every fourth weekend",
+    ],
+)
+def test_a_word_of_english_tells_no_other_language(text: str) -> None:
+    assert not is_in_another_language(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("Am 9. Dezember um drei", "de"), ("La hipoteca, quedan doce", "es"), ("Deux chats, trois chiens", "fr")],
+)
+def test_number_words_tell_a_language(text: str, code: str) -> None:
+    assert [language.code for language in languages_of(text)] == [code]
+    assert is_in_another_language(text)
 
 
 def test_words_of_no_subject_are_faint() -> None:

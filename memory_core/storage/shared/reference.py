@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from memory_core.models import Fingerprint
@@ -12,6 +12,9 @@ from memory_core.supplied import Embedder
 if TYPE_CHECKING:
     from memory_core.retrieval.cosine_scale import Leaned, Unrelated
     from memory_core.supplied import Vector, Vectors
+
+_REMEMBERED: Final = 32
+"""Ways of leaning: 160 kB for the default embedder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +27,20 @@ class Reference:
     """The distribution of their cosines."""
     small_talk: Vectors
     """The unit vector of each phrase of small talk (`small_talk.py`)."""
+    leanings: dict[bytes, Leaned] = field(default_factory=dict, repr=False, compare=False)
+    """By the weights: most queries lean in one of two ways, and computing one takes as long as a small search."""
 
     def leaning(self, weights: Vector) -> Leaned:
         """The comparison with queries that lean."""
         from memory_core.retrieval.cosine_scale import Leaned, unrelated  # noqa: PLC0415  (only stores that embed)
         from memory_core.retrieval.unit_vectors import scaled  # noqa: PLC0415  (numpy)
 
-        return Leaned(weights, unrelated(self.texts, scaled(self.texts * weights)))
+        known = self.leanings.get(weights.tobytes())
+        if known is None:
+            known = Leaned(weights, unrelated(self.texts, scaled(self.texts * weights)))
+            if len(self.leanings) < _REMEMBERED:
+                self.leanings[weights.tobytes()] = known
+        return known
 
     def small_talk_cosine(self, query: Vector) -> float:
         """The cosine of a query with the nearest phrase of small talk."""

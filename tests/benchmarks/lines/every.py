@@ -31,7 +31,7 @@ LINES: Final[Mapping[str, Line]] = {
         "Python calls between threads, and reading the ten records",
         needs=("langgraph.store.memory",),
     ),
-    "scan": Line("a scan of 100,000 vectors"),
+    "scan": Line("a scan of 10,000 and 100,000 vectors"),
     "turns": Line(
         "capture and recall in a turn, CPU",
         "a search and two synced writes; LangGraph's middleware and ADK also look up what the prompt shows",
@@ -54,6 +54,10 @@ LINES: Final[Mapping[str, Line]] = {
     "embed": Line(
         "embedding",
         "the model runs once for each text, so that a vector does not depend on other texts",
+    ),
+    "two_models": Line(
+        "the default embedder beside MiniLM alone",
+        "a second model reads each text, and its vocabulary is looked up in Python",
     ),
     "start": Line(
         "start",
