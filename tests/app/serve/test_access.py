@@ -19,7 +19,10 @@ from memory_core import Draft, Memory
 from memory_core.app.serve.application import application, unguarded
 from memory_core.app.serve.callers import THE_OPERATOR, Caller, Signer, tokens_in
 from memory_core.errors import InvalidInputError
+from memory_core.web.observed import Observed
+from memory_core.web.requests import Requests
 from tests.app.serve.test_api import HOST, TOKENS, as_user, served
+from tests.app.serve.test_health import spans
 
 SECRET = "Quillfeather"
 OPEN = {("GET", "/v1/health"), ("GET", "/v1/live"), ("GET", "/sign-in"), ("POST", "/sign-in")}
@@ -78,6 +81,20 @@ def _body(path: str, body: dict[str, Any]) -> dict[str, Any]:
 def unharmed(memory: Memory) -> bool:
     (record,) = memory.bind(user="ann").sync.list().records
     return (record.id, record.version) == (SECRET, 1)
+
+
+def test_no_span_of_any_route_has_what_stands_in_its_path_or_query(file: Memory) -> None:
+    exporter, tracer = spans()
+    what = served(file)
+    app = Observed(application(what), Requests(), tracer=tracer)
+    client = TestClient(app, base_url=HOST, headers=as_user("*"))
+    wanted = routes(unguarded(what))
+    for method, path in [*wanted, ("GET", "/static/{file}"), ("POST", "/{nowhere}"), ("GET", "/v1/{nowhere}")]:
+        address = re.sub(r"\{[^}]*\}", SECRET, path)
+        client.request(method, f"{address}?q={SECRET}", follow_redirects=False)
+    made = exporter.get_finished_spans()
+    assert {span.name for span in made} >= {f"{method} {path}" for method, path in wanted}
+    assert not [span.name for span in made if SECRET in span.to_json()]
 
 
 def test_no_route_gives_or_takes_anything_without_a_token(file: Memory) -> None:
