@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import socket
 from typing import Final
 
 from memory_core.web.listening import BACKLOG
+from memory_core.web.local import LOCAL
 
 try:
     from typing_extensions import override
@@ -46,6 +48,8 @@ class Connection(H11Protocol):
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
+        if _is_of_local_socket(transport):
+            self.app_state = {**self.app_state, LOCAL: True}
         self._watch()
         if self.limit_concurrency is not None and len(self.connections) > self.limit_concurrency - BACKLOG:
             self._make_room()
@@ -134,3 +138,9 @@ class Connection(H11Protocol):
                 if waits is not None and waits < since:
                     oldest, since = other, waits
         oldest.end()
+
+
+def _is_of_local_socket(transport: asyncio.Transport) -> bool:
+    """True if the server accepted a connection on a local socket, of which `local_socket` makes all that it has."""
+    accepted = transport.get_extra_info("socket")
+    return accepted is not None and accepted.family == getattr(socket, "AF_UNIX", None)

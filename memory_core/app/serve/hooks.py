@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from memory_core.app.serve.api import Owner, Writable
-from memory_core.app.serve.served import TokenFirst, is_local, served_by
+from memory_core.app.serve.served import TokenFirst, served_by
 from memory_core.conversation.before_prompt import once_a_session
 from memory_core.conversation.branches import follow_branch
 from memory_core.conversation.messages.message_to_draft import Message
 from memory_core.handle import BoundMemory
+from memory_core.web.local import is_local
 
 try:
     from fastapi import APIRouter, Depends, HTTPException, Request
@@ -75,7 +76,7 @@ async def local_only(request: Request) -> None:
     Raises:
         HTTPException: It did not.
     """
-    if not is_local(request):
+    if not is_local(request.scope):
         raise HTTPException(403, "this is for hooks on the same machine, over the local socket")
 
 

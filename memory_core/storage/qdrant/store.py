@@ -319,8 +319,8 @@ class QdrantStore:
         return await self.port().owners()
 
     async def probe(self) -> None:
-        """See `Maintained.probe`: reads the owners."""
-        await self.owners()
+        """See `Maintained.probe`."""
+        await self._access.points.shared.probe()
 
     async def check(self) -> list[Finding]:
         """See `Maintained.check`: the server's status, which checks its files, and what dead writers left half-done."""

@@ -264,7 +264,16 @@ async def loaded(process: subprocess.Popen[str], address: str, load: Load) -> Me
         seen.acknowledged += len(user.stored)
         seen.lost += await lost_of(address, user)
         await user.close()
+    await at_rest(address)
     return seen
+
+
+async def at_rest(address: str) -> None:
+    """Wait until the server works on nothing: it has 10 seconds to end, and the greedy one has asked for more."""
+    head = {"Authorization": f"Bearer {OPERATOR}"}
+    async with httpx.AsyncClient(base_url=address, headers=head, timeout=120) as client:
+        while "requests_in_progress 1\n" not in (await client.get("/metrics")).text:  # noqa: ASYNC110  (this one)
+            await asyncio.sleep(0.1)
 
 
 def run(load: Load) -> Measured:
