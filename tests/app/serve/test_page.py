@@ -8,10 +8,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import axe_core_python
 import pytest
 
 from memory_core import Draft, Memory, Patch
+from tests.app.serve.accessibility import violations
 from tests.app.serve.conftest import Running, filled, running
 from tests.chromium import CHROMIUM, Page, page
 
@@ -23,7 +23,6 @@ pytestmark = [
 
 PHONE = 390
 WIDE = 1280
-AXE = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -330,7 +329,7 @@ def test_a_hostile_memory_does_nothing(at: Page, server: Running, tmp_path: Path
 
 
 @pytest.mark.timeout(300)  # axe looks at every page, in a browser
-def test_axe_finds_nothing_serious(at: Page, server: Running, ids: dict[str, str]) -> None:
+def test_axe_finds_nothing(at: Page, server: Running, ids: dict[str, str]) -> None:
     base = f"{server.address}/o/default/ann"
     places = {
         "first": base,
@@ -370,18 +369,6 @@ def test_spaces_are_read_together_and_by_their_labels(tab: Page, ids: dict[str, 
             assert tab.evaluate("document.querySelector('.whole').innerText") == "Tom keeps bees"
             tab.follow("nav.spaces a:first-child")
             assert "Ann lives in Oslo" in found(tab)
-
-
-def violations(tab: Page) -> list[str]:
-    """What axe objects to: rule and element."""
-    tab.evaluate(AXE)
-    tab.evaluate("axe.run().then(done => { window.found = done.violations })")
-    tab.until("window.found !== undefined")
-    serious: list[str] = tab.evaluate(
-        "window.found.filter(each => ['serious', 'critical'].includes(each.impact))"
-        ".flatMap(each => each.nodes.map(node => each.id + ' ' + node.html))"
-    )
-    return serious
 
 
 @pytest.mark.parametrize("width", [PHONE, WIDE])
