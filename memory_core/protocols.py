@@ -147,8 +147,8 @@ class Adding(Protocol):
 class LeanReads(Protocol):
     """Optional for a store: reads of a few fields. Of another store, `list` reads the whole records for them."""
 
-    async def stats(self, scope: Scope) -> Stats:
-        """Count the records in the scope."""
+    async def stats(self, scope: Scope, where: Where) -> Stats:
+        """Count the records in the scope that satisfy `where`."""
         ...
 
     async def pending(self, scope: Scope) -> int:

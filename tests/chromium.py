@@ -17,6 +17,7 @@ from websockets.sync.connection import Connection
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PATIENCE_SECONDS = 100.0
+_MOST_TABS = 200
 _FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -108,6 +109,31 @@ class Page:
         """Press a key and let it go."""
         for kind in ("keyDown", "keyUp"):
             self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, text=text)
+
+    def reach(self, selector: str) -> None:
+        """Press Tab until the focus is on what is meant; it is visible there, with a ring around it."""
+        chosen = f"document.activeElement.matches({selector!r})"
+        for _ in range(_MOST_TABS):
+            self.press("Tab", 9)
+            if self.evaluate(chosen):
+                break
+        assert self.evaluate(f"{chosen} && document.activeElement.matches(':focus-visible')"), f"no way to {selector}"
+        ring = "getComputedStyle(document.activeElement).outlineStyle"
+        assert self.evaluate(f"{ring} !== 'none' && document.activeElement.getClientRects().length > 0"), selector
+
+    def type(self, text: str) -> None:
+        """Put text in place of what the field with the focus holds, with the keyboard."""
+        for kind in ("keyDown", "keyUp"):
+            key = {"key": "a", "code": "KeyA", "windowsVirtualKeyCode": 65, "modifiers": 2, "commands": ["selectAll"]}
+            self.send("Input.dispatchKeyEvent", type=kind, **key)
+        self.send("Input.insertText", text=text)
+
+    def enter(self) -> None:
+        """Press Enter, and wait for the page that follows."""
+        self.evaluate("window.before = true")
+        with suppress(NavigatingError):
+            self._press_enter()
+        self.until("window.before === undefined && document.readyState === 'complete'")
 
     def fill(self, selector: str, text: str) -> None:
         """Write into a field in place of what it holds, without Enter; what hides it is opened."""

@@ -37,6 +37,7 @@ LONG: dict[str, Read] = {
     "a large page": lambda eve: eve.list(limit=readers.LONG_PAGE + 1),
     "the collections": lambda eve: eve.collections(EVEN),
     "the counts": lambda eve: eve.stats(),
+    "the counts with conditions on data": lambda eve: eve.stats(EVEN),
 }
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from memory_core.app.showing import moment
+from memory_core.app.serve.times import ago, in_utc
+from memory_core.app.showing import counted
 
 try:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -40,7 +41,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters.update(part=part, moment=moment, exact=_exact)
+    made.filters.update(part=part, ago=ago, in_utc=in_utc, exact=_exact, counted=counted)
     return made
 
 

@@ -23,6 +23,8 @@ except ImportError as error:
 
 CSRF: Final = "csrf"
 _MOST_FIELDS: Final = 50
+_MOST_BACK: Final = 2_000
+"""Characters of the way back to a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,9 @@ class Visit:
             own=self._own_base(),
             spaces={label: base_of(self.served.owner.app, space.owner) for label, space in self.served.spaces.items()},
             labels={space.owner: label for label, space in self.served.spaces.items()},
-            **values,
+            now=self.owner.now(),
+            path=self.request.url.path,
+            **{"back": None, **values},
         )
 
     def _own_base(self) -> str:
@@ -102,6 +106,11 @@ class Form:
         """What the form does: the last part of its address."""
         return self.visit.request.url.path.rpartition("/")[2]
 
+    @property
+    def back(self) -> str | None:
+        """The list from which somebody came to the memory."""
+        return own_address(self.fields.get("back", ""))
+
     def version(self) -> int:
         """The version of the record that the form shows.
 
@@ -117,6 +126,17 @@ class Form:
 def base_of(app: str, user: str) -> str:
     """The address of an owner's memories."""
     return f"/o/{part(app)}/{part(user)}"
+
+
+def own_address(text: str) -> str | None:
+    """The text if it is an address on this server: a link of somebody else must not lead elsewhere."""
+    is_path = text.startswith("/") and not text.startswith(("//", "/\\"))
+    return text if is_path and text.isascii() and text.isprintable() else None
+
+
+def short_enough(address: str) -> str | None:
+    """An address that each link of a page can have in it; `None` in place of a very long one."""
+    return address if len(address) <= _MOST_BACK else None
 
 
 def cookie_name(request: Request) -> str:

@@ -107,17 +107,21 @@ _SUMS: Final = (
 )
 
 
-def count(db: sqlite3.Connection, scope: Scope, now: int, *, has_embedder: bool) -> Stats:
-    """Count the records visible in a scope, in one pass over them.
+def count(
+    db: sqlite3.Connection, scope: Scope, where: Where, now: int, row_filter: RowFilter | None, *, has_embedder: bool
+) -> Stats:
+    """Count the records visible in a scope that satisfy conditions, in one pass over them.
 
     Args:
+        row_filter: Made for these conditions.
         has_embedder: Whether missing vectors count as pending; without an embedder they never arrive.
     """
     with snapshot(db):
         owner = find(db, scope)
         if owner is None:
             return EMPTY_STATS
-        found = conditions(owner.id, scope, ANY_STATE, now, hides=owner.hides)
+        found = conditions(owner.id, scope, where, now, hides=owner.hides)
+        narrow(db, found, row_filter)
         groups = db.execute(
             f"SELECT kind, tier, state, {_SUMS} FROM record WHERE {found.sql} GROUP BY kind, tier, state",
             found.parameters,

@@ -382,13 +382,14 @@ class SqliteStore:
         embedder = None if self._embedder is None else self._embedder.fingerprint
         return SqlitePort(self._reader, self._writer, self._prepare, self._shared.claim, embedder)
 
-    async def stats(self, scope: Scope) -> Stats:
+    async def stats(self, scope: Scope, where: Where) -> Stats:
         """See `LeanReads.stats`."""
         now = self._now()
         has_embedder = await self._shared.searching_embedder() is not None
+        row_filter = await rows_for_python(self._readers, scope, where, now)
         return await self._readers.run(
-            lambda db: listing.count(db, scope, now, has_embedder=has_embedder),
-            unless=lambda db: looks_long(find(db, scope), EVERYTHING),
+            lambda db: listing.count(db, scope, where, now, row_filter, has_embedder=has_embedder),
+            unless=lambda db: looks_long(find(db, scope), where),
         )
 
     async def pending(self, scope: Scope) -> int:
