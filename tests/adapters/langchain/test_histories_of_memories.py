@@ -7,7 +7,6 @@ import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from memory_core import Memory, MemoryRecord, Where, run_sync
 from memory_core.adapting import Conversations
 from memory_langchain import MemoryMiddleware
 from memory_langchain.testing import ScriptedChatModel
-from tests.adapters.langchain.test_hanging import Moody
+from tests.adapters.drivers.moody import Moody
 from tests.adapters.langchain.threads.histories import (
     ASKING,
     MORE_ACTS,
@@ -224,7 +223,7 @@ def is_answer_to(person: str, record: MemoryRecord, texts: set[str]) -> bool:
 
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[Broken, Memory]]:
-    store = Broken(path, embedder=None, clock=lambda: datetime.now(UTC))
+    store = Broken(path)
     with Memory(store) as memory:
         yield store, memory
 
