@@ -65,6 +65,7 @@ async def try_everything(
             for change in (framework.update(id, changed), framework.delete(id)):
                 told = await refusal(change)
                 assert not any(text in told for text in before.values())
+                assert ("for reading only" in told) == (owner in readable)
             assert await texts(handle) == before
 
 
