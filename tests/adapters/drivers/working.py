@@ -97,9 +97,10 @@ class Spade:
         agent = LLMAgent(
             "bot@localhost", "pw", BankProvider(self._model, memory), system_prompt="Be kind.", tools=[tool]
         )
-        self._behaviour: Any = agent.llm_behaviour
-        self._behaviour.set_agent(agent)
-        self._behaviour.send = self._keep
+        behaviour: Any = agent.llm_behaviour
+        behaviour.set_agent(agent)
+        behaviour.send = self._keep
+        self._behaviour = behaviour
         self._answers: list[Message] = []
         self._said: list[Message] = []
         """All messages, kept: spade_llm ignores one at the address of another that it has seen."""
