@@ -111,7 +111,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """By the invocation, and the namespace of the agent in it."""
         self._node = name
         self._seconds = min(timeout, MOST_SECONDS)
-        """How long a run waits for its record."""
+        """The time for which a run waits for its record."""
         self._tools = tools
         self.tools = memory_tools(memory, tools=tools, timeout=timeout)
 

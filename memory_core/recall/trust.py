@@ -41,7 +41,7 @@ def _is_of_one_owner(handle: Searching) -> TypeGuard[_OfOneOwner]:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Who is trusted in one recall."""
+    """The authors who are trusted in one recall."""
 
     options: RecallOptions
     owner: Scope | None = None

@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 POINTS_AT_ONCE: Final = 32
 PASSES: Final = 3
-"""How often records written while the embedder changes are looked for before the switch."""
+"""The number of times that records written while the embedder changes are looked for before the switch."""
 FIRST_ROUND_SECONDS: Final = 1.0
 ROUND_SECONDS: Final = 600.0
 """Pauses double from the first to this one while nothing is found: a replica that is behind may not show all work."""

@@ -36,7 +36,7 @@ class Refusals(Generic[K]):
         """The latest pause of everything that was refused and not embedded since."""
 
     def set_aside(self) -> list[K]:
-        """What is not to be tried now."""
+        """The keys that are not to be tried now."""
         now = asyncio.get_running_loop().time()
         self._until = {key: until for key, until in self._until.items() if until > now}
         return list(self._until)
