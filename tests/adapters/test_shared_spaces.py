@@ -39,7 +39,7 @@ async def texts(handle: BoundMemory) -> dict[str, str]:
 
 
 async def refusal(change: Awaitable[None]) -> str:
-    """What a framework says to a change that is not granted; some delete what is not there without a word."""
+    """The answer of a framework to a change that is not granted; some delete what is not there without a word."""
     try:
         await change
     except (RefusedError, ScopeError, RecordNotFoundError) as error:

@@ -46,7 +46,7 @@ MOST_SECONDS: Final = 1.5
 
 @dataclass
 class Work:
-    """What goes on while a framework is closed."""
+    """The work that goes on while a framework is closed."""
 
     memory: Memory
     dice: Random

@@ -37,7 +37,7 @@ DRIVERS: Final[Mapping[str, Opening]] = {
     "spade": spade,
 }
 WITHOUT_OPTIONS: Final = ("hook", "xaibo")
-"""Those whose recall has no options."""
+"""The drivers whose recall has no options."""
 
 
 def each(*without: str) -> list[Any]:

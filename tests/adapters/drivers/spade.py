@@ -34,7 +34,7 @@ class Spade:
         self.agent.add_behaviour(MemoryBehaviour(), Template(metadata=dict(FOR_MODELS)))
         self.peer: Final = Peer(setting.server.jid(f"ann-{number}"))
         self._said: list[tuple[str, str, str]] = []
-        """What was said, what was answered, and in which conversation, while the application has not stored it."""
+        """The exchanges, each with its conversation, while the application has not stored it."""
 
     @property
     def person(self) -> str:

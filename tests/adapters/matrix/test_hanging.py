@@ -15,9 +15,9 @@ from tests.adapters.drivers.moody import Moody
 from tests.adapters.matrix.conftest import Drive
 
 HEARING: Final = ("langchain chain", "langchain nodes", "langchain classic", "hook")
-"""Those that tell the program of the fault, which goes on as it likes."""
+"""The drivers that tell the program of the fault, which goes on as it likes."""
 REMEMBERING: Final = ("adk", "langchain agent")
-"""Those whose next turn stores what an earlier one could not."""
+"""The drivers whose next turn stores what an earlier one could not."""
 BRIEF: Final = 0.2
 
 

@@ -28,7 +28,7 @@ async def pin(ann: BoundMemory, number: int, author: str | None) -> str:
 
 @pytest.mark.parametrize("name", each())
 async def test_each_wish_is_in_every_prompt_after_it_was_pinned(drive: Drive, name: str, tmp_path: Path) -> None:
-    """Who remembers what was sent remembers the words, and none of the wishes."""
+    """A client that remembers what was sent remembers the words, and none of the wishes."""
     wishes: list[str] = []
     async with Memory(tmp_path / "m.db", embedder=None) as memory, Memory(":memory:", embedder=None) as apart:
         ann = memory.bind(app="demo", user="ann")

@@ -1,4 +1,4 @@
-"""What a model is shown of the memory: data in one bounded block, in the one system message, for one call."""
+"""The memories that a model is shown: data in one bounded block, in the one system message, for one call."""
 
 from __future__ import annotations
 
