@@ -1,4 +1,4 @@
-"""How far one file goes: many owners, one large owner with and without vectors, and writers and readers at once.
+"""The limits of one file: many owners, one large owner with and without vectors, and writers and readers at once.
 
     python tests/benchmarks/one_file.py [owners OWNERS] [words RECORDS] [vectors RECORDS] [busy SECONDS]
 

@@ -24,7 +24,7 @@ _FILE = Path(__file__).with_suffix(".jsonl")
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """What a person said, and two questions about it."""
+    """The words of a person, and two questions about them."""
 
     zone: ZoneInfo
     said: datetime

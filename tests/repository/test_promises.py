@@ -1,4 +1,4 @@
-"""What pages promise with "always", "never", "nothing" or "only" is tested: each such sentence names its tests."""
+"""The promises of pages with "always", "never", "nothing" or "only" are tested: each such sentence names its tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What Python has to look at: part by part, beside other work, and exact although records change meanwhile."""
+"""The records at which Python has to look: part by part, beside other work, and exact although records change
+meanwhile."""
 
 from __future__ import annotations
 

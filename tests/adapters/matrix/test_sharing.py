@@ -1,4 +1,4 @@
-"""What is shared with a person is in prompts under its label, and what is said there stays the person's own."""
+"""A shared memory is in prompts under its label, and what is said there stays the person's own."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from tests.app.serve.test_api import HOST, TOKENS, as_user, served
 
 SECRET = "Quillfeather"
 OPEN = {("GET", "/v1/health"), ("GET", "/v1/live"), ("GET", "/sign-in"), ("POST", "/sign-in")}
-"""What answers without a token, and says nothing about a memory."""
+"""The routes that answer without a token, and say nothing about a memory."""
 
 
 @pytest.fixture

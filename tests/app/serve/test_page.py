@@ -368,7 +368,7 @@ def test_spaces_are_read_together_and_by_their_labels(tab: Page, ids: dict[str, 
 
 
 def violations(tab: Page) -> list[str]:
-    """What axe objects to: rule and element."""
+    """The objections of axe: rule and element."""
     tab.evaluate(AXE)
     tab.evaluate("axe.run().then(done => { window.found = done.violations })")
     tab.until("window.found !== undefined")

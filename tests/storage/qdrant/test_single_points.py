@@ -1,4 +1,5 @@
-"""What a store without transactions gives: every record whole, every write bounded, nobody stopped by another."""
+"""The guarantees of a store without transactions: every record whole, every write bounded, nobody stopped by
+another."""
 
 from __future__ import annotations
 
