@@ -225,7 +225,7 @@ async def missing(found: Visited, q: Text = "", words: Text = "") -> Response:
 
 @routes.get("/o/{app}/{user}/why")
 async def why(found: Visited, id: Text, q: Text = "") -> Response:  # noqa: A002  (the record's own word)
-    """Why a memory is in the block for a question, or is not."""
+    """The page that says why a memory is in the block for a question, or is not."""
     record = await known(found.reach, id)
     each = await explained(found.reach, q, id) if q.strip() else None
     line = line_of(record) if each is None else considered_line(each)
@@ -235,7 +235,7 @@ async def why(found: Visited, id: Text, q: Text = "") -> Response:  # noqa: A002
 
 @routes.get("/o/{app}/{user}/facets")
 async def facets(found: Visited, q: Text = "") -> Response:
-    """What there is to browse by, besides the conditions of the list: kinds, tiers, states and collections."""
+    """The values to browse by, besides the conditions of the list: kinds, tiers, states and collections."""
     together = found.served.together(found.owner)
     counts = [await owner.stats() for owner in together]
     collections = {name: None for owner in together for name in await owner.collections()}
@@ -279,7 +279,7 @@ async def block(found: Visited, q: Text = "", max_chars: Text = "") -> Response:
 
 @routes.get("/o/{app}/{user}/profile")
 async def profile(found: Visited) -> Response:
-    """What every prompt gets, whatever is asked."""
+    """The profile that every prompt gets, whatever is asked."""
     held = await found.owner.profile()
     return found.drawn(
         "profile.html",
@@ -304,7 +304,7 @@ def _number(text: str) -> int:
 
 @routes.get("/o/{app}/{user}/stats")
 async def stats(found: Visited) -> Response:
-    """What is counted, and what is pending."""
+    """The counts, and the number of pending vectors."""
     counted = await found.owner.stats()
     return found.drawn("stats.html", stats=counted, facets=_facets([counted], []))
 
