@@ -70,7 +70,7 @@ def linkable(kept: MemoryRecord, others: Iterable[MemoryRecord]) -> list[MemoryR
 
 
 def merged(kept: MemoryRecord, gone: Sequence[MemoryRecord]) -> Patch:
-    """What the record that stays takes over from the others."""
+    """The patch by which the record that stays takes over what the others have."""
     same = [kept, *gone]
     start = min(map(start_of, same))
     return Patch(
