@@ -53,7 +53,7 @@ class PageFilter(NamedTuple):
 
     @property
     def end(self) -> Position | None:
-        """Where the filter stopped; `None` if it tested all records."""
+        """The position at which the filter stopped; `None` if it tested all records."""
         seen = self.row_filter.seen
         if seen == len(self.keys):
             return None

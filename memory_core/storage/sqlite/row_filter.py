@@ -69,7 +69,7 @@ class RowFilter:
 
     @property
     def seen(self) -> int:
-        """How many records were tested."""
+        """The number of records that were tested."""
         return self._next
 
     @property

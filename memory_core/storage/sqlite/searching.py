@@ -39,8 +39,8 @@ from memory_core.where.where import Where
 logger = logging.getLogger(__name__)
 
 MOST_ROUNDS: Final = 3
-"""How often a search lets other searches go first while its data is read: the owner's records, then the rows that
-match its conditions, and once more if they changed in the meantime."""
+"""The number of times that a search lets other searches go first while its data is read: the owner's records, then
+the rows that match its conditions, and once more if they changed in the meantime."""
 FEW_TERMS: Final = 64
 """Most words of a query that are scored in less than a millisecond."""
 

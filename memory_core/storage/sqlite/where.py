@@ -67,7 +67,7 @@ class PythonConditions:
 
     @property
     def tests(self) -> int:
-        """How many tests SQLite makes for a row of `columns`; see `tests_of`."""
+        """The number of tests that SQLite makes for a row of `columns`; see `tests_of`."""
         return tests_of(self._condition)
 
     def _data(self) -> str:
@@ -113,7 +113,7 @@ MOST_TESTS: Final = 50
 """Tests of a record that SQLite makes for all records at once: 2,000 records with as many tags as possible take a tenth
 of a second."""
 _TESTS_OF_TAGS: Final = 25
-"""What a condition on tags costs, in tests of other fields: a record may have hundreds of tags."""
+"""The cost of a condition on tags, in tests of other fields: a record may have hundreds of tags."""
 
 
 class Conditions:
@@ -242,7 +242,7 @@ def needs_python(where: Where) -> bool:
 
 
 def tests_of(condition: Condition) -> int:
-    """What SQLite has to do for one record to decide the conditions on fields, in tests of one field."""
+    """The work of SQLite for one record to decide the conditions on fields, in tests of one field."""
     if isinstance(condition, GROUPS):
         return sum(map(tests_of, condition.conditions))
     if isinstance(condition, DataCondition):
