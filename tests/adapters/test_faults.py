@@ -73,7 +73,7 @@ NAMED: Final[Sequence[type[Asking]]] = (
     callers.McpPrompt,
     callers.Spade,
 )
-"""Whom a function of the application gives a memory."""
+"""The callers to whom a function of the application gives a memory."""
 ASKING: Final[Sequence[type[Asking]]] = (callers.Core, callers.Xaibo, callers.XaiboTurn, *NAMED)
 WAITING: Final = (callers.Core, callers.Xaibo)
 """The callers that wait as long as the store does, until the one who calls them gives up."""
@@ -89,7 +89,7 @@ GOING_ON: Final = (
 )
 """The callers that hear of no fault: it costs them their memory alone."""
 REMEMBERING: Final = (callers.AdkPlugin, callers.Agent)
-"""Whose next turn stores what an earlier one could not."""
+"""The callers whose next turn stores what an earlier one could not."""
 TWICE: Final = (
     callers.Xaibo,
     callers.XaiboTurn,

@@ -51,7 +51,7 @@ def items_of(draw: st.DrawFn, generator: Generator) -> list[Item]:
 
 
 def owner_of(item: Item, generator: Generator) -> str | None:
-    """Whose an item is; `None` if nobody can tell, and it has to be refused."""
+    """The owner of an item; `None` if nobody can tell, and it has to be refused."""
     if not generator.owners:
         return ME.user
     if generator.owners == ("tom",):

@@ -81,7 +81,7 @@ async def blocks(handle: BoundMemory, question: str, budgets: Sequence[int], *, 
 async def measure(
     memory: Memory, owner: Owner, corpus: str, budgets: Sequence[int], peers: Mapping[str, Ask], *, floor: bool
 ) -> Shares:
-    """Which questions of an owner have all their evidence in which budget."""
+    """The questions of an owner that have all their evidence in each budget."""
     handle = memory.bind(app=corpus, user=owner.name)
     await handle.add_many(owner.records)
     embedder = MiniLmEmbedder()

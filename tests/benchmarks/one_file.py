@@ -160,7 +160,7 @@ class Busy:
     seconds: float
     adds: list[tuple[float, float]]
     searches: list[tuple[float, float]]
-    """When it began and how long it took."""
+    """The start and the length of each."""
 
     async def run(self, writers: int, readers: int) -> None:
         self.began = time.perf_counter()

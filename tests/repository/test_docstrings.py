@@ -10,7 +10,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 FOLDERS: Final = ("memory_core", "adapters", "examples", "tests")
-CLAUSE: Final = re.compile(r"\s*(What|Whether|How|Those|Where|Who|Why)\b")
+CLAUSE: Final = re.compile(r"\s*(What|Whether|How|Those|Where|Which|When|Who|Whom|Whose|Why)\b")
 """The beginning of a clause that leaves it open what is described: "Whether it is open" is "True if it is open", "How
 many rows" is "The number of rows", "What it finds" is "The records that it finds"."""
 

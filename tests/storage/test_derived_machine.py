@@ -124,7 +124,7 @@ class Lives(RuleBasedStateMachine):
         return list(self.world.shown())
 
     def until(self, hours: int | None) -> datetime | None:
-        """When something expires."""
+        """The time at which something expires."""
         return None if hours is None else self.clock.now + timedelta(hours=hours)
 
     @rule(session=SESSIONS, agent=NAMES, collection=NAMES, hours=st.sampled_from([None, None, 5]))
@@ -199,7 +199,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(pick=PICK)
     def resume_derived(self, pick: int) -> None:
-        """Which is as its sources are."""
+        """Resume a derived entry: it is then as its sources are."""
         if (entry := self.some(pick, self.derived())) is not None:
             with pytest.raises(ConflictError) if self.world.is_left(entry) else nullcontext():
                 run_sync(self.ann.update, entry.id, Patch(left=False))

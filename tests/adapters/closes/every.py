@@ -39,7 +39,7 @@ ANN: Final = "ann"
 TALKS: Final = 5
 """Conversations that go on at the same time."""
 MOST_SECONDS: Final = 1.5
-"""When it is closed at the latest; a write takes 0.2 s."""
+"""The time after which it is closed at the latest; a write takes 0.2 s."""
 
 
 @dataclass

@@ -23,7 +23,7 @@ class Figure:
     ratio: float | None = None
     """Ours beside it: the median of the rounds."""
     judged: Judged = "ours"
-    """Which of the two numbers the goal and the spread are about."""
+    """The one of the two numbers that the goal and the spread are about."""
     low: float
     high: float
     """The smallest and the largest of all rounds."""

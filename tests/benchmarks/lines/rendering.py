@@ -38,7 +38,7 @@ def rendered(page: str, results: Mapping[str, Result]) -> str:
 
 
 def about(results: Mapping[str, Result]) -> str:
-    """When and where the results were measured."""
+    """The time and the place at which the results were measured."""
     whole = [*results.values()]
 
     def every(of: Callable[[Result], object]) -> str:
