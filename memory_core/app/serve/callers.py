@@ -57,7 +57,7 @@ def tokens_of(given: Mapping[str, object]) -> Mapping[bytes, Caller]:
 
 
 def caller_with(tokens: Mapping[bytes, Caller], token: str) -> Caller | None:
-    """Whose token it is, if anybody's."""
+    """The caller whose token it is, if anybody's."""
     return tokens.get(digest_of(token))
 
 

@@ -30,7 +30,7 @@ _STRICT: Final = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class About:
-    """Which memory a hook is for."""
+    """The memory that a hook is for."""
 
     protocol: Literal[1]
     """The version that the two sides understand; one that changes anything has another number."""
@@ -39,7 +39,8 @@ class About:
     collection: str | None
     session: str | None
     until: float
-    """When the hook stops waiting and opens the file, in seconds since 1970; what it asked is then out of date."""
+    """The time at which the hook stops waiting and opens the file, in seconds since 1970; what it asked is then out
+    of date."""
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
