@@ -88,7 +88,7 @@ def linked(record: MemoryRecord, relation: Relation, others: Iterable[MemoryReco
 
 
 def start_of(record: MemoryRecord) -> datetime:
-    """When the record began to be true: if that is unknown, when it was said."""
+    """The time at which the record began to be true: if that is unknown, when it was said."""
     return record.occurred_at if record.valid_from is None else record.valid_from
 
 

@@ -294,7 +294,7 @@ class OwnerIndex:
         return None if self.dense is None else self.dense.first_of(row)
 
     def local_times(self) -> NDArray[np.int64]:
-        """When each row occurred, on the clocks of its place: microseconds since 1970 there."""
+        """The time at which each row occurred, on the clocks of its place: microseconds since 1970 there."""
         return self.occurred.values + self.offsets.values.astype(np.int64) * _MINUTE
 
     def voices(self) -> NDArray[np.int64]:
