@@ -37,7 +37,7 @@ class CapturePolicy:
     ttl: timedelta | None = None
     """The time for which a message is kept."""
     authors: Collection[str] | None = None
-    """Whose messages to store: `user` and names of agents; `None` for everybody's."""
+    """The authors whose messages are stored: `user` and names of agents; `None` for everybody's."""
 
     def __post_init__(self) -> None:
         if isinstance(self.authors, str):

@@ -104,7 +104,7 @@ class MemoryService(BaseMemoryService):
         self._memory_of = memory_of
         self._sessions = sessions
         self._read = Latest[tuple[str, str, str], float]()
-        """When each session was last changed that was read here."""
+        """The time at which each session that was read here was last changed."""
         self._unsettled = Latest[Scope, Kept]()
         """The session of each owner whose messages were stored last: they may be waiting for vectors."""
         self._blocked = Latest[str, None]()

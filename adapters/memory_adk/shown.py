@@ -25,7 +25,7 @@ class Shown:
     """The events of a session that a prompt shows."""
 
     invocation_id: str = ""
-    """Whose turn it is."""
+    """The id of the turn."""
     session: str = ""
     """Its id, which is part of the source keys of its events."""
     find: Callable[[], Iterable[Event]] = tuple

@@ -85,7 +85,7 @@ class Background:
         await asyncio.gather(self._task.close(), self._analysis, return_exceptions=True)
 
     def _next_round(self) -> float:
-        """When to look again, by the clock of the loop: later each time that nobody woke the task."""
+        """The time at which to look again, by the clock of the loop: later each time that nobody woke the task."""
         at = asyncio.get_running_loop().time() + self._idle
         self._idle = min(2 * self._idle, ROUND_SECONDS)
         return at

@@ -87,7 +87,7 @@ class Row(NamedTuple):
     """The fields of a record that the ranking reads. Times are microseconds since 1970 UTC."""
 
     seq: int
-    """When it arrived, in microseconds of the writing process's clock; ascending within a process."""
+    """The time at which it arrived, in microseconds of the writing process's clock; ascending within a process."""
     occurred_at: int
     expires_at: int | None
     active: bool

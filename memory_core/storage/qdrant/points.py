@@ -30,7 +30,7 @@ MAX_BYTES: Final = 8_000_000
 """Estimated size of a write of several points; servers accept 32 MB by default."""
 
 Fields = list[str] | bool
-"""Which payload fields to fetch: some, all (`True`) or none (`False`)."""
+"""The payload fields to fetch: some, all (`True`) or none (`False`)."""
 
 
 class EpochError(Exception):

@@ -42,7 +42,8 @@ class Refusals(Generic[K]):
         return list(self._until)
 
     def next_try(self) -> float | None:
-        """When the first key that was set aside is due, by the clock of the loop; `None` without such keys."""
+        """The time at which the first key that was set aside is due, by the clock of the loop; `None` without such
+        keys."""
         return min(self._until.values(), default=None)
 
     async def embed(self, texts: Mapping[K, Sequence[str]]) -> dict[K, list[bytes]]:
