@@ -120,7 +120,7 @@ class BoundMemory:
 
     @property
     def zone(self) -> tzinfo:
-        """Where the person is: the zone of what is said now, and of times in UTC."""
+        """The zone in which the person is: that of what is said now, and of times in UTC."""
         return self._memory.zone if self._zone is None else self._zone
 
     def now(self) -> datetime:

@@ -73,7 +73,7 @@ class Page:
             time.sleep(0.1)
 
     def _is_true(self, expression: str) -> bool:
-        """Whether an expression is true on the page that the tab shows now; false while it goes to another one."""
+        """True if an expression is true on the page that the tab shows now; false while it goes to another one."""
         try:
             return bool(self._evaluate_here(expression))
         except NavigatingError:
@@ -95,7 +95,7 @@ class Page:
                 raise TimeoutError(f"the page does not take {text!r}")
 
     def _shows(self, text: str) -> bool:
-        """Whether the page shows the text within some seconds; what a field holds does not count."""
+        """True if the page shows the text within some seconds; what a field holds does not count."""
         for _ in range(50):
             if self._is_true(f"document.body.innerText.includes({text!r})"):
                 return True
@@ -156,7 +156,7 @@ class Page:
         self.until("window.before === undefined && document.readyState === 'complete'")
 
     def shows(self, text: str) -> bool:
-        """Whether the page shows the text now."""
+        """True if the page shows the text now."""
         return bool(self.evaluate(f"document.body.innerText.includes({text!r})"))
 
     def until_shown(self, text: str) -> None:

@@ -58,7 +58,7 @@ SAYS = {
         "Boss: Looked up: crane two is out of service",
     ],
 }
-"""What an example has to say: that it remembers."""
+"""The words that an example has to say: that it remembers."""
 
 
 @pytest.mark.process

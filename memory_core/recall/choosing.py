@@ -56,7 +56,7 @@ class Choice:
     outcomes: Outcomes = field(default_factory=Outcomes)
     """Of the hits without a line."""
     later: Outcomes = field(default_factory=Outcomes)
-    """Why lines come later than their score says, also the reason if there is no room for them."""
+    """The reasons why lines come later than their score says; they also stand for lines for which there is no room."""
     doubtful: int = 0
     """Number of lines that ask about the same, copy the question as strangers, or are of a session with such copies."""
 
@@ -137,7 +137,7 @@ def _strangers_last(best: Sequence[Line], question: Question, trust: Trust) -> l
 
 
 def _given_way(best: Sequence[Line], question: Question, trust: Trust) -> Outcomes:
-    """Why the best lines that are better than the first one do not come before it."""
+    """The reasons why lines that are better than the first one do not come before it."""
     return {
         each.key: ("copy" if _copies(each, question, trust) else "author", None)
         for each in best

@@ -1,4 +1,4 @@
-"""Whom an owner trusts, as the records say: who may have more than a share of a block.
+"""The people whom an owner trusts, as the records say: they may have more than a share of a block.
 
 Invariant: trust is a fact of the records or a setting, never a guess from texts. The owner, the owner's agents and the
 authors that the caller names are trusted with everything; an author whom the owner has answered, which is that a record
@@ -41,7 +41,7 @@ def _is_of_one_owner(handle: Searching) -> TypeGuard[_OfOneOwner]:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Who is trusted in one recall."""
+    """The authors who are trusted in one recall."""
 
     options: RecallOptions
     owner: Scope | None = None
@@ -64,7 +64,7 @@ class Trust:
 
 
 async def trust_in(handle: Searching, options: RecallOptions, hits: Sequence[Hit]) -> Trust:
-    """Whom to trust among the authors of some hits; one read if there are several, and strangers among them."""
+    """The authors of some hits who are trusted; one read if there are several, and strangers among them."""
     trust = Trust(options, handle.scope if _is_of_one_owner(handle) else None)
     records = [hit.record for hit in hits]
     if trust.owner is None or not is_shared(records, trust.is_own):

@@ -1,4 +1,4 @@
-"""How well the day of a record fits a date that a query names."""
+"""The fit of the day of a record to a date that a query names."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def date_fit(occurred: Rows, mentions: Sequence[DateMention]) -> Floats:
 
 
 def _fit(stamps: Moments, years: Moments, mention: DateMention) -> Floats:
-    """How well each moment fits the day or month of the year beside it."""
+    """The fit of each moment to the day or month of the year beside it."""
     start = (years + np.timedelta64((mention.month or 1) - 1, "M")).astype("datetime64[D]")
     start = start + np.timedelta64((mention.day or 1) - 1, "D")
     days = (stamps - start.astype("datetime64[us]")).astype(np.int64) / _DAY

@@ -1,4 +1,4 @@
-"""How well the moment of a record fits a date that a query names, beside the rule written down for one record."""
+"""The fit of the moment of a record to a date that a query names, beside the rule written down for one record."""
 
 from __future__ import annotations
 

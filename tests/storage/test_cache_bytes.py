@@ -1,4 +1,5 @@
-"""How many bytes of owners' indexes stay in memory: an option of the memory, for all owners of a file together."""
+"""The number of bytes of owners' indexes that stay in memory: an option of the memory, for all owners of a file
+together."""
 
 from __future__ import annotations
 

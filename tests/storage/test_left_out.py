@@ -1,4 +1,4 @@
-"""What a search leaves out by a few look-ups, such as the messages that a prompt shows."""
+"""The records that a search leaves out by a few look-ups, such as the messages that a prompt shows."""
 
 from __future__ import annotations
 

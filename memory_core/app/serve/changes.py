@@ -1,4 +1,4 @@
-"""What a person changes on the page: each form, what it does, and how to undo it."""
+"""The changes that a person makes on the page: each form, what it does, and how to undo it."""
 
 from __future__ import annotations
 

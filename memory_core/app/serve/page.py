@@ -203,7 +203,7 @@ async def missing(found: Visited, q: Text = "", words: Text = "") -> Response:
 
 @routes.get("/o/{app}/{user}/why")
 async def why(found: Visited, id: Text, q: Text = "") -> Response:  # noqa: A002  (the record's own word)
-    """Why a memory is in the block for a question, or is not."""
+    """The page that says why a memory is in the block for a question, or is not."""
     record = await known(found.reach, id)
     each = await explained(found.reach, q, id) if q.strip() else None
     line = line_of(record) if each is None else considered_line(each)
@@ -256,7 +256,7 @@ async def block(found: Visited, q: Text = "", max_chars: Text = "") -> Response:
 
 @routes.get("/o/{app}/{user}/profile")
 async def profile(found: Visited) -> Response:
-    """What every prompt gets, whatever is asked."""
+    """The profile that every prompt gets, whatever is asked."""
     held = await found.owner.profile()
     return found.drawn(
         "profile.html",
@@ -281,7 +281,7 @@ def _number(text: str) -> int:
 
 @routes.get("/o/{app}/{user}/stats")
 async def stats(found: Visited) -> Response:
-    """What is counted, and what is pending."""
+    """The counts, and the number of pending vectors."""
     counted = await found.owner.stats()
     return found.drawn(
         "stats.html", stats=counted, facets={"Kinds": facets_of("kinds", counted.by_kind, []), **_facets([counted], [])}

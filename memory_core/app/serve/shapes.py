@@ -1,4 +1,4 @@
-"""What the templates draw: memories, hits and conditions as plain values."""
+"""The values that the templates draw: memories, hits and conditions as plain values."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Line:
     score: float | None = None
     parts: Sequence[Part] = ()
     said: str | None = None
-    """Why it is in a block or not."""
+    """The reason why it is in a block or not."""
     reason: str | None = None
 
 
@@ -89,7 +89,7 @@ def hit_lines(hits: Sequence[Hit]) -> list[Line]:
 
 
 def considered_lines(found: Sequence[Considered]) -> list[Line]:
-    """What a recall considered, each with the reason why it is in the block or not."""
+    """The memories that a recall considered, each with the reason why it is in the block or not."""
     best = max((_drawn(each.hit) for each in found), default=0.0)
     return [considered_line(each, best) for each in found]
 

@@ -1,4 +1,5 @@
-"""What every route of the page needs: who visits whose memories, and that a form was sent by the page itself."""
+"""The visit that every route of the page needs: it says who visits whose memories, and checks that a form was sent
+by the page itself."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ class Visit:
 
     @property
     def reach(self) -> BoundMemory:
-        """What an agent of the owner reads."""
+        """The memories that an agent of the owner reads."""
         return self.served.reach(self.owner)
 
     def may_change(self) -> bool:
@@ -103,7 +104,7 @@ class Form:
 
     @property
     def name(self) -> str:
-        """What the form does: the last part of its address."""
+        """The name of what the form does: the last part of its address."""
         return self.visit.request.url.path.rpartition("/")[2]
 
     @property
@@ -173,7 +174,7 @@ def _page_of(request: Request) -> str:
 
 
 async def visit(request: Request) -> Visit:
-    """Who visits, and whose memories: those that the path names."""
+    """The visit of a request: its caller, and the memories that the path names."""
     caller, cookie = signed_in(request)
     served = served_by(request)
     named = "app" in request.path_params
@@ -219,5 +220,5 @@ async def fields_of_form(request: Request) -> dict[str, str]:
 
 
 def gone_to(address: str) -> RedirectResponse:
-    """Where a browser goes after a form, so that loading the page again sends nothing."""
+    """The answer that sends a browser on after a form, so that loading the page again sends nothing."""
     return RedirectResponse(address, 303)

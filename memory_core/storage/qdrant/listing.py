@@ -50,7 +50,7 @@ _KNOWN: Final = ["source_key", "id", "rev", "version", "state", "left", "_row", 
 
 
 class _Place(NamedTuple):
-    """Where a record is in a listing."""
+    """The place of a record in a listing."""
 
     value: float | str
     """Of the field by which it is ordered, as it is stored: a number, or a time by `codec.stamp`, which sorts alike."""

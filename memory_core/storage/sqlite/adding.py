@@ -181,7 +181,7 @@ Batch = tuple[Scope, Sequence[Prepared]]
 
 
 class Embedding(Protocol):
-    """What embedding needs of an open file; `reembed` may replace the embedder."""
+    """The parts of an open file that embedding uses; `reembed` may replace the embedder."""
 
     embedder: Embedder | None
     reader: Readers

@@ -22,7 +22,7 @@ from memory_core.storage.sqlite.schema import migrate
 T = TypeVar("T")
 
 BUSY_MS: Final = 30_000
-"""How long a writer waits for another process's transaction."""
+"""The time for which a writer waits for another process's transaction."""
 BUSY_PAUSE_SECONDS: Final = 0.01
 """Pause between two attempts where SQLite itself does not wait."""
 

@@ -36,7 +36,7 @@ Versions = dict[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is to be deleted, and how."""
+    """The records that are to be deleted, and the way."""
 
     scope: Scope
     where: Where
@@ -46,7 +46,7 @@ class Asked:
 
 
 class Batch(NamedTuple):
-    """What one transaction has deleted."""
+    """The records that one transaction has deleted."""
 
     deleted: Deleted
     changed: list[int]
@@ -113,7 +113,7 @@ class Deletion:
         return partial(delete_batch, asked=self._asked, batch=batch) if batch else None
 
     def note(self, done: Batch) -> None:
-        """What a transaction has done; what it has changed itself need not be looked at again."""
+        """Note the work of a transaction; what it has changed itself need not be looked at again."""
         records, derived = self.deleted.records + done.deleted.records, self.deleted.derived + done.deleted.derived
         self.deleted = Deleted(records, derived)
         self._changed = [*(self._changed or ()), *done.changed]

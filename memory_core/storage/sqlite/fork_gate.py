@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 FORK_SECONDS: Final = 2.0
-"""How long a fork waits for running work."""
+"""The time for which a fork waits for running work."""
 
 
 class ForkGate:

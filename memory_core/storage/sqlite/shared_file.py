@@ -66,7 +66,7 @@ class SharedFile:
         self.pending_vectors: PendingVectors | None = None
         self.prepare = partial(prepare, chunker=wanted.chunker)
         self.users = 0
-        """How many stores use it."""
+        """The number of stores that use it."""
         self._chunker = wanted.chunker
         self._synchronous = wanted.synchronous
         self._queue = None if which is None else WriterQueue(Path(f"{path}-turn"))

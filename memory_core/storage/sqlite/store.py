@@ -313,7 +313,7 @@ class SqliteStore:
         return await self._done(written)
 
     async def _done(self, written: tuple[T, bool]) -> T:
-        """What a write returns, once nothing is hidden any more."""
+        """The result of a write, once nothing is hidden any more."""
         result, hides = written
         if hides:
             await self._shared.hidden.done()

@@ -1,4 +1,4 @@
-"""What the page says after a change, and what it keeps when a change is refused or a condition is added."""
+"""The answer of the page to a change, and what it keeps when a change is refused or a condition is added."""
 
 from __future__ import annotations
 
