@@ -5,7 +5,8 @@ short record is not sure, and "die" and "war" are English words; a question has 
 What is said of everything ("I think so", "What a day") says as little.
 
 Invariant: a word that says nothing about the subject of a question is faint. It counts a hundredth of another one
-(`bm25.FAINT`), so it decides between texts that share the same words of the subject with the question, or none.
+(`bm25.FAINT`), so it decides between texts that share the same words of the subject with the question, or none. The
+less the embedder knows the words of a question, the more its faint words count.
 """
 
 from __future__ import annotations

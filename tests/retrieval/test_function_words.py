@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_core import Memory
+from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.retrieval.analysis import analyse
 from memory_core.retrieval.bm25 import FAINT, bm25
 from memory_core.retrieval.function_words import faint_words, languages_of
@@ -65,6 +69,32 @@ def test_words_of_no_subject_are_faint() -> None:
     question = "Quand est-ce que la chaudière est à nettoyer, tu penses, le 3 ?"
     assert faint_words(analyse(question), languages_of(question)) >= {"quand", "est", "ce", "que", "la", "tu", "le"}
     assert not faint_words(analyse(question), languages_of(question)) & {"chaudier", "nettoy", "nettoyer", "3"}
+
+
+class Knowing(HashingEmbedder):
+    """It says how well it knows a question."""
+
+    def __init__(self, known: float) -> None:
+        super().__init__(dimensions=64)
+        self._known = known
+
+    async def familiarity(self, text: str) -> float:
+        """See `Familiar.familiarity`."""
+        return self._known
+
+
+def test_words_of_no_subject_count_the_more_the_less_the_embedder_knows_a_question() -> None:
+    async def weight(known: float) -> float:
+        async with Memory(":memory:", embedder=Knowing(known)) as memory:
+            ann = memory.bind(user="ann")
+            await ann.add_many(["Ce que tu penses est bien", "Piscine vide", "Voisin du troisième"])
+            hits = await ann.search("Est-ce que tu vas chez le voisin ?", floor=False, explain=True)
+            (parts,) = (hit.components for hit in hits if hit.record.text.startswith("Ce que"))
+            return (parts or {})["bm25"].raw
+
+    weights = [asyncio.run(weight(known)) for known in (1.0, 0.5, 0.0)]
+    assert weights == sorted(weights)
+    assert weights[0] == pytest.approx(weights[2] * 0.01 / 0.901, rel=1e-3)
 
 
 @given(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from memory_core.models import Fingerprint
@@ -27,7 +27,7 @@ class Reference:
     """The distribution of their cosines."""
     small_talk: Vectors
     """The unit vector of each phrase of small talk (`small_talk.py`)."""
-    leanings: dict[bytes, Leaned] = field(default_factory=dict, repr=False, compare=False)
+    leanings: dict[bytes, Leaned]
     """By the weights: most queries lean in one of two ways, and computing one takes as long as a small search."""
 
     def leaning(self, weights: Vector) -> Leaned:
@@ -73,5 +73,5 @@ async def reference_of(embedder: Embedder) -> Reference:
         wanted = (len(texts), fingerprint.dimensions)
         answer = await checked_vectors(embedder, lambda: embedder.embed_documents(texts), wanted)
         unrelated_texts = answer[: len(TEXTS)]
-        _references[fingerprint] = Reference(unrelated_texts, unrelated(unrelated_texts), answer[len(TEXTS) :])
+        _references[fingerprint] = Reference(unrelated_texts, unrelated(unrelated_texts), answer[len(TEXTS) :], {})
     return _references[fingerprint]
