@@ -164,6 +164,14 @@ def test_a_client_that_does_not_end_its_second_request_is_hung_up_on(monkeypatch
         assert has_hung_up(client)
 
 
+def test_a_client_that_sends_no_further_request_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 300.0)
+    monkeypatch.setattr(server, "KEEP_ALIVE_SECONDS", 0.2)
+    with served() as (_, place), client_of(place, REQUEST) as client:
+        assert is_answered(client)
+        assert has_hung_up(client)
+
+
 @pytest.mark.parametrize("last", [b"", b"Connection: close\r\n"], ids=["an answer", "the last answer"])
 def test_a_client_that_does_not_read_is_hung_up_on(last: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "READ_SECONDS", 0.2)
