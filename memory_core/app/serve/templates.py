@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -41,9 +42,18 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters.update(part=part, ago=ago, in_utc=in_utc, exact=_exact, counted=counted)
+    made.filters |= _FILTERS
     return made
 
 
 def _exact(value: datetime) -> str:
     return value.isoformat()
+
+
+_FILTERS: Final[Mapping[str, Callable[..., str]]] = {
+    "part": part,
+    "ago": ago,
+    "in_utc": in_utc,
+    "exact": _exact,
+    "counted": counted,
+}
