@@ -161,6 +161,7 @@ async def test_a_caller_that_is_gone_before_its_turn_is_left_out(memory: Memory)
         await asyncio.sleep(5 * readers.TURN_SECONDS)
         waiting.cancel()
         await asyncio.wait([waiting])
+        await on_core(asyncio.sleep, 0)  # the core loop knows of it by now
     await everything_of(memory.bind(user="ann"))
     assert called == []
 

@@ -33,6 +33,11 @@ from memory_core.storage.sqlite.reached_indexes import Part, ReachedIndexes
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.values.limits import MAX_KEY_CHARS
 
+READY_ROWS: Final = 2_048
+"""Most records that are ranked in less than a millisecond once their index is loaded."""
+READY_CHANGES: Final = 16
+"""Most new records that can be read in addition within that time."""
+
 _FLAGS: Final = f"flags | CASE role WHEN 'user' THEN {FROM_USER} WHEN 'assistant' THEN {FROM_ASSISTANT} ELSE 0 END"
 _SESSION: Final = f"CASE kind WHEN '{MESSAGE_KIND}' THEN session END"
 """See `kinds.is_message`."""
@@ -97,6 +102,15 @@ class OwnerIndexes:
         self._evict([followed for _, _, followed in used])
         parts = [Part(owner, scope, followed.owner_index, followed.matching) for owner, scope, followed in used]
         return ReachedIndexes(db, parts)
+
+    def is_ready(self, reached: Reached) -> bool:
+        """True if the indexes of these owners are loaded and small, and almost nothing is new."""
+        with self._lock:
+            known = [(self._followed.get(owner.id), owner) for owner, _ in reached]
+        each = [(followed, owner) for followed, owner in known if followed is not None]
+        changes = sum(now.next - one.owner.next + now.version - one.owner.version for one, now in each)
+        size = sum(len(one.owner_index) for one, _ in each)
+        return len(each) == len(known) and changes <= READY_CHANGES and size <= READY_ROWS
 
     def _up_to_date(self, db: sqlite3.Connection, owner: Owner) -> _Followed:
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from functools import partial
 from typing import Any, Final
 
 from memory_core.concurrency.threads import yield_now
@@ -11,9 +12,10 @@ from memory_core.requests import ListRequest
 from memory_core.storage.shared.cursors import decode_cursor, encode_cursor
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.owners import Owner, find
+from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.row_filter import narrow
 from memory_core.storage.sqlite.transactions import snapshot
-from memory_core.storage.sqlite.where import Conditions, conditions
+from memory_core.storage.sqlite.where import Conditions, conditions, needs_python
 
 _AT_ONCE: Final = 16
 """Records that are decoded before other work may go first."""
@@ -27,6 +29,14 @@ _ORDERS: Final[dict[Order, tuple[str, str, str]]] = {
 
 Position = tuple[Any, ...]
 """The position of a record in an order: the value of the column, and the key."""
+
+
+async def read(readers: Readers, scope: Scope, request: ListRequest, now: int) -> Page:
+    """Read one page when it is its turn."""
+    work = partial(page, scope=scope, request=request, now=now)
+    is_small = request.limit <= _AT_ONCE and not needs_python(request.where)
+    found = await readers.briefly(work, of=[scope]) if is_small else None
+    return await readers.run(work, of=[scope]) if found is None else found
 
 
 def page(db: sqlite3.Connection, scope: Scope, request: ListRequest, now: int) -> Page:

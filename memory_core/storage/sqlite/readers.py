@@ -4,6 +4,9 @@ Nothing estimates how long a read will take. All reads run in one thread, one af
 `TURN_SECONDS` loses its turn: the next one runs on another connection, in the thread of that, while the first goes on
 in its own thread, in slices. It ends at the next slice if its caller is gone or the memory is closed.
 
+A read that would not have to wait may be tried in the thread of the core loop itself (`briefly`): waking another
+thread, and being woken by it, takes longer than a search of a thousand records.
+
 Of one owner, one search at a time uses the index, and `MOST_OF_OWNER` other reads run at a time; more of them wait
 until one has ended, so that nobody takes all the connections.
 """
@@ -20,7 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from memory_core.concurrency.loop import answer, settle
+from memory_core.concurrency.loop import answer, core_loop, settle
 from memory_core.concurrency.threads import AbandonedError, note_waiting, sliced, yield_now
 from memory_core.errors import StorageError
 from memory_core.models import Scope
@@ -34,6 +37,8 @@ MOST_CONNECTIONS: Final = 8
 """Most reads that run at a time."""
 MOST_OF_OWNER: Final = 2
 """Most reads of one owner that run at a time, apart from a search."""
+BRIEF_STEPS: Final = 20_000
+"""Steps of SQLite, about a millisecond, after which a statement in the thread of the core loop is given up."""
 _STEPS: Final = 100_000
 """Steps of SQLite, some milliseconds, after which a statement yields to other work."""
 
@@ -82,6 +87,8 @@ class Readers:
         """The connection whose turn it is."""
         self._began: float | None = None
         """When its read began; `None` if it has none."""
+        self._is_lent = False
+        """True while the thread of the core loop uses it."""
         self._idle: list[Connection] = []
         self._waiting: deque[_Read[Any]] = deque()
         self._running: Counter[_Lane] = Counter()
@@ -103,20 +110,51 @@ class Readers:
             raise closed()
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         in_turn = sliced(work, first=TURN_SECONDS, is_abandoned=done.done)
-        most = 1 if is_search else MOST_OF_OWNER
-        read = _Read(in_turn, {_Lane(scope.app, scope.user, most) for scope in of}, done)
+        read = _Read(in_turn, _lanes(of, is_search), done)
         note_waiting(1)
         with self._lock:
             self._waiting.append(read)
-            current = self._current
-        current.queue(partial(self._work_off, current))
-        if self._unanswered:
+            current, is_first = self._current, self._began is None and len(self._waiting) == 1
+        self._wake(current, 1)
+        if not is_first:
             self._watch(TURN_SECONDS)
         self._unanswered.add(read)
         try:
             return await done
         finally:
             self._unanswered.discard(read)
+
+    async def briefly(
+        self, work: Callable[[sqlite3.Connection], T | None], *, of: Collection[Scope], is_search: bool = False
+    ) -> T | None:
+        """Try a read in the thread of the core loop; the arguments are those of `run`.
+
+        Returns:
+            `None` if it would have to wait, if a statement takes more than `BRIEF_STEPS`, or if `work` returns that.
+        """
+        core = core_loop()
+        if self._connect is None or asyncio.get_running_loop() is not core.loop:
+            return None  # without another connection, this one may be writing
+        return await core.between_turns(partial(self._try, partial(_within_steps, work), _lanes(of, is_search)))
+
+    def _try(self, work: Callable[[sqlite3.Connection], T | None], lanes: Collection[_Lane]) -> T | None:
+        if self._is_closed:
+            raise closed()
+        with self._lock:
+            if self._began is not None or self._waiting or self._full(lanes) is not None:
+                return None
+            self._running.update(lanes)
+            self._began = time.monotonic()
+            self._is_lent = True
+            current = self._current
+        try:
+            return current.do(work)
+        finally:
+            with self._lock:
+                self._is_lent, self._began = False, None
+                self._release(lanes)
+                waiting = len(self._waiting)
+            self._wake(current, waiting)
 
     async def close(self) -> None:
         """End the reads that are running, refuse those that wait, and close the connections opened meanwhile."""
@@ -126,6 +164,10 @@ class Readers:
         if self._opening is not None:
             await asyncio.wait([self._opening])
         answer([(read.done, None, closed()) for read in self._unanswered])
+        with self._lock:
+            note_waiting(-len(self._waiting))
+            self._waiting.clear()
+            self._held.clear()
         while self._more:
             await self._disconnect(self._more.pop())
 
@@ -141,11 +183,11 @@ class Readers:
             if not self._waiting:
                 return
             left = TURN_SECONDS if self._began is None else self._began + TURN_SECONDS - time.monotonic()
-            fresh = self._idle.pop() if left <= 0 and self._idle else None
+            fresh, waiting = self._idle.pop() if left <= 0 and self._idle else None, len(self._waiting)
             if fresh is not None:
                 self._current, self._began = fresh, None
         if fresh is not None:
-            fresh.queue(partial(self._work_off, fresh))
+            self._wake(fresh, waiting)
         elif left <= 0 and self._opening is None and len(self._more) + 1 < MOST_CONNECTIONS:
             self._opening = asyncio.create_task(self._open(), name="memory-core reader")
         self._watch(left if left > 0 else TURN_SECONDS)
@@ -167,22 +209,27 @@ class Readers:
             self._timer.cancel()
         self._end_turn()
 
-    def _work_off(self, connection: Connection) -> None:
-        """Run reads, in the thread of a connection, as long as it is its turn."""
-        while (read := self._take(connection)) is not None:
+    def _wake(self, connection: Connection, count: int) -> None:
+        """Queue a call for each read that waits. More of them do no harm."""
+        for _ in range(count):
+            connection.queue(partial(self._run_next, connection))
+
+    def _run_next(self, connection: Connection) -> None:
+        """Run the next read, in the thread of a connection, if it is its turn."""
+        read = self._take(connection)
+        if read is not None:
             settle(partial(connection.do, read.work), read.done)
             self._leave(connection, read)
 
     def _take(self, connection: Connection) -> _Read[Any] | None:
         """The next read that may run; `None` if there is none or it is another connection's turn."""
         with self._lock:
-            if connection is not self._current:
+            if connection is not self._current or self._is_lent:
                 return None
-            self._began = None
             while self._waiting:
                 read = self._waiting.popleft()
                 note_waiting(-1)
-                full = next((lane for lane in read.lanes if self._running[lane] >= lane.most), None)
+                full = self._full(read.lanes)
                 if full is not None:
                     self._held.setdefault(full, deque()).append(read)
                 elif not read.done.done():  # else its caller is gone
@@ -192,20 +239,55 @@ class Readers:
             return None
 
     def _leave(self, connection: Connection, read: _Read[Any]) -> None:
-        """End a read, in the thread of its connection, and let go on what waits for that."""
+        """End a read, in the thread of its connection, and let go on what is held for that."""
         with self._lock:
-            for lane in read.lanes:
-                self._running[lane] -= 1
-                if not self._running[lane]:
-                    del self._running[lane]
-                held = self._held.pop(lane, ())
-                self._waiting.extendleft(reversed(held))
-                note_waiting(len(held))
-            current, waits = self._current, bool(self._waiting)
-            if connection is not current:
+            released, current = self._release(read.lanes), self._current
+            if connection is current:
+                self._began = None  # it has no read whose turn could end
+            else:
                 self._idle.append(connection)
-        if connection is not current and waits:
-            current.queue(partial(self._work_off, current))
+        self._wake(current, released)
+
+    def _full(self, lanes: Collection[_Lane]) -> _Lane | None:
+        """The first of these lanes in which no further read may run; called with the lock."""
+        return next((lane for lane in lanes if self._running[lane] >= lane.most), None)
+
+    def _release(self, lanes: Collection[_Lane]) -> int:
+        """Leave lanes, and let wait again what was held for them; returns how many. Called with the lock."""
+        released = 0
+        for lane in lanes:
+            self._running[lane] -= 1
+            if not self._running[lane]:
+                del self._running[lane]
+            held = self._held.pop(lane, ())
+            self._waiting.extendleft(reversed(held))
+            released += len(held)
+        note_waiting(released)
+        return released
+
+
+def _lanes(of: Collection[Scope], is_search: bool) -> frozenset[_Lane]:  # noqa: FBT001
+    most = 1 if is_search else MOST_OF_OWNER
+    return frozenset(_Lane(scope.app, scope.user, most) for scope in of)
+
+
+def _within_steps(work: Callable[[sqlite3.Connection], T | None], db: sqlite3.Connection) -> T | None:
+    is_over = False
+
+    def end() -> bool:
+        nonlocal is_over
+        is_over = True
+        return True
+
+    db.set_progress_handler(end, BRIEF_STEPS)
+    try:
+        return work(db)
+    except sqlite3.OperationalError:
+        if not is_over:
+            raise
+        return None
+    finally:
+        _let_it_yield(db)
 
 
 def _let_it_yield(db: sqlite3.Connection) -> None:

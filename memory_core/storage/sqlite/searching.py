@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from memory_core.storage.sqlite.row_filter import RowTest, matching_keys, passin
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.stale_index import StaleIndexError
 from memory_core.storage.sqlite.transactions import snapshot
-from memory_core.storage.sqlite.where import apart, conditions
+from memory_core.storage.sqlite.where import apart, conditions, needs_python
 from memory_core.where.meaning import folded
 
 logger = logging.getLogger(__name__)
@@ -67,13 +67,24 @@ async def found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -
     Raises:
         StorageError: The file is damaged, or was closed meanwhile.
     """
-    return await readers.run(
-        partial(ranked, owner_indexes=owner_indexes, search=search), of=search.scopes, is_search=True
-    )
+    work = partial(ranked, owner_indexes=owner_indexes, search=search)
+    if not needs_python(search.request.where):
+        brief = partial(work, is_brief=True)
+        if (hits := await readers.briefly(brief, of=search.scopes, is_search=True)) is not None:
+            return hits
+    return await readers.run(work, of=search.scopes, is_search=True)
 
 
-def ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) -> FoundRows:
-    """Rank the records, in one state of the file.
+@overload
+def ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) -> FoundRows: ...
+@overload
+def ranked(
+    db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search, *, is_brief: bool
+) -> FoundRows | None: ...
+def ranked(
+    db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search, *, is_brief: bool = False
+) -> FoundRows | None:
+    """Rank the records, in one state of the file; if it has to be brief, only those of ready indexes.
 
     An index that names records which the file lacks is stale, whatever made it so: it is loaded again, once.
 
@@ -84,6 +95,8 @@ def ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) 
         owners = find_all(db, search.scopes)
         if not owners:
             return FoundRows([])
+        if is_brief and not owner_indexes.is_ready(owners):
+            return None
         try:
             return _ranked(db, owner_indexes, owners, search)
         except StaleIndexError:

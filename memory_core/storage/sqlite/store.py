@@ -438,7 +438,7 @@ class SqliteStore:
     async def list(self, scope: Scope, request: ListRequest) -> Page:
         """See `Store.list`."""
         now = self._now()
-        page = await self._reader.run(lambda db: paging.page(db, scope, request, now), of=[scope])
+        page = await paging.read(self._reader, scope, request, now)
         if not request.touch or self._read_only or not page.records:
             return page
         touched = await self._writer.write(lambda db: listing.touch(db, scope, page.records, now))
