@@ -63,8 +63,11 @@ class Answer:
     """Print it, wait so many seconds, and ask again, until Ctrl-C."""
 
 
-def insist_on_existing(address: str) -> None:
+def insist_on_existing(address: str, way_out: str = "`memory-core add` creates it") -> None:
     """Refuse a file that does not exist, because opening it would create a file for a misspelt name.
+
+    Args:
+        way_out: The end of the error.
 
     Raises:
         StoreUnavailableError: There is no such file.
@@ -76,7 +79,7 @@ def insist_on_existing(address: str) -> None:
         raise StoreUnavailableError(f"{address!r} is not a file; give the path of a memory file")
     if not path.parent.is_dir():
         raise StoreUnavailableError(f"there is no folder {str(path.parent)!r}, so no memory file {address!r}")
-    raise StoreUnavailableError(f"there is no memory file {address!r}; `memory-core add` creates it")
+    raise StoreUnavailableError(f"there is no memory file {address!r}; {way_out}")
 
 
 class Invocation:

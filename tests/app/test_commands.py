@@ -436,7 +436,7 @@ def test_an_owner_without_memories_is_told_who_has_some(run: Run) -> None:
         (["import", "nowhere.jsonl"], "No such file"),
         (["move", "chroma"], "there is no file or folder 'chroma'"),
         (["backup", "memory.db"], "there is 'memory.db' already; give another name, or --overwrite"),
-        (["restore", "typo.db"], "there is no memory file 'typo.db'"),
+        (["restore", "typo.db"], "there is no memory file 'typo.db'; name a file that `memory-core backup` has made"),
         (["restore", "memory.db"], "there is 'memory.db' already; give another name, or --overwrite"),
         (
             ["reembed", "nope"],

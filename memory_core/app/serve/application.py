@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from http import HTTPStatus
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,7 @@ from memory_core.app.serve.problems import Problem, problem, status_of
 from memory_core.app.serve.served import Served
 from memory_core.errors import MemoryCoreError
 from memory_core.values.complaints import complaints
+from memory_core.values.printable import one_line
 from memory_core.web.requests import Requests
 
 try:
@@ -114,6 +116,10 @@ async def _refused(request: Request, error: Any) -> Response:
     headers: dict[str, str] = error.headers or {}
     if headers.keys() & {"Location", "HX-Redirect"}:
         return Response(status_code=error.status_code, headers=headers)
+    is_unrouted = error.status_code in {404, 405} and error.detail == HTTPStatus(error.status_code).phrase
+    if is_unrouted and request.url.path.startswith(API):
+        missing = f"{request.method} {one_line(request.url.path)}"
+        return problem(error.status_code, f"there is no {missing}; {API}/openapi.json lists what there is", headers)
     return _answer(request, error.status_code, error.detail, headers)
 
 

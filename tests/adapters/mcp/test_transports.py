@@ -244,7 +244,7 @@ async def test_the_largest_batch_in_any_script_passes_over_http_and_a_flood_does
     ("arguments", "complaint"),
     [
         ((), "--file"),
-        (("--file", "m.db"), "the server has no owner"),
+        (("--file", "m.db"), "say whose memories they are: --user NAME, or --http with --tokens FILE"),
         (("--file", "m.db", "--user", " "), "user must not be empty"),
         (("--file", "m.db", "--user", "a", "--http", "0.0.0.0:0"), "open to other machines"),
         (("--file", "m.db", "--user", "a", "--http", "web"), "is not [HOST:]PORT"),
