@@ -27,7 +27,7 @@ FAINT: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Lexical:
-    """How well each row matches the terms of a query."""
+    """The match of each row with the terms of a query."""
 
     scores: Floats
     """BM25; 0 for rows without any of the terms and for dead rows."""
@@ -41,7 +41,7 @@ class Lexical:
     """The mean weight of the query's terms, of which a faint one counts as its share of a term."""
 
     def coverage(self, doubt: float = DOUBT) -> Floats:
-        """How much of the query each row covers: 0 for no term, about 1 for a row that has all of them.
+        """The share of the query that each row covers: 0 for no term, about 1 for a row that has all of them.
 
         Terms are weighted by idf. A match of one word of several, such as "kind" of "What kind of car do I own?", is
         often chance, so the smaller the matching part, the more it is discounted; a row with all terms is not.

@@ -65,8 +65,8 @@ LENGTH: Final = 1.5
 FULL_LENGTH_WORDS: Final = 30
 
 PREFERENCE: Final = 10.0
-"""What recency and importance add at most at a weight of 1, about the difference between a good hit and a fair one; 1
-in searches by cosine alone."""
+"""The most that recency and importance add at a weight of 1, about the difference between a good hit and a fair one;
+1 in searches by cosine alone."""
 
 LEAST_KNOWN: Final = 0.1
 """Weight of the cosine if the embedder knows none of the query's words: even so, related texts are nearer by far than
@@ -75,7 +75,7 @@ chance."""
 
 @dataclass(frozen=True, slots=True)
 class Cosines:
-    """How near each row is to a query, and what that means."""
+    """The nearness of each row to a query, and its meaning."""
 
     values: Floats
     """The cosine of each row, NaN where it is not known: a vector is pending, or the row cannot be returned in a search
@@ -214,7 +214,8 @@ def _add_evidence(owner_index: OwnerIndex, query: Query, cosines: Cosines | None
 
 
 def _evident(sums: Floats, by_chance: float, known: float) -> Floats:
-    """How far the evidence of each row reaches the level of chance, and how far the embedder knows the query: 0 to 1.
+    """The degree to which the evidence of each row reaches the level of chance, and the embedder knows the query: 0 to
+    1.
 
     Without cosines each matching word counts in full.
     """

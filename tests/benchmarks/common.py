@@ -1,4 +1,5 @@
-"""What the benchmarks share: texts and vectors that look like memories, and medians of interleaved repetitions.
+"""The parts that the benchmarks share: texts and vectors that look like memories, and medians of interleaved
+repetitions.
 
 Texts are 33 words drawn from a zipf vocabulary; vectors are 384 numbers around 1,000 centres. Neither needs a model, so
 what is measured is the store.
@@ -104,7 +105,7 @@ def percentiles(seconds: Sequence[float]) -> tuple[float, float]:
 
 
 async def time_each(call: Callable[[str], Awaitable[object]], asked: Sequence[str]) -> list[float]:
-    """How long each call took, in seconds."""
+    """The time that each call took, in seconds."""
     seconds: list[float] = []
     for question in asked:
         start = time.perf_counter()

@@ -42,7 +42,7 @@ def embedder() -> Iterator[MultilingualEmbedder]:
 
 
 def english(embedder: MultilingualEmbedder, text: str) -> float:
-    """How far a question is taken for English."""
+    """The degree to which a question is taken for English."""
     return run_sync(embedder.asked, text).english
 
 

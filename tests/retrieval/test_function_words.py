@@ -1,4 +1,4 @@
-"""Which language a question is in, by its function words."""
+"""The language of a question, by its function words."""
 
 from __future__ import annotations
 

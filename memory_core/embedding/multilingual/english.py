@@ -1,4 +1,4 @@
-"""How far a question is in English, told by its words: which of the two models is to be trusted with it.
+"""The degree to which a question is in English, told by its words: it says which of the two models is to be trusted.
 
 Some words tell a language (`retrieval/telling_words.py`), and of those of other languages those count that the language
 with most of them has. Other words say less, since names, technical terms and words of one language stand in the texts
@@ -25,7 +25,7 @@ _SHORT: Final = 3
 _PIECE: Final = 0.5
 _NO_PIECE: Final = 0.25
 _BEFOREHAND: Final = 0.25
-"""What speaks for English before anything is read: a question of names only is one for the English model."""
+"""The evidence for English before anything is read: a question of names only is one for the English model."""
 _NONE, _ALL = 0.25, 0.6
 """The share of the evidence that speaks for English: up to the first a question is not in English at all, from the
 second on it is."""

@@ -50,7 +50,7 @@ class PackageFiles(NamedTuple):
 
 
 def package_files() -> PackageFiles:
-    """Where the files are; the package is found, and not imported.
+    """The place of the files; the package is found, and not imported.
 
     Raises:
         EmbeddingError: It is not installed.

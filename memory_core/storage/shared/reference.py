@@ -1,4 +1,4 @@
-"""What an embedder makes of texts whose relation is known: what the cosines of a query are measured against."""
+"""The vectors of texts whose relation is known: the cosines of a query are measured against theirs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REMEMBERED: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What an embedder makes of these texts."""
+    """The vectors that an embedder makes of these texts."""
 
     texts: Vectors
     """The unit vector of each unrelated text."""
@@ -60,7 +60,7 @@ def reference_texts() -> list[str]:
 
 
 async def reference_of(embedder: Embedder) -> Reference:
-    """What an embedder makes of the texts, computed once per process.
+    """The vectors that an embedder makes of the texts, computed once per process.
 
     Raises:
         EmbeddingError: As for `embed_documents`.

@@ -12,13 +12,13 @@ class Line:
     """A module of this folder with `measure(short=...)`."""
 
     what: str
-    """What its figures are about, as the table says it."""
+    """The subject of its figures, as the table says it."""
     limit: str | None = None
-    """What keeps it from its goal, shown where it is missed first; `None` if it has no goals."""
+    """The limit that keeps it from its goal, shown where it is missed first; `None` if it has no goals."""
     needs: tuple[str, ...] = ()
     """Modules without which it is skipped."""
     needs_peers: bool = False
-    """Whether it runs in the Python that has the peers, if there is one."""
+    """True if it runs in the Python that has the peers, where there is one."""
 
 
 LINES: Final[Mapping[str, Line]] = {
