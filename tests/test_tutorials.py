@@ -101,7 +101,7 @@ class Reader:
 
     @contextmanager
     def shell(self, script: str) -> Generator[None]:
-        """What a page tells its reader to leave running: the last line of a script serves."""
+        """Run what a page tells its reader to leave running: the last line of a script serves."""
         script = script.replace("python ", f"{shlex.quote(sys.executable)} ").replace("~/team", ".")
         script = script.replace("memory-core ", f"exec {shlex.quote(sys.executable)} -m memory_core ")
         with subprocess.Popen(
@@ -141,9 +141,14 @@ def test_the_assistants_of_a_team_find_its_decision_and_nobody_elses_preference(
     page = ROOT / "docs" / "tutorials" / "coding-assistant.md"
     reader = Reader(tmp_path)
     script = next(step.code for step in steps(page) if step.language == "sh")
+    (hook,) = (step.code for step in steps(page) if step.code.startswith("memory-mcp hook"))
+    hook = hook.replace("memory-mcp", f"{shlex.quote(sys.executable)} -m memory_mcp").replace("~/team/", "")
     with reader.shell(script):
         reader.follow(page)
         reader.again(page)
+        asks = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "Which linter do we use?"}
+        reader.run(["sh", "-ec", f"echo {shlex.quote(json.dumps(asks))} | {hook}"])
+    assert any("We use ruff" in line for line in reader.printed)
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page is for a shell with curl")

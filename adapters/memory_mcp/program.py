@@ -81,6 +81,8 @@ async def serve(given: argparse.Namespace) -> None:
     tokens = None if given.tokens is None else StaticTokens.from_file(given.tokens)
     if tokens is not None and given.http is None:
         raise InvalidInputError("--tokens works only with --http; over stdio, name the user with --user")
+    if tokens is None and given.user is None:
+        raise InvalidInputError("say whose memories they are: --user NAME, or --http with --tokens FILE")
     log_plainly("memory-mcp")
     if given.http is not None and tokens is None and not is_loopback(given.http[0]):
         raise InvalidInputError(f"--http {given.http[0]} is open to other machines; name its users with --tokens")

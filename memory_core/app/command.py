@@ -40,7 +40,7 @@ App = Annotated[str | None, typer.Option("--app", help="The app of the owner. De
 User = Annotated[str | None, typer.Option("--user", "-u", help="The user of the owner. Default: your login.")]
 EmbedderName = Annotated[
     str | None,
-    typer.Option("--embedder", help="The model of the vectors: minilm, openai:MODEL, module:attribute, ... or none."),
+    typer.Option("--embedder", help="The model of the vectors: english, openai:MODEL, module:attribute, ... or none."),
 ]
 WordsOnly = Annotated[bool, typer.Option("--words-only", help="The same as --embedder none: no model is loaded.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -63,8 +63,11 @@ class Answer:
     """Print it, wait so many seconds, and ask again, until Ctrl-C."""
 
 
-def insist_on_existing(address: str) -> None:
+def insist_on_existing(address: str, way_out: str = "`memory-core add` creates it") -> None:
     """Refuse a file that does not exist, because opening it would create a file for a misspelt name.
+
+    Args:
+        way_out: The end of the error.
 
     Raises:
         StoreUnavailableError: There is no such file.
@@ -76,7 +79,7 @@ def insist_on_existing(address: str) -> None:
         raise StoreUnavailableError(f"{address!r} is not a file; give the path of a memory file")
     if not path.parent.is_dir():
         raise StoreUnavailableError(f"there is no folder {str(path.parent)!r}, so no memory file {address!r}")
-    raise StoreUnavailableError(f"there is no memory file {address!r}; `memory-core add` creates it")
+    raise StoreUnavailableError(f"there is no memory file {address!r}; {way_out}")
 
 
 class Invocation:

@@ -178,7 +178,7 @@ async def restore(
     """Make the memory file (--file) from a backup."""
     from memory_core.storage.sqlite.backup import sourceless  # noqa: PLC0415  (for files only)
 
-    insist_on_existing(str(source))
+    insist_on_existing(str(source), "name a file that `memory-core backup` has made")
     _insist_on_room(invocation.path, overwrite=overwrite)
     if invocation.path.exists():
         invocation.confirm(f"Replace {invocation.settings.file} and lose what is in it?", yes=yes)

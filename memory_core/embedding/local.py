@@ -100,7 +100,7 @@ class LocalEmbedder(ABC):
         return (await self.asked(text)).vector.copy()
 
     async def familiarity(self, text: str) -> float:
-        """How well the model knows the words of a query, from 0 to 1.
+        """The familiarity of the model with the words of a query, from 0 to 1.
 
         Raises:
             EmbeddingError: As for `embed_query`.
@@ -108,7 +108,7 @@ class LocalEmbedder(ABC):
         return (await self.asked(text)).familiarity
 
     async def asked(self, text: str) -> Asked:
-        """What the model makes of a query; cached as its vector is, which nobody changes.
+        """The answer of the model to a query; it is cached as its vector is, which nobody changes.
 
         Raises:
             EmbeddingError: As for `embed_query`.

@@ -24,12 +24,12 @@ except ImportError as error:
     raise ImportError("a web server needs uvicorn: pip install 'memory-core[serve]' or 'memory-core[mcp]'") from error
 
 HEAD_SECONDS: Final = 10.0
-"""How long a client may take from the first byte of a request (of the first request: from the connection) to the end of
-its head."""
+"""The time that a client may take from the first byte of a request (of the first request: from the connection) to
+the end of its head."""
 BODY_SECONDS: Final = 60.0
-"""How long it may take for the body."""
+"""The time that it may take for the body."""
 READ_SECONDS: Final = 60.0
-"""How long it may leave an answer unread that no longer fits into the buffers."""
+"""The time for which it may leave an answer unread that no longer fits into the buffers."""
 
 
 class Connection(H11Protocol):
@@ -37,7 +37,8 @@ class Connection(H11Protocol):
     before as are accepted at once, because uvicorn answers 503 to everybody then."""
 
     _awaited: object = None
-    """What the deadline is for: the head of the next request, the rest of this one, or the client's reading."""
+    """The event that the deadline is for: the head of the next request, the rest of this one, or the client's
+    reading."""
     _deadline: asyncio.TimerHandle | None = None
     _begins = itertools.count()
     """A number for each time that any connection begins to wait. Two that come at once may have one time."""

@@ -436,7 +436,7 @@ def test_an_owner_without_memories_is_told_who_has_some(run: Run) -> None:
         (["import", "nowhere.jsonl"], "No such file"),
         (["move", "chroma"], "there is no file or folder 'chroma'"),
         (["backup", "memory.db"], "there is 'memory.db' already; give another name, or --overwrite"),
-        (["restore", "typo.db"], "there is no memory file 'typo.db'"),
+        (["restore", "typo.db"], "there is no memory file 'typo.db'; name a file that `memory-core backup` has made"),
         (["restore", "memory.db"], "there is 'memory.db' already; give another name, or --overwrite"),
         (
             ["reembed", "nope"],
@@ -664,7 +664,7 @@ def test_zsh_completes_a_command_in_a_terminal(completed: Callable[[str], Path],
 
 
 def test_a_new_user_finds_a_memory_with_nothing_but_the_help(run: Run) -> None:
-    """What the first page says is tried as it stands there."""
+    """The steps of the first page are tried as they stand there."""
     page = run("--help").out
     assert run().out == page
     assert run("--version").out == f"memory-core {memory_core.__version__}\n"

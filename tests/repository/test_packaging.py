@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -12,10 +14,13 @@ from pathlib import Path
 
 import pytest
 import yaml  # type: ignore[import-untyped]
+from hatchling.metadata.core import ProjectMetadata
+from hatchling.plugin.manager import PluginManager
 
 ROOT = Path(__file__).parents[2]
 ADAPTERS = sorted(path.name for path in (ROOT / "adapters").glob("memory_*/"))
 MODEL = Path("memory_core/embedding/minilm")
+PUBLIC = "urls" in tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> str:
@@ -64,8 +69,11 @@ def test_the_wheel_carries_the_default_model(wheel: Path, name: str) -> None:
 
 
 @pytest.mark.process
-def test_the_licence_travels_with_the_wheel(wheel: Path) -> None:
-    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in zipfile.ZipFile(wheel).namelist())
+def test_the_licence_and_the_notices_travel_with_the_wheel(wheel: Path) -> None:
+    notices = {str(path.relative_to(ROOT)) for path in (ROOT / "memory_core").rglob("NOTICE")}
+    assert len(notices) >= 3
+    names = [name.partition(".dist-info/licenses/")[2] for name in zipfile.ZipFile(wheel).namelist()]
+    assert set(names) - {""} == {"LICENSE", *notices}
 
 
 @pytest.mark.process
@@ -101,6 +109,34 @@ def test_an_adapter_without_its_framework_says_what_to_install(installed: Path, 
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     last = (done.stderr.strip().splitlines() or ["it works"])[-1]
     assert re.fullmatch(r"ImportError: `\w+` needs .*: pip install 'memory-core\[[a-z-]+\]'.*", last), last
+
+
+def test_the_readme_of_the_index_links_to_the_public_address(tmp_path: Path) -> None:
+    for name in ("pyproject.toml", "README.md", ".ci/readme.py", "memory_core/__init__.py", "LICENSE"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    project = tmp_path / "pyproject.toml"
+    urls = '[project.urls]\nSource = "https://forge.example/memory-core/"\n\n'
+    project.write_text(
+        project.read_text().replace("[project.optional-dependencies]", f"{urls}[project.optional-dependencies]")
+    )
+    text = ProjectMetadata(str(tmp_path), PluginManager()).core.readme
+    assert (
+        "![a search on the page, with the parts of each score](https://forge.example/memory-core/raw/HEAD/docs/" in text
+    )
+    assert "[five minutes](https://forge.example/memory-core/blob/HEAD/docs/start.md)" in text
+    assert not re.findall(r"\]\((?!https?:|#)", text)
+
+
+@pytest.mark.skipif(PUBLIC, reason="the project has a public address")
+def test_the_release_check_refuses_a_project_without_a_public_address() -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "TRIAL"}
+    command = [str(ROOT / ".ci" / "release-check"), sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 1
+    assert "the project has no public address" in done.stderr
+    assert "make release-check TRIAL=yes" in done.stderr
+    assert done.stdout == ""
 
 
 @pytest.mark.parametrize("name", ["ci", "release"])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from http import HTTPStatus
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from memory_core.app.serve import api, changes, page, proposals
+from memory_core.app.serve import api, changes, conversations, page, people, proposals
 from memory_core.app.serve.beside import API, OF_OWNER, Beside
 from memory_core.app.serve.guard import Guard
 from memory_core.app.serve.health import Monitor, health, metrics
@@ -17,6 +18,7 @@ from memory_core.app.serve.problems import Problem, problem, status_of
 from memory_core.app.serve.served import Served
 from memory_core.errors import MemoryCoreError
 from memory_core.values.complaints import complaints
+from memory_core.values.printable import one_line
 from memory_core.web.requests import Requests
 
 try:
@@ -68,6 +70,8 @@ def unguarded(served: Served, requests: Requests | None = None) -> FastAPI:
     app.include_router(api.records, prefix=OF_OWNER, tags=["operator"], dependencies=[Depends(api.named_owner)])
     app.include_router(hooks, prefix=OF_OWNER, dependencies=[Depends(api.named_owner)])
     app.include_router(page.routes)
+    app.include_router(people.routes)
+    app.include_router(conversations.routes)
     app.include_router(changes.routes)
     app.include_router(proposals.routes)
     app.mount("/static", StaticFiles(directory=STATIC), "static")
@@ -112,6 +116,10 @@ async def _refused(request: Request, error: Any) -> Response:
     headers: dict[str, str] = error.headers or {}
     if headers.keys() & {"Location", "HX-Redirect"}:
         return Response(status_code=error.status_code, headers=headers)
+    is_unrouted = error.status_code in {404, 405} and error.detail == HTTPStatus(error.status_code).phrase
+    if is_unrouted and request.url.path.startswith(API):
+        missing = f"{request.method} {one_line(request.url.path)}"
+        return problem(error.status_code, f"there is no {missing}; {API}/openapi.json lists what there is", headers)
     return _answer(request, error.status_code, error.detail, headers)
 
 

@@ -1,4 +1,5 @@
-"""What every request passes first: the host and origin it names, its size, and the headers of its answer."""
+"""The guard that every request passes first: it checks the host and origin it names, its size, and the headers of
+its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server serves, and how a request reaches it."""
+"""The memory that a server serves, and the way in which a request reaches it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_ITEMS: Final = 20_000
 """Keys of objects and elements of arrays in the body of a request, outside of `data`: 1,000 messages, each with a call
 of a tool, have 12,000. To name an error for each of these holds the interpreter for less than a tenth of a second."""
 Grant = Literal["read", "write", "all"]
-"""What a caller may do with the memories of an owner; `all` includes erasing the owner."""
+"""The rights of a caller to the memories of an owner; `all` includes erasing the owner."""
 
 try:
     from fastapi.dependencies.models import Dependant
@@ -75,7 +75,8 @@ class Served:
         return self.memory.bind(app=app, user=user)
 
     def reach(self, owner: BoundMemory) -> BoundMemory:
-        """What an agent of an owner reads: the owner's memories and the spaces. A space is read by itself."""
+        """The memories that an agent of an owner reads: the owner's memories and the spaces. A space is read by
+        itself."""
         spaces = self._spaces_of(owner)
         return owner.sharing(spaces, writable=[label for label in spaces if self.spaces[label].is_writable])
 
@@ -111,7 +112,7 @@ class Served:
             raise HTTPException(403, _NOT_YOURS[wanted])
 
     def _grant(self, caller: Caller, app: str, user: str | None) -> Grant | None:
-        """What a caller may do with the memories of an owner, if anything."""
+        """The rights of a caller to the memories of an owner; `None` if there are none."""
         if caller == THE_OPERATOR or (app, user) == (self.owner.app, caller.user):
             return "all"
         label = self.label_of(app, user)
@@ -130,7 +131,7 @@ _NOT_YOURS: Final[Mapping[Grant, str]] = {
 
 
 def served_by(request: HTTPConnection) -> Served:
-    """What the application of a request serves."""
+    """The memory that the application of a request serves."""
     return cast("Served", request.app.state.served)
 
 

@@ -32,7 +32,7 @@ MAX_BYTES: Final = 8_000_000
 _NO_POINT: Final = named_id("no point")
 
 Fields = list[str] | bool
-"""Which payload fields to fetch: some, all (`True`) or none (`False`)."""
+"""The payload fields to fetch: some, all (`True`) or none (`False`)."""
 
 
 class EpochError(Exception):

@@ -309,10 +309,10 @@ class QdrantStore:
         self._wake()
         return count
 
-    async def stats(self, scope: Scope) -> Stats:
+    async def stats(self, scope: Scope, where: Where) -> Stats:
         """See `LeanReads.stats`."""
         has = self._embedder is not None
-        return await self._access.run(scope, lambda owner: listing.count(owner, self._clock(), has_embedder=has))
+        return await self._access.run(scope, lambda owner: listing.count(owner, where, self._clock(), has_embedder=has))
 
     async def owners(self) -> list[Scope]:
         """See `Maintained.owners`."""
@@ -360,7 +360,7 @@ class QdrantStore:
 
     async def pending(self, scope: Scope) -> int:
         """See `LeanReads.pending`."""
-        return (await self.stats(scope)).vectors_pending
+        return (await self.stats(scope, ANY_STATE)).vectors_pending
 
     async def known(self, scope: Scope, keys: Sequence[str] | None) -> list[Known]:
         """See `LeanReads.known`."""

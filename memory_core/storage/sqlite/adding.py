@@ -20,9 +20,9 @@ from memory_core.storage.shared.embedding_batches import with_vectors
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.shared.turns import Turns
 from memory_core.storage.sqlite.adds import Adds
-from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owners import find
+from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.rows import by_source_key
 from memory_core.supplied import Embedder
 from memory_core.values.long_texts import is_long
@@ -181,10 +181,10 @@ Batch = tuple[Scope, Sequence[Prepared]]
 
 
 class Embedding(Protocol):
-    """What embedding needs of an open file; `reembed` may replace the embedder."""
+    """The parts of an open file that embedding uses; `reembed` may replace the embedder."""
 
     embedder: Embedder | None
-    reader: Connection
+    reader: Readers
 
 
 async def embedded(file: Embedding, batches: Sequence[Batch]) -> list[list[Prepared]]:
@@ -197,7 +197,7 @@ async def embedded(file: Embedding, batches: Sequence[Batch]) -> list[list[Prepa
     return [[next(ready) for _ in batch] for _, batch in batches]
 
 
-async def _stored(reader: Connection, batches: Sequence[Batch]) -> set[str]:
+async def _stored(reader: Readers, batches: Sequence[Batch]) -> set[str]:
     """The ids of records stored with the same source key and text; reads at most once."""
     if any(item.record.source_key is not None for _, batch in batches for item in batch):
         found = await reader.run(lambda db: [_stored_of(db, scope, batch) for scope, batch in batches])

@@ -155,7 +155,8 @@ async def test_a_client_that_goes_away_in_the_middle_leaves_nothing_half_done(tm
 HALF = (
     '"memory_store", "arguments": {"content": "cut off \\ud83d", "metadata": {"type": "fact", "tags": ["\\\\ud83d"]}}'
 )
-"""What a client in JavaScript sends of a text that it has cut in the middle of an emoji: JSON, but no text."""
+"""The bytes that a client in JavaScript sends of a text that it has cut in the middle of an emoji: JSON, but no
+text."""
 
 
 def request(number: int, method: str, params: str) -> str:
@@ -243,7 +244,7 @@ async def test_the_largest_batch_in_any_script_passes_over_http_and_a_flood_does
     ("arguments", "complaint"),
     [
         ((), "--file"),
-        (("--file", "m.db"), "the server has no owner"),
+        (("--file", "m.db"), "say whose memories they are: --user NAME, or --http with --tokens FILE"),
         (("--file", "m.db", "--user", " "), "user must not be empty"),
         (("--file", "m.db", "--user", "a", "--http", "0.0.0.0:0"), "open to other machines"),
         (("--file", "m.db", "--user", "a", "--http", "web"), "is not [HOST:]PORT"),

@@ -26,7 +26,7 @@ from tests.app.serve.test_health import spans
 
 SECRET = "Quillfeather"
 OPEN = {("GET", "/v1/health"), ("GET", "/v1/live"), ("GET", "/sign-in"), ("POST", "/sign-in")}
-"""What answers without a token, and says nothing about a memory."""
+"""The routes that answer without a token, and say nothing about a memory."""
 
 
 @pytest.fixture

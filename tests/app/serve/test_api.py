@@ -26,7 +26,7 @@ TOKENS = {name: f"the-long-token-of-{name}".ljust(24, ".") for name in ("ann", "
 
 
 def served(memory: Memory, *, writable: bool = True) -> Served:
-    """What a server with tokens serves."""
+    """The memory that a server with tokens serves."""
     return Served(
         memory, Scope("default", "operator"), tokens_of(TOKENS), Signer(b"secret"), frozenset(), writable=writable
     )
@@ -194,8 +194,8 @@ def test_what_cannot_be_used_is_said_in_one_sentence(ann: TestClient) -> None:
     insist_on_problem(ann.get("/v1/records", params={"cursor": "nonsense"}), 422)
     insist_on_problem(ann.post("/v1/search", json={"query": "x" * 10_001}), 422)
     insist_on_problem(ann.get("/v1/records/unknown"), 404)
-    insist_on_problem(ann.get("/v1/nothing"), 404)
-    insist_on_problem(ann.post("/v1/health"), 405)
+    assert "there is no GET /v1/nothing; /v1/openapi.json" in insist_on_problem(ann.get("/v1/nothing"), 404)
+    assert "there is no POST /v1/health" in insist_on_problem(ann.post("/v1/health"), 405)
     insist_on_problem(ann.post("/v1/records", content=b"x" * 16_000_001), 413)
 
 

@@ -1,4 +1,4 @@
-"""Whether a server is ready, and what it says of its work."""
+"""The readiness of a server, and what it says of its work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a hook asks over the local socket, in this process."""
+"""The requests of a hook over the local socket, in this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What strangers do to a server with nothing but connections: it goes on, and it ends when it is asked to."""
+"""A server that strangers meet with nothing but connections: it goes on, and it ends when it is asked to."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def has_hung_up(client: socket.socket) -> bool:
 
 
 def is_answered(client: socket.socket) -> bool:
-    """Whether the server answers a request that is not for much."""
+    """True if the server answers a request that is not for much."""
     answer = b""
     while part := client.recv(1_000):
         answer += part

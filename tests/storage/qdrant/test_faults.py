@@ -1,4 +1,4 @@
-"""What happens when requests fail: nothing acknowledged is lost, nothing is stored twice or by halves."""
+"""The outcome of requests that fail: nothing acknowledged is lost, nothing is stored twice or by halves."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.storage.qdrant.loopback import Loopback
 from tests.storage.qdrant.settled import points, settle
 
 ADDS = [60, pytest.param(10_000, marks=pytest.mark.torture)]
-"""How many records the fault runs add."""
+"""The numbers of records that the fault runs add."""
 QUICK_FAULTS = (Fault.UNAVAILABLE, Fault.BUSY, Fault.RESET, Fault.LOST, Fault.HALF)
 
 
