@@ -96,7 +96,7 @@ def _add(numbers: Numbers) -> Sent:
     body = {
         "text": (_words(numbers["words"], numbers["length"]) or "a")[:1_000_000],
         "tags": [f"tag {number}" for number in range(min(numbers["tags"], 500))],
-        "data": {"a": data},
+        "data": {"a": data, **{f"{number:x}": 0 for number in range(numbers["keys"])}},
     }
     return "POST", "/v1/records", body
 
@@ -155,6 +155,7 @@ MOST: Final[Numbers] = {
     "diversity": 1,
     "chars": 1_000_000,
     "items": 90_000,
+    "keys": 90_000,
     "depth": 90,
     "messages": 1_000,
     "record": RECORDS - 1,
