@@ -26,7 +26,7 @@ from memory_core.errors import InvalidInputError, StoreUnavailableError
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
 from memory_core.supplied import Reranker
-from memory_core.transfer.migrate import exists, is_server, memory_at
+from memory_core.transfer.copying import exists, is_server, memory_at
 from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.places import check_path, without_key
 from memory_core.values.progress import ProgressCallback, progress_bar
@@ -40,7 +40,7 @@ App = Annotated[str | None, typer.Option("--app", help="The app of the owner. De
 User = Annotated[str | None, typer.Option("--user", "-u", help="The user of the owner. Default: your login.")]
 EmbedderName = Annotated[
     str | None,
-    typer.Option("--embedder", help="The model of the vectors: minilm, openai:MODEL, module:attribute, ... or none."),
+    typer.Option("--embedder", help="The model of the vectors: english, openai:MODEL, module:attribute, ... or none."),
 ]
 WordsOnly = Annotated[bool, typer.Option("--words-only", help="The same as --embedder none: no model is loaded.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
