@@ -27,7 +27,8 @@ help:  ## list the targets
 demo: $(VENV)/.demo  ## one memory, four frameworks; INPUT=conversation.jsonl and QUESTIONS=questions.txt are yours to give
 	@$(PY) examples/one_memory.py $(if $(INPUT),--input "$(INPUT)") $(if $(QUESTIONS),--questions "$(QUESTIONS)")
 
-install: $(VENV)/.dev  ## make the environment of the checks, which they do by themselves
+install: $(VENV)/.dev  ## make the environment of the checks, which they do by themselves, and what some of them need besides
+	@.ci/client-generator "$(VENV)"
 
 test: test-covered  ## format, lint, types, imports, and the tests that start no process, with the coverage gate; some minutes
 	$(PYTEST) -m "not process and slow" $(PYTEST_ARGS)

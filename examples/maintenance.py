@@ -36,7 +36,7 @@ async def show(ann: BoundMemory, title: str) -> None:
 
 
 async def corrects(ann: BoundMemory, text: str) -> dict[str, str]:
-    """Which stored memory a text corrects, as a model would say (see docs/knowledge.md)."""
+    """The stored memory that a text corrects, as a model would say (see docs/knowledge.md)."""
     old = CORRECTIONS.get(text)
     return {} if old is None else {"corrects": next(record.id for record in await ann.list() if record.text == old)}
 

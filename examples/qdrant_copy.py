@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 
 from memory_core import Memory, Progress
-from memory_core.embedding.minilm import MiniLmEmbedder
+from memory_core.embedding.multilingual import MultilingualEmbedder
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.transfer.copying import copy_memory
 
@@ -20,7 +20,7 @@ def tell(progress: Progress) -> None:
 
 
 async def main() -> None:
-    async with Memory("notes.db") as file, Memory(QdrantStore(":memory:", embedder=MiniLmEmbedder())) as qdrant:
+    async with Memory("notes.db") as file, Memory(QdrantStore(":memory:", embedder=MultilingualEmbedder())) as qdrant:
         ann = file.bind(user="ann")
         await ann.add_many(FACTS)
         print("first copy")

@@ -107,7 +107,7 @@ def reply_to(message: Message, performative: str, body: str | None) -> Message:
 
 
 def name_of(message: Message) -> str:
-    """Who sent a message."""
+    """The name of the agent that sent a message."""
     return str(message.sender.local)
 
 

@@ -1,4 +1,4 @@
-"""What recall, tools and prompts need of a memory."""
+"""The protocol of a memory that recall, tools and prompts use."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Searching(Protocol):
 
 
 class AgentMemory(Searching, Protocol):
-    """What an agent's tools and prompts need of a memory. A `BoundMemory` is one.
+    """The methods of a memory that an agent's tools and prompts use. A `BoundMemory` is one.
 
     Another one may raise `UnsupportedError` for conditions and options that it does not have; it never ignores them.
     """

@@ -120,7 +120,7 @@ class BoundMemory:
 
     @property
     def zone(self) -> tzinfo:
-        """Where the person is: the zone of what is said now, and of times in UTC."""
+        """The zone in which the person is: that of what is said now, and of times in UTC."""
         return self._memory.zone if self._zone is None else self._zone
 
     def now(self) -> datetime:
@@ -751,9 +751,16 @@ class BoundMemory:
         return await self._run(lambda store, scope: store.erase(scope))
 
     @operation
-    async def stats(self) -> Stats:
-        """Count the records that this handle can reach, without spaces."""
-        return await self._run(optional.stats)
+    async def stats(self, where: Where = ANY_STATE) -> Stats:
+        """Count the records that this handle can reach and that satisfy `where`, without spaces.
+
+        ```python
+        await ann.add_many([Draft("tea", kind="fact"), Draft("Oslo", kind="fact", collection="trips")])
+        assert (await ann.stats(Where(under="trips"))).by_kind == {"fact": 1}
+        ```
+        """
+        checked = _checked(where)
+        return await self._run(lambda store, scope: optional.stats(store, scope, checked))
 
     @operation
     async def profile(self, *, max_chars: int = DEFAULT_PROFILE_CHARS, owner: str | None = None) -> Profile:

@@ -129,8 +129,9 @@ class Draft(Value):
     confidence: float = 1.0
     emotion: str | None = None
     occurred_at: datetime | None = None
-    """When it was said or happened; now, if not given. Its zone says on which day that was for the person, so its
-    offset from UTC is kept, in whole minutes; a time in UTC names no place, and gets the zone of the handle."""
+    """The time at which it was said or happened; now, if not given. Its zone says on which day that was for the
+    person, so its offset from UTC is kept, in whole minutes; a time in UTC names no place, and gets the zone of the
+    handle."""
     expires_at: datetime | None = None
     """The moment from which no read returns it."""
     valid_from: datetime | None = None
@@ -321,7 +322,7 @@ class Version(Value):
     text: str
     since: datetime
     until: datetime | None
-    """When another text replaced it; `None` if it is the current one."""
+    """The time at which another text replaced it; `None` if it is the current one."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

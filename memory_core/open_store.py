@@ -36,7 +36,7 @@ EXIT_SECONDS: Final = 1.0
 
 
 class Background(Protocol):
-    """What is written in the background."""
+    """The work that a store does in the background."""
 
     async def settle(self) -> None:
         """Return when everything that it was given so far is stored or has failed; called on the core loop."""

@@ -1,4 +1,4 @@
-"""What a store is: a store's author reads this page, and then `docs/howto/own-store.md`.
+"""The protocols of a store: a store's author reads this page, and then `docs/howto/own-store.md`.
 
 Over a database with transactions nobody writes any of it: `memory_core.storing.RowStore` is a `Store` over its rows.
 The rules that it uses (`storage/rules/`) say in full what each method means, for every store.
@@ -99,7 +99,7 @@ class Writes(Protocol):
 
 
 class Expiry(Protocol):
-    """What becomes of records whose time is over; bounded, durable and atomic like the writes."""
+    """The operations on records whose time is over; they are bounded, durable and atomic like the writes."""
 
     async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
         """See `rules.postpone`."""
@@ -147,8 +147,8 @@ class Adding(Protocol):
 class LeanReads(Protocol):
     """Optional for a store: reads of a few fields. Of another store, `list` reads the whole records for them."""
 
-    async def stats(self, scope: Scope) -> Stats:
-        """Count the records in the scope."""
+    async def stats(self, scope: Scope, where: Where) -> Stats:
+        """Count the records in the scope that satisfy `where`."""
         ...
 
     async def pending(self, scope: Scope) -> int:

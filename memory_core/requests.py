@@ -1,4 +1,4 @@
-"""What a store is asked: a search, or one page of a listing."""
+"""The requests that a store answers: a search, and one page of a listing."""
 
 from __future__ import annotations
 

@@ -49,8 +49,8 @@ class Familiar(Protocol):
     """Optional for an embedder: it reports whether it knows the language of a text."""
 
     async def familiarity(self, text: str) -> float:
-        """How well it knows the words of a query, from 0 (none) to 1, the weight of cosines. Called after
-        `embed_query` with the same text."""
+        """The familiarity of the words of a query, from 0 (none) to 1, which is the weight of cosines. It is called
+        after `embed_query` with the same text."""
         ...
 
 

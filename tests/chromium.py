@@ -17,6 +17,7 @@ from websockets.sync.connection import Connection
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PATIENCE_SECONDS = 100.0
+_MOST_TABS = 200
 _FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -72,7 +73,7 @@ class Page:
             time.sleep(0.1)
 
     def _is_true(self, expression: str) -> bool:
-        """Whether an expression is true on the page that the tab shows now; false while it goes to another one."""
+        """True if an expression is true on the page that the tab shows now; false while it goes to another one."""
         try:
             return bool(self._evaluate_here(expression))
         except NavigatingError:
@@ -94,7 +95,7 @@ class Page:
                 raise TimeoutError(f"the page does not take {text!r}")
 
     def _shows(self, text: str) -> bool:
-        """Whether the page shows the text within some seconds; what a field holds does not count."""
+        """True if the page shows the text within some seconds; what a field holds does not count."""
         for _ in range(50):
             if self._is_true(f"document.body.innerText.includes({text!r})"):
                 return True
@@ -108,6 +109,31 @@ class Page:
         """Press a key and let it go."""
         for kind in ("keyDown", "keyUp"):
             self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, text=text)
+
+    def reach(self, selector: str) -> None:
+        """Press Tab until the focus is on what is meant; it is visible there, with a ring around it."""
+        chosen = f"document.activeElement.matches({selector!r})"
+        for _ in range(_MOST_TABS):
+            self.press("Tab", 9)
+            if self.evaluate(chosen):
+                break
+        assert self.evaluate(f"{chosen} && document.activeElement.matches(':focus-visible')"), f"no way to {selector}"
+        ring = "getComputedStyle(document.activeElement).outlineStyle"
+        assert self.evaluate(f"{ring} !== 'none' && document.activeElement.getClientRects().length > 0"), selector
+
+    def type(self, text: str) -> None:
+        """Put text in place of what the field with the focus holds, with the keyboard."""
+        for kind in ("keyDown", "keyUp"):
+            key = {"key": "a", "code": "KeyA", "windowsVirtualKeyCode": 65, "modifiers": 2, "commands": ["selectAll"]}
+            self.send("Input.dispatchKeyEvent", type=kind, **key)
+        self.send("Input.insertText", text=text)
+
+    def enter(self) -> None:
+        """Press Enter, and wait for the page that follows."""
+        self.evaluate("window.before = true")
+        with suppress(NavigatingError):
+            self._press_enter()
+        self.until("window.before === undefined && document.readyState === 'complete'")
 
     def fill(self, selector: str, text: str) -> None:
         """Write into a field in place of what it holds, without Enter; what hides it is opened."""
@@ -130,7 +156,7 @@ class Page:
         self.until("window.before === undefined && document.readyState === 'complete'")
 
     def shows(self, text: str) -> bool:
-        """Whether the page shows the text now."""
+        """True if the page shows the text now."""
         return bool(self.evaluate(f"document.body.innerText.includes({text!r})"))
 
     def until_shown(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What holds for every test: no network beyond this machine, no clock in the verdict, and Ctrl-C works."""
+"""The rules of every test: no network beyond this machine, no clock in the verdict, and Ctrl-C works."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def with_examples() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize(("place", "code"), list(with_examples()))
 def test_every_block_of_a_docstring_runs(place: str, code: str) -> None:
-    """What a block may use: the names of `memory_core`, a `memory`, Ann's handle `ann`, and `datetime`."""
+    """The names that a block may use: those of `memory_core`, a `memory`, Ann's handle `ann`, and `datetime`."""
     names = {each: getattr(memory_core, each) for each in memory_core.__all__}
     module = ModuleType("__main__")
     vars(module).update(names, datetime=datetime, timedelta=timedelta, UTC=UTC)
@@ -124,7 +124,7 @@ def test_every_link_of_the_page_leads_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_every_link_to_a_section_leads_to_its_heading(name: str) -> None:
-    """Those between pages of `docs/` are checked where the site is built."""
+    """Links between pages of `docs/` are checked where the site is built."""
     links = ANCHOR.findall((ROOT / name).read_text(encoding="utf-8"))
     broken = [(page, anchor) for page, anchor in links if anchor not in anchors(ROOT / page)]
     assert not broken

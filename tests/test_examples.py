@@ -58,7 +58,9 @@ SAYS = {
         "Boss: Looked up: crane two is out of service",
     ],
 }
-"""What an example has to say: that it remembers."""
+"""The words that an example has to say: that it remembers."""
+LATE = ("it was too slow", "not read in time")
+"""The words of the log when an agent goes on without its memory, as on a machine that is busy with other tests."""
 
 
 @pytest.mark.process
@@ -67,10 +69,15 @@ SAYS = {
 def test_an_example_ends_well_and_says_what_it_remembers(example: Path, tmp_path: Path) -> None:
     if example.name == "spade_beliefs.py":
         pytest.importorskip("spade_bdi", reason="the example of beliefs needs spade_bdi: make install")
-    done, wrong = seen(found_strace(), tmp_path, [sys.executable, "-W", "error::ResourceWarning", str(example)])
+    for attempt in ("first", "second", "third"):
+        folder = tmp_path / attempt
+        folder.mkdir()
+        done, wrong = seen(found_strace(), folder, [sys.executable, "-W", "error::ResourceWarning", str(example)])
+        if not any(late in done.stderr for late in LATE):
+            break
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr, done.stderr
     missing = [said for said in SAYS[example.name] if said not in done.stdout]
     assert not missing, done.stdout
     assert wrong == []
-    assert kept_at_home(tmp_path) == []
+    assert kept_at_home(folder) == []

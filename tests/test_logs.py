@@ -1,4 +1,4 @@
-"""What is logged for operators, and that no line of any library shows what is remembered, asked, or whose it is."""
+"""The log for operators; no line of any library shows what is remembered, asked, or whose it is."""
 
 from __future__ import annotations
 

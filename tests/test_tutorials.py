@@ -101,7 +101,7 @@ class Reader:
 
     @contextmanager
     def shell(self, script: str) -> Generator[None]:
-        """What a page tells its reader to leave running: the last line of a script serves."""
+        """Run what a page tells its reader to leave running: the last line of a script serves."""
         script = script.replace("python ", f"{shlex.quote(sys.executable)} ").replace("~/team", ".")
         script = script.replace("memory-core ", f"exec {shlex.quote(sys.executable)} -m memory_core ")
         with subprocess.Popen(

@@ -134,8 +134,8 @@ def event_drafts(
 
 
 def said(event: Event) -> str:
-    """What an event says: its text parts without thoughts, or its finished transcription; and the names of the files
-    that a person attached to it. What one node of a workflow hands to the next one was said before, by a node."""
+    """The words of an event: its text parts without thoughts, or its finished transcription; and the names of the
+    files that a person attached to it. What one node of a workflow hands to the next one was said before, by a node."""
     if event.partial or event.actions.compaction or event.actions.rewind_before_invocation_id or _is_handed(event):
         return ""
     parts = (event.content.parts or []) if event.content else []

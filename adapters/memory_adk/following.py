@@ -35,25 +35,25 @@ from memory_adk.service import MemoryService
 from memory_adk.zone import zone_of
 
 _BY_RUNNER: Final = "e-"
-"""How the ids of invocations begin that ADK's runner makes."""
+"""The beginning of the ids of invocations that ADK's runner makes."""
 
 
 @dataclass(slots=True)
 class _Place:
-    """Where a process has stopped in the list of a session's events."""
+    """The place where a process has stopped in the list of a session's events."""
 
     kept: Kept
     """One for as long as the zone stays: messages that it tells while the store is busy are written together."""
     zone: tzinfo | None
-    """Where the person of the session is."""
+    """The zone in which the person of the session is."""
     at: int = -1
     event: str = ""
     """The id of the event there."""
     counts: Counter[str] = field(default_factory=Counter[str])
-    """How many events of the turn there had which key."""
+    """The number of events of the turn there, by their key."""
 
     def start_in(self, events: Sequence[Event]) -> int:
-        """Where the events begin that follow this place; 0 if the list is another one."""
+        """The index of the first event that follows this place; 0 if the list is another one."""
         is_same = 0 <= self.at < len(events) and events[self.at].id == self.event
         return self.at + 1 if is_same else 0
 
@@ -133,7 +133,7 @@ async def _whole(session: Session, sessions: BaseSessionService) -> Sequence[Eve
 
 
 def _of_last_turn(events: Sequence[Event], session: str) -> Counter[str]:
-    """How many events of the last turn have which key."""
+    """The number of events of the last turn, by their key."""
     counts = Counter[str]()
     keyed([event for event in events if event.invocation_id == events[-1].invocation_id], session, counts)
     return counts

@@ -53,7 +53,7 @@ async def adk(source: str) -> AsyncIterator[Found | Refused]:
 def _session(
     owner: tuple[str, str, str], rows: Iterator[sqlite3.Row], read: Callable[[sqlite3.Row], Event]
 ) -> Iterator[Found | Refused]:
-    """What was said in a session, without what a rewind has undone."""
+    """The messages of a session, without what a rewind has undone."""
     app, user, session = owner
     events: list[Event] = []
     for row in rows:

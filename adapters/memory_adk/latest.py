@@ -1,4 +1,4 @@
-"""What a process knows of sessions, turns and users: of so many at most, the latest."""
+"""The knowledge that a process has of sessions, turns and users: of so many at most, the latest."""
 
 from __future__ import annotations
 

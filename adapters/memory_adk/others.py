@@ -1,4 +1,5 @@
-"""What other sessions have taken back: a rewind calls no plugin, so a session is asked before its memories are shown.
+"""The turns that other sessions have taken back: a rewind calls no plugin, so a session is asked before its memories
+are shown.
 
 What a rewind of any session has undone is not shown in another one. A session that has changed since it was last read
 here is read; the messages that it has not stored yet are left to its own next turn, whose policy applies to them.

@@ -1,4 +1,4 @@
-"""What a plugin captures: which messages, in which words, and for how long."""
+"""The policy that says what a plugin captures: which messages, in which words, and for how long."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _everything(event: Event) -> bool:  # noqa: ARG001  (called with each event)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturePolicy:
-    """What a `MemoryPlugin` stores.
+    """The choice of what a `MemoryPlugin` stores.
 
     An error in `keep` or `redact` is logged; that message is then not stored, since it might be one that must not be.
     """
@@ -35,9 +35,9 @@ class CapturePolicy:
     """Replaces the text of a message, the names of the files that are attached to it, and the texts of its event's
     `custom_metadata`, before anything is stored; a message whose text becomes empty is not stored."""
     ttl: timedelta | None = None
-    """How long a message is kept."""
+    """The time for which a message is kept."""
     authors: Collection[str] | None = None
-    """Whose messages to store: `user` and names of agents; `None` for everybody's."""
+    """The authors whose messages are stored: `user` and names of agents; `None` for everybody's."""
 
     def __post_init__(self) -> None:
         if isinstance(self.authors, str):

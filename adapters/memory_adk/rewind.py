@@ -1,4 +1,5 @@
-"""What is live in a session and what is undone: ADK appends a rewind event and does not delete the undone turns."""
+"""The events of a session that are live and those that are undone: ADK appends a rewind event and does not delete
+the undone turns."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from google.adk.events.event import Event
 from memory_adk.convert import keyed
 
 Change = Mapping[str, Event | None]
-"""What the record of a session, or a part of it, says: events that say something, by key and in order; `None` for one
-that is undone."""
+"""The content of the record of a session, or of a part of it: events that say something, by key and in order; `None`
+for one that is undone."""
 
 
 def live_events(events: Sequence[Event]) -> list[Event]:
@@ -43,7 +44,8 @@ def names_what_is_absent(events: Sequence[Event]) -> bool:
 def change_of(
     events: Sequence[Event], session: str | None, blocked: Container[str], before: Counter[str] | None = None
 ) -> Change:
-    """What some events of a session say, in their order; what a rewind has undone or a guardrail answered is undone.
+    """The content of some events of a session, in their order; what a rewind has undone or a guardrail answered is
+    undone.
 
     Args:
         events: All of the session, or a part of it with all rewinds that undo anything of it.

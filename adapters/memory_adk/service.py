@@ -104,17 +104,17 @@ class MemoryService(BaseMemoryService):
         self._memory_of = memory_of
         self._sessions = sessions
         self._read = Latest[tuple[str, str, str], float]()
-        """When each session was last changed that was read here."""
+        """The time at which each session that was read here was last changed."""
         self._unsettled = Latest[Scope, Kept]()
         """The session of each owner whose messages were stored last: they may be waiting for vectors."""
         self._blocked = Latest[str, None]()
         self.conversations = Conversations("adk", "an agent", seconds=timeout, embed="later")
-        """What is stored of sessions goes through this."""
+        """The conversations through which sessions are stored."""
         somebody = self._handle if self._handle.scope.user is not None else self._handle.bind(user="nobody")
         self.access = self.conversations.access(somebody)
         """Searches through this leave a store alone that does not answer."""
         self.deadline = self.conversations.deadline
-        """What all other calls go through."""
+        """The deadline of all other calls."""
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         """The same service: copies of agents and apps share the memory."""

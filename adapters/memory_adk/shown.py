@@ -1,4 +1,4 @@
-"""What the prompt of an agent shows of its conversation: memories of it need not be recalled."""
+"""The part of its conversation that the prompt of an agent shows: memories of it need not be recalled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Shown:
     """The events of a session that a prompt shows."""
 
     invocation_id: str = ""
-    """Whose turn it is."""
+    """The id of the turn."""
     session: str = ""
     """Its id, which is part of the source keys of its events."""
     find: Callable[[], Iterable[Event]] = tuple
@@ -49,11 +49,11 @@ class Shown:
 
 SHOWS_NOTHING: Final = Shown()
 in_conversation: Final[ContextVar[Shown]] = ContextVar("memory_adk_in_conversation", default=SHOWS_NOTHING)
-"""What the conversation of the agent whose tool is running shows."""
+"""The messages that the agent whose tool is running sees of its conversation."""
 
 
 def shown_in(request: LlmRequest, context: InvocationContext, read: Read) -> Shown:
-    """What a request shows: other plugins, and agents without history, leave out a part of the session.
+    """The messages that a request shows: other plugins, and agents without history, leave out a part of the session.
 
     It holds neither the request nor the session: nothing tells of the end of a turn that was cancelled.
     """
@@ -82,8 +82,8 @@ def shown_in(request: LlmRequest, context: InvocationContext, read: Read) -> Sho
 
 
 def in_prompt(context: InvocationContext, read: Read) -> Shown:
-    """What the prompt of an agent shows, if no plugin has seen it: all that no compaction has summarised, or the
-    current turn for an agent without history."""
+    """The messages that the prompt of an agent shows, if no plugin has seen it: all that no compaction has
+    summarised, or the current turn for an agent without history."""
     turn, session = context.invocation_id, context.session
     has_history = getattr(context.agent, "include_contents", None) != "none"
 
@@ -102,6 +102,6 @@ def uncompacted(events: Sequence[Event]) -> list[Event]:
 
 
 def conversation_of(context: InvocationContext, read: Read) -> Shown:
-    """What the prompt of the agent of a tool shows."""
+    """The messages that the prompt of the agent of a tool shows."""
     known = in_conversation.get()
     return known if known.invocation_id == context.invocation_id else in_prompt(context, read)

@@ -1,4 +1,4 @@
-"""What a person attaches to a message of ADK: the names of the files."""
+"""The names of the files that a person attaches to a message of ADK."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from google.genai import types
 from memory_core.adapting import SentFile, name_in_uri
 
 _ARTIFACT: Final = re.compile(r'\s*\[Uploaded Artifact: "(?:user:)?(.*)"\]\s*', re.DOTALL)
-"""What `SaveFilesAsArtifactsPlugin` puts in the place of a file."""
+"""The text that `SaveFilesAsArtifactsPlugin` puts in the place of a file."""
 _OF_USER: Final = "user:"
 """Before the names of files that are to outlive their session, as artifacts."""
 _UNNAMED: Final = re.compile(r"artifact_.*_\d+", re.DOTALL)
@@ -32,7 +32,7 @@ def files_in(parts: Sequence[types.Part]) -> Iterator[SentFile]:
 
 
 def contents_of(parts: Sequence[types.Part]) -> Iterator[bytes | str]:
-    """What the files in the parts of a message are recognised by: their content, or where it is."""
+    """The contents by which the files in the parts of a message are recognised, or the addresses of the contents."""
     for part in parts:
         if part.inline_data is not None:
             yield part.inline_data.data or b""

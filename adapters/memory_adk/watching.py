@@ -1,4 +1,4 @@
-"""What the end of a run never tells: after each event, a timer looks whether the session has it.
+"""The timer that looks, after each event, whether the session has it: the end of a run may never tell.
 
 A run that is cancelled, as by a time-out or a caller who hangs up, calls nobody after its last event, which the user
 may have read. So a timer of the loop, which nobody cancels with the run, follows the session once more.
@@ -18,7 +18,8 @@ from memory_adk.service import MemoryService
 Follow = Callable[[MemoryService, InvocationContext], Awaitable[None]]
 
 FIRST_SECONDS: Final = 0.2
-"""How long after an event its session is looked at. The next event of the run, and its end, come first as a rule."""
+"""The time after an event at which its session is looked at. The next event of the run, and its end, come first as a
+rule."""
 LONGEST_SECONDS: Final = 10.0
 """If the session does not have the event by then, it is found at the next turn of the session."""
 _LAST: Final = 20

@@ -1,4 +1,5 @@
-"""Where the person of a session is: its state says so, under `zone`, or under `user:zone` for all sessions."""
+"""The zone in which the person of a session is: its state names it, under `zone`, or under `user:zone` for all
+sessions."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
 
     @property
     def scope(self) -> CallScope:
-        """Whose conversation it is."""
+        """The scope of the conversation."""
         return self._scope
 
     @property

@@ -111,7 +111,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """By the invocation, and the namespace of the agent in it."""
         self._node = name
         self._seconds = min(timeout, MOST_SECONDS)
-        """How long a run waits for its record."""
+        """The time for which a run waits for its record."""
         self._tools = tools
         self.tools = memory_tools(memory, tools=tools, timeout=timeout)
 
@@ -184,7 +184,8 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             await on_core(self._end, scope, config, runtime, state)
 
     async def _named(self, config: RunnableConfig, runtime: Runtime[Any]) -> CallScope | None:
-        """Whose memory a run has; `None` if a function makes it and does not do so, which costs the run its memory."""
+        """The scope of the memory that a run has; `None` if a function makes it and does not do so, which costs the
+        run its memory."""
         deadline, needs_session = self._conversations.deadline, self._captures
         with deadline.spared("a run goes on without its memory", StorageError):
             return await self._scopes.resolved(deadline, config, context=runtime.context, needs_session=needs_session)

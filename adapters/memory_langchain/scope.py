@@ -1,4 +1,4 @@
-"""Whose memory a call reaches, in which conversation and for which agent: for every class of this package.
+"""The memory that a call reaches, with its conversation and its agent: for every class of this package.
 
 | key | names, the first counts | if no place has it |
 |---|---|---|

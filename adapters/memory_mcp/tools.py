@@ -114,7 +114,7 @@ class Offer:
     description: str
     hints: ToolAnnotations
     advice: str
-    """When to call it, for the instructions of the server; empty if the description says enough."""
+    """The occasion on which to call it, for the instructions of the server; empty if the description says enough."""
     by_default: bool
 
 
@@ -163,7 +163,7 @@ def chosen_tools(wanted: str | Sequence[str] | None) -> list[str]:
 
 
 def advice_on(names: Some[str]) -> list[str]:
-    """When to call these tools, a line each."""
+    """The occasions on which to call these tools, a line each."""
     return [f"- {offer.advice}" for name, offer in OFFERS.items() if name in names and offer.advice]
 
 

@@ -1,4 +1,4 @@
-"""When an agent logged in and when it joined each room: only then are messages delivered that were said earlier.
+"""The times at which an agent logged in and joined each room: only then are messages delivered that were said earlier.
 
 A server delivers what it has stored for an agent right after the login, a room its history right after the join. A
 message at any other time was said when it arrived, whatever it says of a delay: servers pass on what a peer writes.

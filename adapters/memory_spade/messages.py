@@ -143,7 +143,7 @@ def _key(memory: BoundMemory, said: Told) -> str | None:
 
 
 async def _said_at(memory: BoundMemory, said: Told) -> datetime | None:
-    """When a message was said; see the module."""
+    """The time at which a message was said; see the module."""
     arrival, arrived = said.arrival, said.draft.occurred_at
     if arrival is None or arrival.stamp is None or not arrival.is_backlog:
         return arrived

@@ -158,7 +158,8 @@ class MemoryMixin(_AgentBehind):
         return await self.home.reached(self.home.handle, self.peer_of(message))
 
     def peer_of(self, message: Message) -> str | None:
-        """Whose conversation a message belongs to: `peer_at` of its sender, or the room that it was said in."""
+        """The peer of the conversation to which a message belongs: `peer_at` of its sender, or the room that it was
+        said in."""
         return sender_of(message) if is_of_room(message) else self.peer_at(message.sender)
 
     def peer_at(self, jid: JID) -> str | None:

@@ -1,4 +1,4 @@
-"""Whose memories a conversation has, if a function of the application says it.
+"""The owner of the memories of a conversation, if a function of the application says it.
 
 The function is asked once for each message of a peer, when its memory is first needed, and never on the event loop.
 Until the peer's next message, everything that needs the owner has the same answer.

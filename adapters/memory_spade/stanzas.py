@@ -40,8 +40,8 @@ class Arrival:
     is_backlog: bool
     """True if it may have been said before it arrived; see `beginnings.py`."""
     stamp: datetime | None
-    """When it was said, if an element in the name of the room or of the agent's own server says that it was delayed.
-    Servers pass on such an element of the sender's."""
+    """The time at which it was said, if an element in the name of the room or of the agent's own server says that it
+    was delayed. Servers pass on such an element of the sender's."""
     ids: Sequence[str]
     """All ids of the stanza: the one that tells it apart, its own, its client's."""
     occupant: str | None

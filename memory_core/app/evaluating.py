@@ -143,7 +143,7 @@ async def _others(
 
 
 async def _why(owner: BoundMemory, missed: QuestionRanks) -> str:
-    """Why an expected memory is not among the first hits."""
+    """The reason why an expected memory is not among the first hits."""
     lacking = next(
         wanted for wanted, rank in zip(missed.wanted, missed.ranks[OURS], strict=True) if rank is None or rank > LIMIT
     )

@@ -1,4 +1,4 @@
-"""What the memories of a source would become: for each owner how many, since when, said by whom."""
+"""A look at a source: how many memories each owner would get, since when, and said by whom."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _usage(error: typer.TyperException) -> str:
-    """What is wrong with the arguments, and where to read on."""
+    """The sentence that says what is wrong with the arguments, and where to read on."""
     said, context = error.format_message().removesuffix("."), getattr(error, "ctx", None)
     if "unexpected extra argument" in said:
         said += "; put a text of several words in quotes, and name a memory file with --file"

@@ -1,4 +1,4 @@
-"""Which memory a command works on: from its options, the environment or a small file, in this order.
+"""The memory that a command works on: from its options, the environment or a small file, in this order.
 
 The file is `memory-core.toml` in the user's configuration folder, or what `MEMORY_CORE_CONFIG` names. Its keys are
 `file`, `app`, `user` and `embedder`.

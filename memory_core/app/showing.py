@@ -47,7 +47,7 @@ REASONS: Final[Mapping[Reason, str]] = {
     "filter": "it is archived, compacted, or outside the conditions",
     "floor": "it is not more relevant than an unrelated memory would be",
 }
-"""Why a memory is in the block, or is not, as a clause."""
+"""The reasons why a memory is in the block, or is not, each as a clause."""
 
 
 def plain(text: str) -> str:

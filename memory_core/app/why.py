@@ -1,4 +1,4 @@
-"""Why a memory is, or is not, in the block for a question."""
+"""The reason why a memory is, or is not, in the block for a question."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memory_core.values.limits import MAX_LIMIT
 from memory_core.where.where import ANY_STATE
 
 NOTHING_IN_COMMON: Final = "it has no word and no meaning in common with the question"
-"""Why a memory that no search finds is not in a block."""
+"""The reason why a memory that no search finds is not in a block."""
 
 
 async def explained(

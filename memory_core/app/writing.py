@@ -143,7 +143,7 @@ async def forget(
 
 
 async def _source_lines(owner: BoundMemory, found: Sequence[MemoryRecord]) -> list[str]:
-    """What somebody can delete instead, if only the fact goes: the words that each was made of stay."""
+    """The lines that name what somebody can delete instead: if only a fact goes, the words that it was made of stay."""
     lines: list[str] = []
     for record in found:
         for source in await sources_of(owner, record):

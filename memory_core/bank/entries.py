@@ -26,7 +26,7 @@ class MemoryEntry(Value):
 
     id: str = field(default_factory=new_id)
     timestamp: datetime = field(default_factory=utc_now)
-    """When it was made; a time without a zone is one of this machine's zone."""
+    """The time at which it was made; a time without a zone is one of this machine's zone."""
     skill_name: str = ""
     thinking: str = ""
     command: str = ""

@@ -1,8 +1,8 @@
 """The threads of a memory: blocking work runs in them, and nothing in them may wait for that memory.
 
 The interpreter runs one thread at a time. A long-running thread delays every other thread by some milliseconds each
-time that thread needs the interpreter, and a search needs it again after every call of SQLite. So long work in a thread
-yields to the core loop and to short work every few milliseconds.
+time that thread needs the interpreter, and a search needs it again after every call of SQLite. So work in a thread
+yields every few milliseconds to the core loop, to work that waits to be begun, and to other such work.
 """
 
 from __future__ import annotations
@@ -117,13 +117,25 @@ def keep_for_ever(value: object) -> None:
 
 
 async def in_slices(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run long Python code in a thread; it yields to this loop and to short work whenever it calls `yield_now`."""
+    """Run long Python code in a thread; it yields to this loop and to other work whenever it calls `yield_now`."""
     return await asyncio.to_thread(sliced(partial(work, *args, **kwargs)))
 
 
-def sliced(work: Callable[P, T]) -> Callable[P, T]:
-    """`in_slices` for the caller's thread: work that yields to this loop when it calls `yield_now`."""
-    slices = _Slices(asyncio.get_running_loop())
+class AbandonedError(Exception):
+    """Nobody waits any more for the work that `yield_now` was called in."""
+
+
+def sliced(
+    work: Callable[P, T], *, first: float = SLICE_SECONDS, is_abandoned: Callable[[], bool] | None = None
+) -> Callable[P, T]:
+    """`in_slices` for the caller's thread: work that yields to this loop when it calls `yield_now`.
+
+    Args:
+        work: The function.
+        first: The length of the first slice in seconds.
+        is_abandoned: If it returns true at the end of a slice, `yield_now` raises `AbandonedError`.
+    """
+    slices = _Slices(asyncio.get_running_loop(), first, is_abandoned)
 
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         with slices.under_way():
@@ -139,19 +151,15 @@ def yield_now() -> None:
         slices.give_way()
 
 
-@contextmanager
-def short_work() -> Generator[None]:
-    """Context manager for waiting for short work in a thread, on the core loop: long work yields to it."""
-    _Slices.brief += 1
-    try:
-        yield
-    finally:
-        _Slices.brief -= 1
+def note_waiting(change: int) -> None:
+    """Count work that waits to be begun in a thread: long work yields to it."""
+    with _Slices.counting:
+        _Slices.waiting += change
 
 
 def forget_work_of_parent() -> None:
     """Reset the counts in a forked child, which has none of its parent's threads."""
-    _Slices.brief = _Slices.long = 0
+    _Slices.waiting = _Slices.begun = 0
     _Slices.counting = threading.Lock()
     _Foreign.running, _Foreign.counting = 0, threading.Lock()
 
@@ -164,34 +172,39 @@ class _Foreign:
 
 
 class _Slices:
-    """Long work in one thread."""
+    """Work in one thread."""
 
-    brief = 0
-    """Number of callers waiting for short work; counted on the core loop."""
-    long = 0
-    """Number of running long jobs."""
+    waiting = 0
+    """Number of jobs that wait to be begun."""
+    begun = 0
+    """Number of running jobs."""
     counting = threading.Lock()
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, first: float, is_abandoned: Callable[[], bool] | None) -> None:
         self._loop = loop
+        self._length = first
+        """The length of the current slice, in seconds of this thread's processor time."""
+        self._is_abandoned = is_abandoned
         self.ends = 0.0
-        """End of the current slice, in seconds of this thread's processor time."""
+        """Its end."""
 
     @contextmanager
     def under_way(self) -> Generator[None]:
         with self.counting:
-            _Slices.long += 1
-        _own.slices, self.ends = self, time.thread_time() + SLICE_SECONDS
+            _Slices.begun += 1
+        _own.slices, self.ends = self, time.thread_time() + self._length
         try:
             yield
         finally:
             _own.slices = None
             with self.counting:
-                _Slices.long -= 1
+                _Slices.begun -= 1
 
     def give_way(self) -> None:
-        """Let waiting callers and other long work go first, as long as this slice has taken."""
-        worked = SLICE_SECONDS + time.thread_time() - self.ends
+        """Let what waits and other work go first, as long as this slice has taken."""
+        if self._is_abandoned is not None and self._is_abandoned():
+            raise AbandonedError
+        worked = self._length + time.thread_time() - self.ends
         turn = threading.Event()
         try:
             self._loop.call_soon_threadsafe(turn.set)
@@ -199,7 +212,8 @@ class _Slices:
             return
         turn.wait(_LONGEST_TURN_SECONDS)
         until = time.perf_counter() + worked
-        while self.brief and time.perf_counter() < until:
+        while self.waiting and time.perf_counter() < until:
             time.sleep(SLICE_SECONDS / 10)
-        time.sleep(worked * (self.long - 1))  # as if they took turns
+        time.sleep(worked * (self.begun - 1))  # as if they took turns
+        self._length = SLICE_SECONDS
         self.ends = time.thread_time() + SLICE_SECONDS

@@ -49,7 +49,7 @@ class Access:
         """Locked briefly only."""
         self._has_answered = False
         self._problem: str | None = None
-        """Why the store is left alone."""
+        """The reason why the store is left alone."""
         self._limit: float | None = None
         """Time limit of the latest search that had one; a store that takes longer does not answer."""
         self._testing: Future[None] | None = None

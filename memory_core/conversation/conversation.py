@@ -400,7 +400,7 @@ class Conversation:
 
 
 def when_embedded(drafts: Sequence[Draft]) -> Literal["now", "later"]:
-    """When the vectors of messages are computed: those of many characters in the background."""
+    """The choice of when the vectors of messages are computed: those of many characters in the background."""
     return "later" if sum(len(draft.text) for draft in drafts) > _LONG_CHARS else "now"
 
 

@@ -12,8 +12,8 @@ EXPLICIT_SECONDS: Final = 30.0
 """A call whose error somebody hears, such as a tool; it may be the first and load the model. Most MCP clients give up
 after 60 s."""
 READING_SECONDS: Final = 60.0
-"""When a late call that only reads is cancelled. Its answer is of no use, but what it loads (the index of a large
-memory) helps the next call; and a connection that it holds should not be held for ever."""
+"""The time after which a late call that only reads is cancelled. Its answer is of no use, but what it loads (the
+index of a large memory) helps the next call; and a connection that it holds should not be held for ever."""
 LOADING_SECONDS: Final = 15.0
 """Longest wait for the first answer of a store, which includes opening it and loading the embedding model."""
 RETRY_SECONDS: Final = 5.0
@@ -21,7 +21,8 @@ RETRY_SECONDS: Final = 5.0
 BEHIND_SECONDS: Final = 5.0
 """A turn waits at most this long for a store that has fallen behind; then it goes on, and its messages wait."""
 BACKGROUND_SECONDS: Final = 300.0
-"""When a call that nobody waits for is given up, so that it can be made again; any part of a store gives up earlier."""
+"""The time after which a call that nobody waits for is given up, so that it can be made again; any part of a store
+gives up earlier."""
 CLOSE_SECONDS: Final = 4.0
 """The time that what is closed waits for its writes. Google ADK gives a plugin five seconds, and then fails."""
 EXIT_SECONDS: Final = 1.5

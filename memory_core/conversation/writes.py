@@ -31,7 +31,7 @@ class Write(Protocol):
 
     @property
     def conversation(self) -> Hashable:
-        """Which conversation it is of; its writes are done one after the other."""
+        """The conversation that it belongs to; its writes are done one after the other."""
         ...
 
     @property

@@ -17,7 +17,7 @@ LONGEST: Final = 3072
 """Dimensions of the models (ai.google.dev/gemini-api/docs/embeddings)."""
 
 MOST_TEXTS: Final = 100
-"""What `batchEmbedContents` takes."""
+"""The number of texts that `batchEmbedContents` takes."""
 
 
 class GeminiEmbedder(HostedEmbedder):

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 class Asked(NamedTuple):
-    """What a model makes of a query."""
+    """The answer of a model to a query."""
 
     vector: NDArray[np.float32]
     """Of unit length."""
     familiarity: float
-    """How well the model knows its words, from 0 to 1."""
+    """The familiarity of the model with its words, from 0 to 1."""
     english: float = 1.0
-    """How far it is in English, from 0 to 1; of a model of several languages."""
+    """The degree to which it is in English, from 0 to 1; of a model of several languages."""
 
 
 class LocalModel(Protocol):
@@ -28,5 +28,5 @@ class LocalModel(Protocol):
         ...
 
     def ask(self, query: str) -> Asked:
-        """What it makes of a query."""
+        """The answer to a query."""
         ...

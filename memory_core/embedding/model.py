@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 Pooling = Literal["mean", "cls"]
-"""How token vectors become one vector: their mean, or the vector of the first token."""
+"""The way in which token vectors become one vector: their mean, or the vector of the first token."""
 
 
 class Tokenizer(Protocol):
@@ -31,7 +31,7 @@ class Tokenizer(Protocol):
         ...
 
     def familiarity(self, text: str) -> float:
-        """How well the model knows the words of a text, from 0 to 1."""
+        """The familiarity of the model with the words of a text, from 0 to 1."""
         ...
 
 

@@ -119,7 +119,7 @@ class WordPiece:
         return ids
 
     def familiarity(self, text: str) -> float:
-        """How well the vocabulary knows the words of a text, from 0 to 1.
+        """The familiarity of the vocabulary with the words of a text, from 0 to 1.
 
         It rises from 0 to 1 as the share of letters in words of a single piece rises from a quarter to a half. Words
         with a capital inside a sentence do not count, because most are names, and nor do words of up to three ASCII

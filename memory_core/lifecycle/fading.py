@@ -62,7 +62,7 @@ def is_pinned(record: MemoryRecord) -> bool:
 
 
 def last_used(record: MemoryRecord) -> datetime:
-    """When a record was last read or, if it never was, said."""
+    """The time at which a record was last read or, if it never was, said."""
     return record.occurred_at if record.accessed_at is None else max(record.accessed_at, record.occurred_at)
 
 

@@ -38,8 +38,8 @@ Reason = Literal[
     "budget",
     "deleted",
 ]
-"""Why a step is taken. A `correction` replaces what the same speaker said before, a `contradiction` what another one
-said."""
+"""The reason why a step is taken. A `correction` replaces what the same speaker said before, a `contradiction` what
+another one said."""
 Period = Literal["day", "week", "month"]
 _Duplicates = Literal["merge", "propose", "keep"]
 _Contradictions = Literal["supersede", "propose", "keep"]

@@ -6,7 +6,8 @@ less useful comes later, and gets its line if there is room.
 
 Invariant: the best hit that says more than the question and the visible conversation comes first, and so do the next
 two, among several authors one of each stranger: they stand in every block with room, whatever reorders the others.
-Among these three, a stranger's line comes after those of whom the owner knows, and a copy of the question last.
+Among these three, a stranger's line comes after comparable ones of whom the owner knows, and a copy of the question
+last.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Final
 
 from memory_core.models import Hit, MemoryRecord
 from memory_core.recall.asking import Found, InContext
-from memory_core.recall.authors import in_fair_order, is_shared
+from memory_core.recall.authors import COMPARABLE, in_fair_order, is_shared
 from memory_core.recall.copies import (
     Question,
     asks_again,
@@ -56,7 +57,7 @@ class Choice:
     outcomes: Outcomes = field(default_factory=Outcomes)
     """Of the hits without a line."""
     later: Outcomes = field(default_factory=Outcomes)
-    """Why lines come later than their score says, also the reason if there is no room for them."""
+    """The reasons why lines come later than their score says; they also stand for lines for which there is no room."""
     doubtful: int = 0
     """Number of lines that ask about the same, copy the question as strangers, or are of a session with such copies."""
 
@@ -86,7 +87,8 @@ def choose(
     leading = [each for each in lines if each.key in telling]
     shared = is_shared([each.record for each in lines], trust.is_own)
     if shared:
-        leading = _strangers_last(in_fair_order(leading, trust.is_own)[0][:PLACED_FIRST], question, trust)
+        leading = in_fair_order(leading, trust.is_own)[0][:PLACED_FIRST]
+        leading = _strangers_last(leading, question, trust)
         lines = _without_what_copies_lend(lines, question, trust, choice)
         lines.sort(key=lambda each: -each.worth)
     best = {each.key: each for each in leading[:PLACED_FIRST]}
@@ -132,12 +134,18 @@ def _telling(lines: Sequence[Line], question: Question, said: Collection[str]) -
 
 
 def _strangers_last(best: Sequence[Line], question: Question, trust: Trust) -> list[Line]:
-    """The best lines in another order: first those of whom the owner knows, and copies of the question last."""
-    return sorted(best, key=lambda each: (_copies(each, question, trust), not trust.is_known(each.record)))
+    """The best lines in another order: first those of whom the owner knows that are comparable, and copies of the
+    question last."""
+    least = COMPARABLE * max((each.worth for each in best), default=0.0)
+
+    def order(each: Line) -> tuple[bool, bool]:
+        return _copies(each, question, trust), not trust.is_known(each.record) or each.worth < least
+
+    return sorted(best, key=order)
 
 
 def _given_way(best: Sequence[Line], question: Question, trust: Trust) -> Outcomes:
-    """Why the best lines that are better than the first one do not come before it."""
+    """The reasons why lines that are better than the first one do not come before it."""
     return {
         each.key: ("copy" if _copies(each, question, trust) else "author", None)
         for each in best

@@ -1,4 +1,4 @@
-"""Which records may stand in a block, whatever brought them there: the search, a link, or a turn beside a hit."""
+"""The records that may stand in a block, whatever brought them there: the search, a link, or a turn beside a hit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def unfit(record: MemoryRecord, asked: InContext, options: RecallOptions, now: datetime) -> Reason | None:
-    """Why a record may not stand in a block, if so.
+    """The reason why a record may not stand in a block; `None` if it may.
 
     Args:
         now: Memories that were valid until an earlier time count as superseded, unless the past is asked for.

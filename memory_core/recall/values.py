@@ -44,7 +44,7 @@ Reason = Literal[
     "filter",
     "floor",
 ]
-"""Why a memory is in the block (`shown`) or is not:
+"""The reason why a memory is in the block (`shown`) or is not:
 
 - `question`: it only asks what the query asks;
 - `duplicate`: another line says the same;
@@ -167,7 +167,7 @@ class Considered:
     of: str | None = None
     """For a `duplicate`, the id of the memory that says the same."""
     later: Reason | None = None
-    """Why it stands lower in the block than its rank says, if so: `author`, `copy` or `question`."""
+    """The reason why it stands lower in the block than its rank says, if it does: `author`, `copy` or `question`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from memory_core.concurrency.threads import yield_now
 from memory_core.retrieval.english import BASE_FORMS, MISREAD, STOP_WORDS, stem
 from memory_core.retrieval.folding import fold
 
-ANALYSIS: Final = 7
+ANALYSIS: Final = 8
 """The version of the analysis. Increase it when a text may get other terms, flags or words; stored texts are then
 re-analysed."""
 

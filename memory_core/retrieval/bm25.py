@@ -27,7 +27,7 @@ FAINT: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Lexical:
-    """How well each row matches the terms of a query."""
+    """The match of each row with the terms of a query."""
 
     scores: Floats
     """BM25; 0 for rows without any of the terms and for dead rows."""
@@ -38,10 +38,10 @@ class Lexical:
     missing: Collection[str]
     """The terms that no live row has."""
     mean: float
-    """The mean weight of the query's terms, of which a faint one counts as `FAINT` terms."""
+    """The mean weight of the query's terms, of which a faint one counts as its share of a term."""
 
     def coverage(self, doubt: float = DOUBT) -> Floats:
-        """How much of the query each row covers: 0 for no term, about 1 for a row that has all of them.
+        """The share of the query that each row covers: 0 for no term, about 1 for a row that has all of them.
 
         Terms are weighted by idf. A match of one word of several, such as "kind" of "What kind of car do I own?", is
         often chance, so the smaller the matching part, the more it is discounted; a row with all terms is not.
@@ -57,11 +57,14 @@ class Lexical:
         return share
 
 
-def bm25(owner_index: OwnerIndex, terms: Sequence[str], faint: Collection[str] = ()) -> Lexical:
+def bm25(
+    owner_index: OwnerIndex, terms: Sequence[str], faint: Collection[str] = (), share_of_faint: float = FAINT
+) -> Lexical:
     """Score all rows against distinct terms.
 
     Args:
         faint: The terms that say nothing about the subject (`function_words.py`).
+        share_of_faint: Their weight, beside 1 for every other term.
     """
     size, alive = owner_index.living, owner_index.alive.values
     if not size or not terms:
@@ -75,7 +78,7 @@ def bm25(owner_index: OwnerIndex, terms: Sequence[str], faint: Collection[str] =
         holding = int(alive[rows].sum()) if owner_index.dead else len(rows)
         if not holding:
             missing.add(term)
-        share = FAINT if term in faint else 1.0
+        share = share_of_faint if term in faint else 1.0
         idf = share * math.log(1 + (size - holding + 0.5) / (holding + 0.5))
         count += share
         ideal += idf  # one occurrence at average length weighs idf * (K1 + 1) / (1 + K1)

@@ -56,7 +56,7 @@ class Unrelated:
     """Standard deviation, above 0."""
 
     def spreads(self, cosine: float) -> float:
-        """How many spreads a cosine stands above the mean."""
+        """The number of spreads by which a cosine stands above the mean."""
         return (cosine - self.mean) / self.spread
 
     def taken_from(self, other: Unrelated, cosines: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -34,7 +34,7 @@ SHARED_FROM: Final = 12
 ON_ALL_CORES: Final = 16_384
 """From this many float32 vectors on, the scan uses all cores, although one may be busy."""
 RESCORED: Final = 64
-"""How many of the best by int8 are rescored: at 100,000 vectors the exact ten best were always among them."""
+"""The number of the best by int8 that are rescored: at 100,000 vectors the exact ten best were always among them."""
 _LARGEST: Final = 127
 WORTH_GATHERING: Final = 8
 """Copying a scattered vector costs about as much as scanning this many in a row."""
@@ -56,7 +56,7 @@ class _Pieces(NamedTuple):
     starts: NDArray[np.int64]
     """The first vector of each of these rows."""
     handicaps: Floats
-    """What is subtracted from each cosine, in spreads: nothing for the first vector of a row."""
+    """The amounts that are subtracted from the cosines, in spreads: nothing for the first vector of a row."""
 
 
 class Dense:

@@ -29,7 +29,7 @@ MAX_HITS: Final = 100
 
 
 def candidates(limit: int) -> int:
-    """How many hits to choose `limit` from.
+    """The number of hits from which `limit` are chosen.
 
     Raises:
         InvalidInputError: More than `MAX_HITS` are wanted.

@@ -1,4 +1,4 @@
-"""How the analysis reads English: its stop words, its irregular forms, and Porter's stemmer."""
+"""The English of the analysis: its stop words, its irregular forms, and Porter's stemmer."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def linkable(kept: MemoryRecord, others: Iterable[MemoryRecord]) -> list[MemoryR
 
 
 def merged(kept: MemoryRecord, gone: Sequence[MemoryRecord]) -> Patch:
-    """What the record that stays takes over from the others."""
+    """The patch by which the record that stays takes over what the others have."""
     same = [kept, *gone]
     start = min(map(start_of, same))
     return Patch(
@@ -88,7 +88,7 @@ def linked(record: MemoryRecord, relation: Relation, others: Iterable[MemoryReco
 
 
 def start_of(record: MemoryRecord) -> datetime:
-    """When the record began to be true: if that is unknown, when it was said."""
+    """The time at which the record began to be true: if that is unknown, when it was said."""
     return record.occurred_at if record.valid_from is None else record.valid_from
 
 

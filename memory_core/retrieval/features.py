@@ -1,4 +1,4 @@
-"""What the ranking knows of a record: its terms, its length, and flags for its kind of turn."""
+"""The features of a record that the ranking knows: its terms, its length, and flags for its kind of turn."""
 
 from __future__ import annotations
 

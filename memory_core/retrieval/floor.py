@@ -31,8 +31,8 @@ SHARE_OF_BEST: Final = 0.1
 FEWEST: Final = 10
 """Fewer records than this are judged as if they were this many."""
 SLACK: Final = 2.0
-"""How far the best record may stay below what chance gives, in spreads. At this value at most one answerable question
-in two hundred finds nothing, on every corpus; the curve is in `docs/measured.md`."""
+"""The distance by which the best record may stay below what chance gives, in spreads. At this value at most one
+answerable question in two hundred finds nothing, on every corpus; the curve is in `docs/measured.md`."""
 UNKNOWN_NAME: Final = 1.5
 """Additional evidence needed for each name that is in no record, in spreads."""
 MAX_UNKNOWN: Final = 2
@@ -50,7 +50,8 @@ class Evidence:
     words: Floats
     """The part of the evidence of the row that comes from words."""
     evident: Floats
-    """How far the evidence of the row, its neighbors and its session reaches the level of chance, from 0 to 1."""
+    """The degree to which the evidence of the row, its neighbors and its session reaches the level of chance, from 0
+    to 1."""
     lexical: Lexical
     z: Floats | None
     """Spreads above the mean of unrelated texts; NaN where a vector is pending."""

@@ -1,4 +1,4 @@
-"""What a search returns: hits that notebooks show as a table.
+"""The hits that a search returns; notebooks show them as a table.
 
 A fact that was extracted from a turn and that turn are one answer: the turn.
 """
@@ -130,7 +130,7 @@ def _identity(record: MemoryRecord, id: str) -> tuple[str, str, str]:  # noqa: A
 
 
 def _quoted(fact: str, text: str) -> Passage | None:
-    """Where a text says a fact in the same words."""
+    """The passage in which a text says a fact in the same words."""
     start = text.casefold().find(fact.casefold())
     part = text[start : start + len(fact)]
     is_same = start >= 0 and part.casefold() == fact.casefold()

@@ -1,7 +1,7 @@
 """The language of a stored text, as far as the ranking asks for it: English, or another one.
 
-A text counts as one in another language only if it is sure: it is mostly in another script, its function words are
-those of another language (`function_words.py`), or nothing tells its language and it has a letter outside ASCII.
+A text counts as one in another language only if it is sure: it is mostly in another script, its words tell another
+language (`telling_words.py`), or nothing tells its language and it has a letter outside ASCII.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Entry(NamedTuple):
     expires_at: int | None
     active: bool
     offset: int = 0
-    """How many minutes the clocks where it occurred are ahead of UTC."""
+    """The number of minutes by which the clocks where it occurred are ahead of UTC."""
     left: bool = False
 
 
@@ -70,9 +70,9 @@ class Entries:
 
     keys: NDArray[np.int64]
     terms: bytes
-    """Those of all records, one after the other."""
+    """The terms of all records, one after the other."""
     sizes: NDArray[np.int64]
-    """How many bytes of them are those of each record."""
+    """The number of bytes of them that belong to each record."""
     flags: NDArray[np.integer[Any]]
     words: NDArray[np.integer[Any]]
     sessions: Sequence[str | None]
@@ -112,7 +112,7 @@ class Turns:
     order: NDArray[np.int64] | None
     """The row of each turn; `None` if the turns are all rows in their order."""
     starts: NDArray[np.int64]
-    """Where each session begins, and how many turns it has."""
+    """The row at which each session begins, and the number of its turns."""
     counts: NDArray[np.int64]
     from_before: NDArray[np.float32]
     """For each turn but the first, its weight for the turn before it, from 0 to 1: higher for shorter turns, and 0
@@ -294,11 +294,11 @@ class OwnerIndex:
         return None if self.dense is None else self.dense.first_of(row)
 
     def local_times(self) -> NDArray[np.int64]:
-        """When each row occurred, on the clocks of its place: microseconds since 1970 there."""
+        """The time at which each row occurred, on the clocks of its place: microseconds since 1970 there."""
         return self.occurred.values + self.offsets.values.astype(np.int64) * _MINUTE
 
     def voices(self) -> NDArray[np.int64]:
-        """Who speaks in each row, as a number: an author, or a user or an assistant without a name."""
+        """The speaker in each row, as a number: an author, or a user or an assistant without a name."""
         roles = self.flags.values & (FROM_USER | FROM_ASSISTANT)
         voices: NDArray[np.int64] = 16 * self.authors.values.astype(np.int64) + roles
         return voices

@@ -28,7 +28,7 @@ ALIKE: Final = 0.42
 SHARE: Final = 0.9
 """Share of the best score that a statement as like as that needs."""
 FALL: Final = 3.0
-"""How fast that share falls as likeness grows: a correction names the matter, and not what is asked."""
+"""The speed at which that share falls as likeness grows: a correction names the matter, and not what is asked."""
 MOST_WORDS: Final = 60
 """Number of words of the longest statement."""
 STEP: Final = 0.001

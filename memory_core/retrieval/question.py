@@ -35,9 +35,9 @@ class Query:
     text: str
     terms: Sequence[str]
     faint: frozenset[str]
-    """Those that say nothing about its subject."""
+    """The terms that say nothing about its subject."""
     translated: frozenset[str]
-    """Those that it has in another language: names of months, which are English in the date of a record."""
+    """The terms that it has in another language: names of months, which are English in the date of a record."""
     names: frozenset[str]
     """The query's words in lower case that may be somebody's name, so not those after an article: in "Where is the
     coolant?" no author called coolant is meant. Names of authors among them are removed before it is embedded."""
@@ -95,7 +95,7 @@ def _dates(text: str, today: date | None) -> list[DateMention]:
 
 
 def _found(pattern: Callable[[Language], re.Pattern[str] | None], language: Language, text: str) -> Sequence[str]:
-    """What a pattern of a language finds in a text."""
+    """The parts of a text that a pattern of a language finds."""
     compiled = pattern(language)
     return () if compiled is None else [match[match.lastindex or 0] for match in compiled.finditer(text)]
 

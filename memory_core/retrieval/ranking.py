@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from memory_core.models import Component, Relevance
 from memory_core.requests import SearchRequest
 from memory_core.retrieval.arrays import Floats, Rows, best
-from memory_core.retrieval.bm25 import DOUBT, bm25
+from memory_core.retrieval.bm25 import DOUBT, FAINT, bm25
 from memory_core.retrieval.cosine_scale import Leaned, Unrelated
 from memory_core.retrieval.date_fit import date_fit
 from memory_core.retrieval.dense import chance
@@ -65,8 +65,8 @@ LENGTH: Final = 1.5
 FULL_LENGTH_WORDS: Final = 30
 
 PREFERENCE: Final = 10.0
-"""What recency and importance add at most at a weight of 1, about the difference between a good hit and a fair one; 1
-in searches by cosine alone."""
+"""The most that recency and importance add at a weight of 1, about the difference between a good hit and a fair one;
+1 in searches by cosine alone."""
 
 LEAST_KNOWN: Final = 0.1
 """Weight of the cosine if the embedder knows none of the query's words: even so, related texts are nearer by far than
@@ -75,7 +75,7 @@ chance."""
 
 @dataclass(frozen=True, slots=True)
 class Cosines:
-    """How near each row is to a query, and what that means."""
+    """The nearness of each row to a query, and its meaning."""
 
     values: Floats
     """The cosine of each row, NaN where it is not known: a vector is pending, or the row cannot be returned in a search
@@ -184,7 +184,6 @@ def candidates(owner_index: OwnerIndex, allowed: NDArray[np.integer[Any]] | None
 
 def _add_evidence(owner_index: OwnerIndex, query: Query, cosines: Cosines | None, scores: Scores) -> Evidence:
     """Add the evidence of each row, of its neighbors and of its session."""
-    lexical = bm25(owner_index, query.terms, query.faint)
     z: Floats | None = None
     known = by_chance = 0.0
     if cosines is not None:
@@ -192,6 +191,9 @@ def _add_evidence(owner_index: OwnerIndex, query: Query, cosines: Cosines | None
         z = (cosines.values - np.float32(cosines.unrelated.mean)) / np.float32(cosines.unrelated.spread)
         pending = math.isnan(float(np.add.reduce(z)))
         scores.add_weighted("cosine", cosines.values, (np.nan_to_num(z, nan=0.0) if pending else z) * np.float32(known))
+    # Where the cosines say little, any word that is shared says more.
+    share_of_faint = FAINT if cosines is None else 1 - known * (1 - FAINT)
+    lexical = bm25(owner_index, query.terms, query.faint, share_of_faint)
     from_words = lexical.coverage(known * DOUBT) * np.float32(WORDS)
     scores.add_weighted("bm25", lexical.scores, from_words)
     own = scores.total.copy()
@@ -212,7 +214,8 @@ def _add_evidence(owner_index: OwnerIndex, query: Query, cosines: Cosines | None
 
 
 def _evident(sums: Floats, by_chance: float, known: float) -> Floats:
-    """How far the evidence of each row reaches the level of chance, and how far the embedder knows the query: 0 to 1.
+    """The degree to which the evidence of each row reaches the level of chance, and the embedder knows the query: 0 to
+    1.
 
     Without cosines each matching word counts in full.
     """

@@ -1,4 +1,4 @@
-"""How recent a record is, as a part of a score.
+"""The recency of a record, as a part of a score.
 
 It is the recency of Park et al. 2023, "Generative Agents: Interactive Simulacra of Human Behavior", section 4.2, which
 decays by a factor of 0.995 an hour. The paper counts from the last access, this module from `occurred_at`, so that

@@ -1,4 +1,4 @@
-"""How much a record says about a query itself, beside what chance and small talk would: one measure, in spreads.
+"""The relevance of a record to a query itself, beside what chance and small talk would: one measure, in spreads.
 
 The unit is that of the ranking (`ranking.py`). The strength is the evidence of the row alone, without neighbors and
 preferences, where words count only if one of them can be a subject. The other two are what it
@@ -22,8 +22,8 @@ from memory_core.retrieval.question import Query
 from memory_core.retrieval.small_talk import telling
 
 SPREADS: Final = 1.25
-"""How far below the best of as many unrelated texts an answer may stand, in spreads. At this value at least 98 % of the
-questions of the development corpora are pushed an answer (`docs/measured.md`)."""
+"""The distance by which an answer may stand below the best of as many unrelated texts, in spreads. At this value at
+least 98 % of the questions of the development corpora are pushed an answer (`docs/measured.md`)."""
 LEAST: Final = 0.5
 """Less evidence counts as no evidence, in any language."""
 

@@ -22,9 +22,9 @@ from memory_core.supplied import Reranker
 logger = logging.getLogger(__name__)
 
 RERANKED: Final = 50
-"""How many of the best hits are reranked: more than are shown as a rule, and few enough for a cross-encoder."""
+"""The number of the best hits that are reranked: more than are shown as a rule, and few enough for a cross-encoder."""
 DEADLINE_SECONDS: Final = 2.0
-"""How long a search waits for the scores."""
+"""The time for which a search waits for the scores."""
 
 
 class Reranking:

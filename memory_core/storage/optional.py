@@ -58,11 +58,11 @@ async def pending(store: Store, scope: Scope) -> int:
     return await store.pending(scope) if isinstance(store, LeanReads) else 0
 
 
-async def stats(store: Store, scope: Scope) -> Stats:
+async def stats(store: Store, scope: Scope, where: Where) -> Stats:
     """See `LeanReads.stats`."""
     if isinstance(store, LeanReads):
-        return await store.stats(scope)
-    records = [record async for record in _all(store, scope, ANY_STATE)]
+        return await store.stats(scope, where)
+    records = [record async for record in _all(store, scope, where)]
     if not records:
         return EMPTY_STATS
     return Stats(

@@ -206,7 +206,9 @@ class ConditionContract(Contract):
         wheres = [Where(**{name: _some(name, random)}) for _ in range(4)]
         wheres += [replace(where, **{other: _some(other, random)}) for where in wheres for other in WANTED]
         for where in random.sample(wheres, k=20):
-            assert {record.id for record in run_sync(ann.list, where=where).records} == _found(records, where, clock)
+            found = _found(records, where, clock)
+            assert {record.id for record in run_sync(ann.list, where=where).records} == found
+            assert run_sync(ann.stats, where).records == len(found)
         gone = _found(records, wheres[0], clock)
         assert run_sync(ann.delete_where, wheres[0]).records == len(gone)
         assert {record.id for record in run_sync(ann.list, where=ANY_STATE)} == {record.id for record in records} - gone
@@ -234,6 +236,7 @@ class ConditionContract(Contract):
             lambda: run_sync(ann.search, "tea", where=where),
             lambda: run_sync(ann.delete_where, where),
             lambda: run_sync(ann.collections, where),
+            lambda: run_sync(ann.stats, where),
         ):
             with pytest.raises(InvalidInputError, match=reason):
                 call()

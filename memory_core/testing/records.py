@@ -370,6 +370,8 @@ class RecordContract(Contract):
         assert stats.average_importance == pytest.approx(0.5)
         assert stats.average_confidence == pytest.approx(0.875)
         assert run_sync(ann.bind(session="s1").stats).records == 2
+        assert dict(run_sync(ann.stats, Where()).by_kind) == {"note": 3}
+        assert run_sync(ann.stats, Where(session="s2")).newest == run_sync(ann.stats, Where(keywords=["c"])).newest
 
     def test_erase_takes_everything_in_reach_and_says_how_much(self, ann: BoundMemory, clock: Ticks) -> None:
         add(

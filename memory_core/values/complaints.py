@@ -6,11 +6,12 @@ of Python.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, cast
 
 MOST_NAMED: Final = 5
-"""Wrong fields that one answer names."""
+"""Wrong fields that one answer names. No more is looked at: a request may have tens of thousands."""
 _OBJECT: Final = "must be a JSON object"
 _ARRAY: Final = "must be a JSON array"
 _UNKNOWN: Final = "there is no such field"
@@ -40,16 +41,16 @@ _SAID: Final[Mapping[str, str]] = {
 """By pydantic's kinds of errors; what it says of the others has no word of Python."""
 
 
-def complaints(errors: Sequence[Mapping[str, Any]], given: object) -> str:
+def complaints(errors: Iterable[Mapping[str, Any]], given: object) -> str:
     """The problem, in one sentence.
 
     Args:
         errors: What pydantic's `errors()` returns.
         given: What the caller sent, to tell its names from those of our types, which pydantic puts between them.
     """
-    said = list(dict.fromkeys(_complaint(error, given) for error in errors))
-    more = [f"and {len(said) - MOST_NAMED} more"] if len(said) > MOST_NAMED else []
-    return "; ".join([*said[:MOST_NAMED], *more])
+    some = list(islice(errors, MOST_NAMED + 1))
+    said = dict.fromkeys(_complaint(error, given) for error in some[:MOST_NAMED])
+    return "; ".join([*said, *(["and more"] if len(some) > MOST_NAMED else [])])
 
 
 def _complaint(error: Mapping[str, Any], given: object) -> str:

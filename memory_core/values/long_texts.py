@@ -1,4 +1,4 @@
-"""Which texts take so long to analyse that a thread does it instead of the event loop."""
+"""The texts that take so long to analyse that a thread does it instead of the event loop."""
 
 from __future__ import annotations
 

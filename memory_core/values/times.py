@@ -54,8 +54,8 @@ def at_offset(moment: datetime, minutes: int) -> datetime:
 
 
 def offset_of(moment: datetime) -> int:
-    """How many whole minutes its clock is ahead of UTC (negative: behind); seconds, which some zones had before 1972,
-    are dropped."""
+    """The number of whole minutes by which its clock is ahead of UTC (negative: behind); seconds, which some zones
+    had before 1972, are dropped."""
     offset = moment.utcoffset()
     return int(offset / _MINUTE) if offset else 0
 

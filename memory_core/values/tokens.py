@@ -39,7 +39,7 @@ def tokens_in_file(path: Path) -> Mapping[str, object]:
 
 
 def names_by_token(given: Mapping[str, object]) -> dict[bytes, str]:
-    """Whose each token is, by the hash of the token.
+    """The user of each token, by the hash of the token.
 
     Raises:
         InvalidInputError: There are no tokens, one is not a string or too short, or two share one.

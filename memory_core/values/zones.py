@@ -87,6 +87,6 @@ def zoned_text(text: object) -> datetime | None:
 
 
 def machine_zone_name() -> str:
-    """How the machine's zone is called and what its offset is now, for people: `CET (UTC+01:00)`."""
+    """The name of the machine's zone and its offset now, for people: `CET (UTC+01:00)`."""
     now = datetime.now(UTC).astimezone()
     return f"{now.tzname()} (UTC{now.isoformat()[-6:]})"

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import socket
 from typing import Final
 
 from memory_core.web.listening import BACKLOG
+from memory_core.web.local import LOCAL
 
 try:
     from typing_extensions import override
@@ -22,12 +24,12 @@ except ImportError as error:
     raise ImportError("a web server needs uvicorn: pip install 'memory-core[serve]' or 'memory-core[mcp]'") from error
 
 HEAD_SECONDS: Final = 10.0
-"""How long a client may take from the first byte of a request (of the first request: from the connection) to the end of
-its head."""
+"""The time that a client may take from the first byte of a request (of the first request: from the connection) to
+the end of its head."""
 BODY_SECONDS: Final = 60.0
-"""How long it may take for the body."""
+"""The time that it may take for the body."""
 READ_SECONDS: Final = 60.0
-"""How long it may leave an answer unread that no longer fits into the buffers."""
+"""The time for which it may leave an answer unread that no longer fits into the buffers."""
 
 
 class Connection(H11Protocol):
@@ -35,7 +37,8 @@ class Connection(H11Protocol):
     before as are accepted at once, because uvicorn answers 503 to everybody then."""
 
     _awaited: object = None
-    """What the deadline is for: the head of the next request, the rest of this one, or the client's reading."""
+    """The event that the deadline is for: the head of the next request, the rest of this one, or the client's
+    reading."""
     _deadline: asyncio.TimerHandle | None = None
     _begins = itertools.count()
     """A number for each time that any connection begins to wait. Two that come at once may have one time."""
@@ -46,6 +49,8 @@ class Connection(H11Protocol):
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
+        if _is_of_local_socket(transport):
+            self.app_state = {**self.app_state, LOCAL: True}
         self._watch()
         if self.limit_concurrency is not None and len(self.connections) > self.limit_concurrency - BACKLOG:
             self._make_room()
@@ -134,3 +139,9 @@ class Connection(H11Protocol):
                 if waits is not None and waits < since:
                     oldest, since = other, waits
         oldest.end()
+
+
+def _is_of_local_socket(transport: asyncio.Transport) -> bool:
+    """True if the server accepted a connection on a local socket, of which `local_socket` makes all that it has."""
+    accepted = transport.get_extra_info("socket")
+    return accepted is not None and accepted.family == getattr(socket, "AF_UNIX", None)

@@ -15,7 +15,8 @@ except ImportError as error:
 
 RETRY_SECONDS: Final = 1
 AT_ONCE: Final = 8
-"""Requests of one caller that are worked on at once, until their answers begin. Whoever else calls waits behind so many
+"""Requests of one caller that are worked on at once, until their answers begin; a stream of events (MCP) begins before
+its answer. Whoever else calls waits behind so many
 of them and not behind all; enough for a program that calls for all its users to keep the cores busy."""
 
 
@@ -58,7 +59,7 @@ class FairShare:
     async def _in_turn(self, turns: asyncio.Semaphore, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request in its turn, which ends when its answer begins: the rest goes at the client's pace."""
         await turns.acquire()
-        has_turn = True
+        has_turn, is_stream = True, False
 
         def end_turn() -> None:
             nonlocal has_turn
@@ -67,10 +68,30 @@ class FairShare:
                 turns.release()
 
         async def noting_send(message: Message) -> None:
-            end_turn()
+            nonlocal is_stream
+            if message["type"] == "http.response.start":
+                is_stream = scope["method"] == "POST" and _is_stream(message)
+            if not is_stream or _answers(message):
+                end_turn()
             await send(message)
 
         try:
             await self._app(scope, receive, noting_send)
         finally:
             end_turn()
+
+
+def _is_stream(start: Message) -> bool:
+    """True if an answer is a stream of events, which begins before the work does (MCP). What is streamed to a GET is
+    whatever the server may say later: its client does not wait for any work."""
+    return Headers(raw=start["headers"]).get("content-type", "").startswith("text/event-stream")
+
+
+def _answers(message: Message) -> bool:
+    """True if a part of a stream is an answer, or a question to the client; progress is neither, nor is a comment."""
+    body: bytes = message.get("body", b"")
+    return b"data:" in body and _PROGRESS not in body
+
+
+_PROGRESS: Final = b'"notifications/progress"'
+"""In a text, it makes an answer end its turn when it has been sent."""

@@ -30,7 +30,7 @@ _SERVER_ERROR: Final = 500
 
 
 class _Seen:
-    """What becomes known of a request while it is answered."""
+    """The facts that become known of a request while it is answered."""
 
     def __init__(self) -> None:
         self.route = OTHER

@@ -1,4 +1,4 @@
-"""What a process that serves needs before it listens: a log that cannot fail, and an end that always comes."""
+"""The set-up of a process that serves, before it listens: a log that cannot fail, and an end that always comes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from memory_core.errors import reason_for_log
 from memory_core.values.printable import one_line
 
 END_SECONDS: Final = 10
-"""How long a server may take to end after it was asked to, whatever runs."""
+"""The time that a server may take to end after it was asked to, whatever runs."""
 MAX_LINE_CHARS: Final = 1_000
 QUIET_SECONDS: Final = 60.0
-"""What happens again is logged again after this time: without descriptors, asyncio says so for every connection."""
+"""The time after which what happens again is logged again: without descriptors, asyncio says so for every
+connection."""
 
 logger = logging.getLogger(__name__)
 

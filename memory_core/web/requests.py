@@ -1,4 +1,4 @@
-"""What a server has answered: counted, and shown to Prometheus.
+"""The answers of a server: they are counted, and shown to Prometheus.
 
 Labels are methods, routes and statuses, of which there are few: a route is the template of a path, such as
 `/v1/records/{id}`, and never a path with a name or an id in it.

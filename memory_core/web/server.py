@@ -23,8 +23,8 @@ except ImportError as error:
 
 GRACE_SECONDS: Final = 5
 KEEP_ALIVE_SECONDS: Final = 120
-"""How long an idle connection stays open. Agents often pause for longer than uvicorn's default of 5 seconds between two
-calls, and a call that is sent while the server closes the connection fails."""
+"""The time for which an idle connection stays open. Agents often pause for longer than uvicorn's default of 5
+seconds between two calls, and a call that is sent while the server closes the connection fails."""
 MAX_CONNECTIONS: Final = 2_048
 SHARES: Final = 4
 """One caller may have a quarter of all connections in use at once."""

@@ -52,7 +52,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Grants:
-    """What is shared with an owner."""
+    """The spaces that are shared with an owner."""
 
     spaces: Mapping[str, BoundMemory] = field(default_factory=dict[str, BoundMemory])
     writable: Collection[str] = ()
@@ -66,7 +66,7 @@ NOTHING = Grants()
 
 
 class Framework(Protocol):
-    """What a test does through any of them."""
+    """The calls that a test makes through any of them."""
 
     async def write(self, text: str) -> str: ...
 

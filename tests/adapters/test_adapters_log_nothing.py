@@ -1,4 +1,4 @@
-"""What adapters hand to a memory and get from it is in no line of any logger, at any level."""
+"""The texts that adapters hand to a memory and get from it are in no line of any logger, at any level."""
 
 from __future__ import annotations
 

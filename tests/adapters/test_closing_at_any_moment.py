@@ -24,7 +24,7 @@ AT_ONCE = 8
 
 
 async def lost_or_twice(name: str, path: Path, seed: str) -> dict[str, int]:
-    """What was acknowledged and is not in the file exactly once."""
+    """The texts that were acknowledged and are not in the file exactly once."""
     dice = Random(seed)
     memory = Memory(SlowStore(at(path), one_by_one=dice.random() < 0.5))
     work = Work(memory, dice)

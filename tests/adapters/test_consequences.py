@@ -1,4 +1,4 @@
-"""What a person changes in one framework is seen through every other one, its tools, the API and an export.
+"""A change that a person makes in one framework is seen through every other one, its tools, the API and an export.
 
 Each case changes a conversation where it takes place. What that framework then shows is what every reader finds, and
 what it shows no longer no reader finds.
@@ -49,7 +49,7 @@ CHANGES: Final = [
     ("spade", "edit"),
     ("spade", "remove"),
 ]
-"""What a person does, and where, of the frameworks whose record or call says it."""
+"""The changes of a person, with their places, of the frameworks whose record or call says it."""
 
 
 class Reader(Protocol):

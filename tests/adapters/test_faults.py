@@ -73,10 +73,10 @@ NAMED: Final[Sequence[type[Asking]]] = (
     callers.McpPrompt,
     callers.Spade,
 )
-"""Whom a function of the application gives a memory."""
+"""The callers to whom a function of the application gives a memory."""
 ASKING: Final[Sequence[type[Asking]]] = (callers.Core, callers.Xaibo, callers.XaiboTurn, *NAMED)
 WAITING: Final = (callers.Core, callers.Xaibo)
-"""Who waits as long as the store does, until the one who calls them gives up."""
+"""The callers that wait as long as the store does, until the one who calls them gives up."""
 GOING_ON: Final = (
     callers.AdkPlugin,
     callers.AdkTool,
@@ -87,9 +87,9 @@ GOING_ON: Final = (
     callers.Spade,
     callers.XaiboTurn,
 )
-"""Who hears of no fault: it costs them their memory alone."""
+"""The callers that hear of no fault: it costs them their memory alone."""
 REMEMBERING: Final = (callers.AdkPlugin, callers.Agent)
-"""Whose next turn stores what an earlier one could not."""
+"""The callers whose next turn stores what an earlier one could not."""
 TWICE: Final = (
     callers.Xaibo,
     callers.XaiboTurn,
@@ -98,7 +98,7 @@ TWICE: Final = (
     callers.AdkBank,
     callers.AgentBank,
 )
-"""Who has no key for what is said, or says it in another turn, so that a repetition is another memory."""
+"""The callers that have no key for what is said, or say it in another turn, so that a repetition is another memory."""
 CALLS: Final[Mapping[type[Any], int]] = {
     callers.AdkPlugin: 2,
     callers.AdkTool: 3,
@@ -107,7 +107,7 @@ CALLS: Final[Mapping[type[Any], int]] = {
     callers.AgentBank: 3,
     callers.XaiboTurn: 3,
 }
-"""How often a turn calls the memory, if it is not once."""
+"""The number of times that a turn calls the memory, if it is not once."""
 
 
 def faulty(party: str, kind: str) -> Fault:
@@ -194,7 +194,7 @@ def insist_on_one_log_record(caplog: pytest.LogCaptureFixture, caller: object) -
 
 
 async def stored(world: World, user: str, text: str) -> list[str]:
-    """What a user's memory has of a text; a bank stores it in a step, and an answer may quote it."""
+    """The records of a user's memory that have a text; a bank stores it in a step, and an answer may quote it."""
     return [record.text for record in await world.handle(user).list() if text in record.text]
 
 

@@ -31,7 +31,7 @@ def server() -> Iterator[XmppServer]:
 
 
 async def prompt_of(handle: BoundMemory, question: str, thread: str) -> str:
-    """What a LangChain agent shows its model for a question in a new conversation."""
+    """The prompt that a LangChain agent shows its model for a question in a new conversation."""
     model = ScriptedChatModel(script=["I see."])
     agent = create_agent(model, middleware=[MemoryMiddleware(handle, tools=())])
     await agent.ainvoke({"messages": [HumanMessage(question)]}, {"configurable": {"thread_id": thread}})

@@ -98,7 +98,8 @@ async def by_adk_runner(handle: BoundMemory) -> None:
 
 
 def requests(first: int = 0) -> Iterator[list[dict[str, str]]]:
-    """What a client sends that keeps the conversation itself: all of it with every question, each request twice."""
+    """The requests of a client that keeps the conversation itself: all of it with every question, each request
+    twice."""
     chat = [{"role": role, "content": text} for role, text in SAID]
     for end in range(first, len(chat), 2):
         yield from [chat[: end + 1]] * (1 if end == 0 else 2)

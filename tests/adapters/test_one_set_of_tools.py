@@ -1,4 +1,4 @@
-"""What every framework's tools promise alike, because each calls the same operations."""
+"""The promises that every framework's tools have in common, because each calls the same operations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Agent:
     search: Callable[[str], Awaitable[list[str]]] | None
     """Returns the texts that are found."""
     tells: bool = True
-    """Whether a document leaves room to say that something is known already; else the id says it."""
+    """True if a document leaves room to say that something is known already; else the id says it."""
 
 
 def of_tools(handle: BoundMemory, storing: Tool, argument: str, searching: Tool | None = None) -> Agent:

@@ -39,7 +39,7 @@ async def texts(handle: BoundMemory) -> dict[str, str]:
 
 
 async def refusal(change: Awaitable[None]) -> str:
-    """What a framework says to a change that is not granted; some delete what is not there without a word."""
+    """The answer of a framework to a change that is not granted; some delete what is not there without a word."""
     try:
         await change
     except (RefusedError, ScopeError, RecordNotFoundError) as error:
@@ -65,6 +65,7 @@ async def try_everything(
             for change in (framework.update(id, changed), framework.delete(id)):
                 told = await refusal(change)
                 assert not any(text in told for text in before.values())
+                assert ("for reading only" in told) == (owner in readable)
             assert await texts(handle) == before
 
 

@@ -30,7 +30,8 @@ DRAFTS: Final = 2
 TURN: Final = 10
 """Messages of the turn after a long conversation."""
 HAND_OVER_THE_TURN: Final = ("adk", "chain", "history", "mcp", "mcp store", "spade", "xaibo")
-"""What is handed only the messages of the turn; the others are handed the conversation each time, and must read it."""
+"""The frameworks that are handed only the messages of the turn; the others are handed the conversation each time,
+and must read it."""
 
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # each call of Python is counted, which takes long

@@ -24,7 +24,7 @@ PIPED = "The tide turns at noon"
 
 @dataclass(frozen=True)
 class Done:
-    """What a command did."""
+    """The result of a command."""
 
     code: int
     out: str

@@ -45,7 +45,7 @@ class Item:
     words: str
     """Of no other item."""
     owner: Any
-    """What stands in the field of the owner."""
+    """The content of the field of the owner."""
     id: str
     """Perhaps also that of another item."""
     fields: Fields
@@ -54,7 +54,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Generator:
-    """How a format is written."""
+    """The writer of a format."""
 
     write: Callable[[Path, Sequence[Item]], str]
     """Writes items into a folder; returns the source."""
@@ -67,7 +67,7 @@ class Generator:
     needs_owner: bool = False
     """An item without an owner is refused."""
     may_double: bool = True
-    """Whether a field can be there twice."""
+    """True if a field can be there twice."""
     is_whole: bool = False
     """A file in which a field is there twice is refused as a whole."""
     mine: bool = False

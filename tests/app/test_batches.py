@@ -1,4 +1,4 @@
-"""What becomes of what an importer yields."""
+"""The fate of what an importer yields."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def settings(path: Path) -> Settings:
 
 
 async def imported(path: Path, drafts: list[Draft], *, dry_run: bool) -> Batches:
-    """What stores these, as an importer finds them."""
+    """Store these, as an importer finds them."""
 
     async def found() -> AsyncIterator[Found | Refused]:
         for number, draft in enumerate(drafts):

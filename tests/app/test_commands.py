@@ -664,7 +664,7 @@ def test_zsh_completes_a_command_in_a_terminal(completed: Callable[[str], Path],
 
 
 def test_a_new_user_finds_a_memory_with_nothing_but_the_help(run: Run) -> None:
-    """What the first page says is tried as it stands there."""
+    """The steps of the first page are tried as they stand there."""
     page = run("--help").out
     assert run().out == page
     assert run("--version").out == f"memory-core {memory_core.__version__}\n"

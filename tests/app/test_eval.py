@@ -208,7 +208,7 @@ def test_asking_counts_as_no_read(run: Run, file: Path, tmp_path: Path) -> None:
 
 
 SEPARATED = "Who\u2028has\x85the\x0cspare\u2029key?"
-"""What `str.splitlines` takes for five lines."""
+"""A text that `str.splitlines` takes for five lines."""
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

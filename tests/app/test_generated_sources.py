@@ -30,7 +30,7 @@ OTHERS: Final[tuple[Any, ...]] = (
     *(None, "", " ", "x", 0, 7, -1, 1.5, True, False, [], ["x", "y"], [None, 1], {}, {"a": 1}, {"": []}),
     *("x" * 2_000, "a\0b", "\ud800", "2026-13-45", "9" * 400, float("inf"), float("nan"), 1e308, 2**70, -(2**63)),
 )
-"""What may stand in a field instead of what belongs there."""
+"""The values that may stand in a field instead of those that belong there."""
 
 
 @st.composite
@@ -51,7 +51,7 @@ def items_of(draw: st.DrawFn, generator: Generator) -> list[Item]:
 
 
 def owner_of(item: Item, generator: Generator) -> str | None:
-    """Whose an item is; `None` if nobody can tell, and it has to be refused."""
+    """The owner of an item; `None` if nobody can tell, and it has to be refused."""
     if not generator.owners:
         return ME.user
     if generator.owners == ("tom",):
@@ -63,7 +63,7 @@ def owner_of(item: Item, generator: Generator) -> str | None:
 
 
 async def imported(format_: str, source: str, *, mine: bool) -> tuple[Batches, list[MemoryRecord]]:
-    """What a move reports, and everything that is stored."""
+    """The report of an import, and everything that is stored."""
     invocation = Invocation(ME)
     batches = Batches(invocation, Ownership(ME, one_user=mine), dry_run=False)
     try:

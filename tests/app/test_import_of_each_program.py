@@ -37,7 +37,7 @@ START = datetime(2026, 1, 5, 8, tzinfo=UTC)
 
 
 class Said(NamedTuple):
-    """What one of the ten people said."""
+    """A message of one of the ten people."""
 
     number: int
     user: str

@@ -1,4 +1,4 @@
-"""Whose an imported memory becomes: each user that the source names is an owner, unless the command says otherwise."""
+"""The owner of an imported memory: each user that the source names is an owner, unless the command says otherwise."""
 
 from __future__ import annotations
 

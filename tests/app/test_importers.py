@@ -1,4 +1,4 @@
-"""What other programs have written comes in: once, with a report, and whatever is wrong with it is named."""
+"""The files of other programs come in: once, with a report, and whatever is wrong with them is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people and scripts get wrong at the command line: unset variables, mixed-up names, odd terminals."""
+"""The mistakes of people and scripts at the command line: unset variables, mixed-up names, odd terminals."""
 
 from __future__ import annotations
 

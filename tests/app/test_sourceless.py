@@ -1,4 +1,4 @@
-"""What comes in whole is kept as it is, also what was made of a record that is not there, and that is counted."""
+"""A memory that comes in whole is kept as it is, with what was made of a record that is not there; that is counted."""
 
 from __future__ import annotations
 

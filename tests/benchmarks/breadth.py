@@ -1,4 +1,4 @@
-"""How the default search does on every corpus of `tests/corpora`, beside what anybody could write in an afternoon.
+"""The default search on every corpus of `tests/corpora`, beside what anybody could write in an afternoon.
 
     python tests/benchmarks/breadth.py [CORPUS ...] [--by-owner] [--json FILE]
 
@@ -59,14 +59,14 @@ HAN_AND_KANA: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+")
 
 @dataclass(frozen=True)
 class Answer:
-    """Where a system found the evidence of one question."""
+    """The ranks at which a system found the evidence of one question."""
 
     owner: str
     question: str
     ranks: tuple[int, ...]
     """From 1, of the evidence that is among the first 25."""
     evidence: int
-    """How many records it takes."""
+    """The number of records that it takes."""
     empty: bool
 
     def recall(self, k: int) -> float:
@@ -79,7 +79,7 @@ Answers = Mapping[str, Sequence[Answer]]
 
 @dataclass(frozen=True)
 class Found:
-    """What was found for an owner or a corpus."""
+    """The answers that were found for an owner or a corpus."""
 
     answers: Answers
     silent: Sequence[bool]
@@ -139,7 +139,7 @@ async def ask(handle: BoundMemory, question: str) -> list[str]:
 
 
 async def measure(memory: Memory, corpus: str) -> dict[str, Found]:
-    """What was found, by owner."""
+    """The answers that were found, by owner."""
     found: dict[str, Found] = {}
     for owner in owners(corpus):
         handle = memory.bind(app=corpus, user=owner.name)
@@ -150,7 +150,7 @@ async def measure(memory: Memory, corpus: str) -> dict[str, Found]:
 
 
 def together(parts: Collection[Found]) -> Found:
-    """What was found for several owners, as one."""
+    """The answers that were found for several owners, as one."""
     systems = {system: [one for part in parts for one in part.answers[system]] for system in (OURS, *BASELINES)}
     return Found(systems, [silent for part in parts for silent in part.silent])
 
@@ -173,7 +173,7 @@ async def answer(handle: BoundMemory, owner: Owner) -> Answers:
 
 
 def difference(answers: Answers, k: int) -> tuple[float, float]:
-    """How much better the default search is than the best baseline at `k`, and the standard error; in points."""
+    """The lead of the default search over the best baseline at `k`, and its standard error; in points."""
     recalls = {system: np.array([100 * one.recall(k) for one in some]) for system, some in answers.items()}
     best = max(BASELINES, key=lambda system: float(recalls[system].mean()))
     gaps = recalls[OURS] - recalls[best]
@@ -201,7 +201,7 @@ def lost(answers: Answers) -> list[int]:
 
 
 async def main(corpora: Sequence[str], *, by_owner: bool) -> tuple[bool, Mapping[str, object]]:
-    """Whether no corpus is lost, and by corpus all that was found."""
+    """True if no corpus is lost, and by corpus all that was found."""
     behind: list[str] = []
     everything: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder:

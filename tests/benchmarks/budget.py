@@ -1,4 +1,4 @@
-"""How much of a prompt the evidence takes: `recall` beside lists of hits, on every corpus of `tests/corpora`.
+"""The part of a prompt that the evidence takes: `recall` beside lists of hits, on every corpus of `tests/corpora`.
 
     python tests/benchmarks/budget.py [CORPUS ...] [--files FILE ...] [--tokens 500 1000 2000 4000] [--floor] [--peers]
 
@@ -40,7 +40,7 @@ from tests.corpora.loading import CORPORA, Owner, Question, owners
 
 BUDGETS: Final = (500, 1_000, 2_000, 4_000)
 _LISTED: Final = 500
-"""How many hits a list has: more than the largest budget holds."""
+"""The number of hits of a list: more than the largest budget holds."""
 _FULL: Final = 8
 """Tokens of the shortest line."""
 
@@ -81,7 +81,7 @@ async def blocks(handle: BoundMemory, question: str, budgets: Sequence[int], *, 
 async def measure(
     memory: Memory, owner: Owner, corpus: str, budgets: Sequence[int], peers: Mapping[str, Ask], *, floor: bool
 ) -> Shares:
-    """Which questions of an owner have all their evidence in which budget."""
+    """The questions of an owner that have all their evidence in each budget."""
     handle = memory.bind(app=corpus, user=owner.name)
     await handle.add_many(owner.records)
     embedder = MiniLmEmbedder()

@@ -1,4 +1,4 @@
-"""How fast memories are carried from one file to another, record by record with their vectors, and compared.
+"""The speed at which memories are carried from one file to another, record by record with their vectors, and compared.
 
     python tests/benchmarks/carrying.py [COUNT]
 

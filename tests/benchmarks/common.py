@@ -1,4 +1,5 @@
-"""What the benchmarks share: texts and vectors that look like memories, and medians of interleaved repetitions.
+"""The parts that the benchmarks share: texts and vectors that look like memories, and medians of interleaved
+repetitions.
 
 Texts are 33 words drawn from a zipf vocabulary; vectors are 384 numbers around 1,000 centres. Neither needs a model, so
 what is measured is the store.
@@ -27,10 +28,9 @@ _WEIGHTS = list(itertools.accumulate(1 / (rank + 1) for rank in range(20_000)))
 class GivenVectors:
     """An embedder that costs next to nothing: a text's vector follows from its hash."""
 
-    fingerprint = Fingerprint("given", "1", DIMENSIONS)
-
-    def __init__(self) -> None:
-        self._centres = np.random.default_rng(1).standard_normal((1_000, DIMENSIONS)).astype(np.float32)
+    def __init__(self, dimensions: int = DIMENSIONS) -> None:
+        self.fingerprint = Fingerprint("given", "1", dimensions)
+        self._centres = np.random.default_rng(1).standard_normal((1_000, dimensions)).astype(np.float32)
 
     async def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return np.stack([self.vector(text) for text in texts])
@@ -44,7 +44,7 @@ class GivenVectors:
     def vector(self, text: str) -> NDArray[np.float32]:
         seed = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
         numbers = np.random.default_rng(seed)
-        vector = self._centres[seed % 1_000] + 0.8 * numbers.standard_normal(DIMENSIONS, np.float32)
+        vector = self._centres[seed % 1_000] + 0.8 * numbers.standard_normal(self.fingerprint.dimensions, np.float32)
         unit: NDArray[np.float32] = vector / np.linalg.norm(vector)
         return unit
 
@@ -105,7 +105,7 @@ def percentiles(seconds: Sequence[float]) -> tuple[float, float]:
 
 
 async def time_each(call: Callable[[str], Awaitable[object]], asked: Sequence[str]) -> list[float]:
-    """How long each call took, in seconds."""
+    """The time that each call took, in seconds."""
     seconds: list[float] = []
     for question in asked:
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What each number of the ranking is worth: the recall that a search loses without it.
+"""The worth of each number of the ranking: the recall that a search loses without it.
 
     python tests/benchmarks/constants.py [CORPUS ...] [--files FILE ...]
 

@@ -1,4 +1,4 @@
-"""How long other calls wait while a record is deleted, edited or resumed of which thousands were made.
+"""The time that other calls wait while a record is deleted, edited or resumed of which thousands were made.
 
 `python -m tests.benchmarks.derived_deletion [how many] [rounds] [delete|edit|leave|resume]` prints the longest wait of
 each call in milliseconds, beside the longest wait of the same calls while nothing is done.

@@ -1,4 +1,4 @@
-"""What distances mean with the default embedder, and what the rankings of `memory_search` find.
+"""The meaning of distances with the default embedder, and the memories that the rankings of `memory_search` find.
 
     python tests/benchmarks/distances.py [CORPUS ...]
 
@@ -28,7 +28,7 @@ from tests.corpora.loading import CORPORA, Owner, owners
 
 BANDS: Final = (0.0, 0.2, 0.5, 0.8, 1.01)
 RESULTS: Final = 5
-"""What `memory_search` returns unless it is asked for more."""
+"""The number of results that `memory_search` returns unless it is asked for more."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ async def measure(handle: BoundMemory, owner: Owner, distances: Distances) -> No
 
 
 def share(wanted: AbstractSet[str], found: Sequence[str]) -> float:
-    """How much of what is wanted was found, from 0 to 1."""
+    """The share of what is wanted that was found, from 0 to 1."""
     return len(wanted & set(found)) / len(wanted)
 
 

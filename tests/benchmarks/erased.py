@@ -1,4 +1,4 @@
-"""What is left in the files of what was erased: `python tests/benchmarks/erased.py`.
+"""The traces that are left in the files of what was erased: `python tests/benchmarks/erased.py`.
 
 Each of 1,000 turns has a word of its own. A model draws a fact from each, summaries are made of them, and a summary of
 these; then a third of the turns get another text. The sessions are erased in turn, and the words of each are looked for
@@ -46,7 +46,8 @@ async def fill(ann: BoundMemory) -> None:
 
 
 def copies(folder: Path, session: int) -> int:
-    """How often words of a session are in the files. The memory must be closed: reading an open file drops locks."""
+    """The number of times that words of a session are in the files. The memory must be closed: reading an open file
+    drops locks."""
     return sum(len(re.findall(rb"zq%03d\d{4}x" % session, path.read_bytes())) for path in folder.iterdir())
 
 

@@ -1,4 +1,4 @@
-"""What hostile and heavy calls of one owner cost the others: refusals, and the searches of a neighbour meanwhile.
+"""The cost of hostile and heavy calls of one owner to the others: refusals, and the searches of a neighbour meanwhile.
 
     python tests/benchmarks/limits.py [SECONDS] [RECORDS]
 
@@ -94,8 +94,8 @@ class Neighbour:
         self._asked = itertools.cycle(questions(200, 3))
         self.took: list[float] = []
         self.worked: list[float] = []
-        """What the processors did for this process meanwhile: about the same on a machine that has nothing else to do,
-        and the better measure on any other."""
+        """The time of the processors for this process meanwhile: about the same on a machine that has nothing else
+        to do, and the better measure on any other."""
 
     async def search_on(self) -> None:
         while True:

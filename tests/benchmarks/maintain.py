@@ -1,4 +1,4 @@
-"""What maintenance finds among 10,000 sentences that people wrote, and how long it takes.
+"""The finds of maintenance among 10,000 sentences that people wrote, and the time that it takes.
 
 python tests/benchmarks/maintain.py [records]
 
@@ -30,7 +30,7 @@ Pairs = list[tuple[str, str]]
 
 
 def docstrings() -> list[str]:
-    """What the modules of the standard library say of themselves."""
+    """The sentences by which the modules of the standard library describe themselves."""
     found: list[str] = []
     for path in sorted(Path(ast.__file__).parent.rglob("*.py")):
         if not {"site-packages", "dist-packages", "test", "tests", "lib2to3"} & set(path.parts):
@@ -99,7 +99,7 @@ async def main(count: int) -> None:
 
 
 def tell(done: Maintenance, same: dict[str, Pairs], hard: Pairs) -> None:
-    """How many of the planted pairs were merged or proposed, and what else."""
+    """Print the number of planted pairs that were merged or proposed, and what else was."""
     wanted = {frozenset(pair) for pairs in same.values() for pair in pairs}
     for said, reason, steps in (("merged", "duplicate", done.steps), ("proposed", "alike", done.proposed)):
         found = [step for step in steps if step.reason == reason]

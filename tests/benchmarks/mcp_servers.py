@@ -53,18 +53,18 @@ Call = tuple[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Server:
-    """How one server is started and used, as its documentation shows it."""
+    """One server, with its command and its calls as its documentation shows them."""
 
     data: Callable[[Path], Mapping[str, str]]
     """Environment variables that put its data into a folder."""
     store: Callable[[Sequence[str]], list[Call]]
     ways: Mapping[str, Callable[[str], list[Call]]]
-    """How a model may ask; the first one is used with the text of a fact, too."""
+    """The ways in which a model may ask; the first one is used with the text of a fact, too."""
     arguments: Callable[[Path], Sequence[str]] = field(default=lambda _: ())
 
 
 def _words(question: str) -> list[str]:
-    """What a model would look for in a server that compares letters: the three longest words."""
+    """The words that a model would look for in a server that compares letters: the three longest words."""
     words = {word.strip(".,?!'\"").removesuffix("'s") for word in question.lower().split()} - NO_QUESTION_WORDS
     return sorted((word for word in words if len(word) > 3), key=lambda word: (-len(word), word))[:3]
 
@@ -134,7 +134,7 @@ SERVERS: Final[Mapping[str, Server]] = {
 
 @dataclass
 class Measured:
-    """What the questions of one way showed."""
+    """The figures of the questions of one way."""
 
     found: list[bool] = field(default_factory=list[bool])
     tokens: list[float] = field(default_factory=list[float])
@@ -144,7 +144,7 @@ class Measured:
 
 @dataclass
 class Totals:
-    """What holds for every way to ask a server."""
+    """The figures that hold for every way to ask a server."""
 
     tools: float = 0.0
     stored: float = 0.0
@@ -168,7 +168,7 @@ async def running(name: str, command: Sequence[str], folder: Path) -> AsyncGener
 
 
 async def answer(client: Client, calls: Sequence[Call]) -> str:
-    """What a model reads after some calls."""
+    """The text that a model reads after some calls."""
     texts: list[str] = []
     for tool, arguments in calls:
         result = await client.call_tool(tool, dict(arguments))
@@ -181,7 +181,7 @@ def _text(result: CallToolResult) -> str:
 
 
 def has(text: str, fact: str) -> bool:
-    """Whether an answer has a fact, as it is or as a string of JSON."""
+    """True if an answer has a fact, as it is or as a string of JSON."""
     return any(form in text for form in (fact, json.dumps(fact)[1:-1], json.dumps(fact, ensure_ascii=False)[1:-1]))
 
 

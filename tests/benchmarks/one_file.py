@@ -1,4 +1,4 @@
-"""How far one file goes: many owners, one large owner with and without vectors, and writers and readers at once.
+"""The limits of one file: many owners, one large owner with and without vectors, and writers and readers at once.
 
     python tests/benchmarks/one_file.py [owners OWNERS] [words RECORDS] [vectors RECORDS] [busy SECONDS]
 
@@ -160,7 +160,7 @@ class Busy:
     seconds: float
     adds: list[tuple[float, float]]
     searches: list[tuple[float, float]]
-    """When it began and how long it took."""
+    """The start and the length of each."""
 
     async def run(self, writers: int, readers: int) -> None:
         self.began = time.perf_counter()

@@ -39,7 +39,7 @@ async def fill(ann: BoundMemory, count: int) -> None:
 
 
 async def milliseconds(call: Call) -> float:
-    """How long a call takes."""
+    """The time that a call takes."""
     start = time.perf_counter()
     await call()
     return (time.perf_counter() - start) * 1e3

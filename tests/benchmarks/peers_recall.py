@@ -1,4 +1,4 @@
-"""What other memories find on the corpora of `tests/corpora`; `breadth.py` has ours and plain retrievers.
+"""The finds of other memories on the corpora of `tests/corpora`; `breadth.py` has ours and plain retrievers.
 
     python tests/benchmarks/peers_recall.py [CORPUS ...]
 

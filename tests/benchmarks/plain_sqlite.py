@@ -1,4 +1,4 @@
-"""What a file costs without a memory around it: texts in SQLite with FTS5, and vectors as numbers of 16 bits.
+"""The cost of a file without a memory around it: texts in SQLite with FTS5, and vectors as numbers of 16 bits.
 
 It answers by `bm25()` and, with vectors, by one product of numpy; nothing else is stored and no rule is applied.
 """

@@ -70,7 +70,7 @@ async def write(path: str, name: str, writers: int) -> list[float]:
 
 
 def measure(processes: int, writers: int, seconds: float) -> list[float]:
-    """How long the adds of all processes took."""
+    """The times that the adds of all processes took."""
     with tempfile.TemporaryDirectory(prefix="memory-core-processes-") as folder:
         command = [sys.executable, __file__, "--write", str(Path(folder, "memory.db"))]
         started = [

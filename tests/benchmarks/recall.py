@@ -47,7 +47,7 @@ RULES: Final[Mapping[str, Mapping[str, Any]]] = {
     "length": {"LENGTH": 0.0},
     "floor": {},
 }
-"""What to set in the ranking for each rule to be left out; the floor is an argument of the search."""
+"""The settings of the ranking by which each rule is left out; the floor is an argument of the search."""
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,7 @@ def test_the_page_has_a_place_for_every_line_and_shows_the_kept_results() -> Non
         assert (DOCS / "plots" / name).read_text("utf-8") == picture
 
 
-IN_PROCESSES = {"start", "memory", "peers"}
+IN_PROCESSES = {"start", "memory", "two_models", "peers"}
 
 
 @pytest.mark.slow

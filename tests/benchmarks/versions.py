@@ -65,7 +65,7 @@ class Version:
         self.ready = self._answer()
 
     def run(self, work: str, number: int) -> list[float]:
-        """What the process says, in seconds."""
+        """The times that the process says, in seconds."""
         _pipe(self._process.stdin).write(f"{work} {number}\n")
         _pipe(self._process.stdin).flush()
         return self._answer()

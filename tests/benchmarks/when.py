@@ -16,7 +16,8 @@ from tests.corpora.when import Saying, days_of, memory_of, sayings
 
 
 async def right(ann: BoundMemory, said: Sequence[Saying]) -> tuple[int, int]:
-    """How many questions that ask when get the day, and how many that name a date find what was said, first."""
+    """The number of questions that ask when and get the day, and of those that name a date and find what was said,
+    first."""
     dated, found = 0, 0
     for each in said:
         dated += format_date(each.day) in days_of(str(await ann.recall(each.when)), each.text)

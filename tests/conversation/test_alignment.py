@@ -1,4 +1,5 @@
-"""What is said again in a conversation without ids is stored again, and what is only passed again is not."""
+"""A message that is said again in a conversation without ids is stored again, and one that is only passed again is
+not."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def turns_in(messages: Turn) -> list[Turn]:
 
 
 def holds(stored: Turn, turn: Turn) -> bool:
-    """Whether these messages are stored within one turn, in order."""
+    """True if these messages are stored within one turn, in order."""
 
     def is_within(whole: Turn) -> bool:
         rest = iter(whole)

@@ -32,7 +32,7 @@ class Unsteady(SqliteStore):
 
     fails: bool = False
     batches: Sequence[int] = ()
-    """How many records each write had that did not fail."""
+    """The numbers of records of the writes that did not fail."""
 
     async def add(
         self,

@@ -1,4 +1,5 @@
-"""What this memory wrote never comes in again as somebody's words: neither its blocks nor the answers of its tools."""
+"""The words that this memory wrote never come in again as somebody's words: neither its blocks nor the answers of
+its tools."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ CHANGES: Final[Mapping[str, Callable[[str], str]]] = {
     "without its end": lambda text: text[: text.rfind("\n")],
     "cut in its last quote": lambda text: text[: text.rfind('"')],
 }
-"""What clients do to a block before they send it."""
+"""The changes that clients make to a block before they send it."""
 WORDS: Final = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filter(
     lambda text: text.strip() == text and without_blocks(text) == text
 )

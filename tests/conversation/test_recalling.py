@@ -1,4 +1,4 @@
-"""What a turn recalls."""
+"""The memories that a turn recalls."""
 
 from __future__ import annotations
 

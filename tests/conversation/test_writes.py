@@ -20,7 +20,7 @@ from memory_core.conversation.writes import Writes
 
 @dataclass
 class Disk:
-    """Where writes go: slowly, and not always."""
+    """The disk to which writes go: slowly, and not always."""
 
     pauses: list[int] = field(default_factory=list[int])
     """Turns of the loop that each write takes."""

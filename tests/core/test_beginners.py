@@ -18,7 +18,7 @@ Call = Callable[[Any], object]
 
 @dataclass
 class Desk:
-    """What a beginner has in a notebook, untyped."""
+    """The names that a beginner has in a notebook, untyped."""
 
     memory: Any
     ann: Any

@@ -1,4 +1,4 @@
-"""What a draft becomes: all that was given, completed by what was not."""
+"""The record that a draft becomes: all that was given, completed by what was not."""
 
 from __future__ import annotations
 

@@ -235,7 +235,7 @@ WANTED: dict[str, Callable[[int], Any]] = {
     "$between": lambda value: (value, 7),
     "$exists": lambda value: True,
 }
-"""What an operator is asked with, where that is no number."""
+"""The values that an operator is asked with, where they are no numbers."""
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "$gt": lambda held, wanted: held > wanted,
     "$gte": lambda held, wanted: held >= wanted,

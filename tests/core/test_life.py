@@ -16,7 +16,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="only where proc
 
 
 def python(code: str, *arguments: object) -> str:
-    """What a program prints; it has to end by itself, well, and without a word on standard error."""
+    """The output of a program; it has to end by itself, well, and without a word on standard error."""
     command = [sys.executable, "-X", "faulthandler", "-c", code, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False)
     assert done.stderr == ""

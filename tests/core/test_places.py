@@ -1,4 +1,4 @@
-"""What has the form of an address is no path, and what may be a key in it is never shown."""
+"""A text that has the form of an address is no path, and a part of it that may be a key is never shown."""
 
 from __future__ import annotations
 

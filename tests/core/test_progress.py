@@ -1,4 +1,4 @@
-"""What long operations report, and the bar that shows it."""
+"""The progress that long operations report, and the bar that shows it."""
 
 from __future__ import annotations
 

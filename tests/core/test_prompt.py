@@ -1,4 +1,4 @@
-"""What goes into a prompt: bounded, quoted, and not at the mercy of one memory."""
+"""The memories in a prompt are bounded, quoted, and not at the mercy of one of them."""
 
 from __future__ import annotations
 

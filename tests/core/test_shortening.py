@@ -1,4 +1,4 @@
-"""What is too large to be stored is shortened where it is largest, and nothing that tells it apart is lost."""
+"""A draft that is too large to be stored is shortened where it is largest, and nothing that tells it apart is lost."""
 
 from __future__ import annotations
 

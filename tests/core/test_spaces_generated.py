@@ -24,7 +24,7 @@ HOSTILE = 10_000
 
 @dataclass
 class World:
-    """What each owner has, beside the memory under test."""
+    """The records of each owner, beside the memory under test."""
 
     memory: Memory
     records: dict[str, dict[str, str]] = field(default_factory=lambda: {owner: {} for owner in (*USERS, *TEAMS)})

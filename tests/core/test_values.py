@@ -117,7 +117,7 @@ VALUES = st.sampled_from(KINDS).flatmap(a)
 
 
 ADAPTERS: dict[Any, TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in KINDS}
-"""How pydantic sees our classes; it takes a while to look."""
+"""The view that pydantic has of our classes; it takes a while to look."""
 
 
 @given(VALUES)

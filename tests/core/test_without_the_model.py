@@ -1,4 +1,4 @@
-"""Where the runtime of the default model is not installed, memories are found by their words, and the log says so."""
+"""Memories are found by their words if the runtime of the default model is not installed, and the log says so."""
 
 from __future__ import annotations
 

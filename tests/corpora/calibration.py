@@ -1,4 +1,4 @@
-"""What the floor under a search keeps and what it leaves out, for any slack: the calibration curve of a corpus."""
+"""The calibration curve of a corpus: what the floor under a search keeps and leaves out, for any slack."""
 
 from __future__ import annotations
 

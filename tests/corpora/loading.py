@@ -16,7 +16,7 @@ CORPORA: Final = (*("facts", "assistant_chats", "people_talking", "documents", "
 UNANSWERABLE: Final = "unanswerable"
 FOLDER: Final = Path(__file__).parent
 FIELDS: Final = {"text", "kind", "role", "author", "session"}
-"""What a line says about a record and a draft takes as it is."""
+"""The fields of a line that a draft takes as they are."""
 
 Line = Mapping[str, Any]
 

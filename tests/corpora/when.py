@@ -1,4 +1,4 @@
-"""When-questions of people in four zones, hand-written: `when.jsonl`.
+"""Questions of people in four zones that ask when, hand-written: `when.jsonl`.
 
 A line is something that a person said, the moment with the offset of their zone, a question that asks when, one that
 names the date, and the day of what it is about: what "yesterday" meant there. Most were said when UTC had another date,
@@ -24,7 +24,7 @@ _FILE = Path(__file__).with_suffix(".jsonl")
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """What a person said, and two questions about it."""
+    """The words of a person, and two questions about them."""
 
     zone: ZoneInfo
     said: datetime

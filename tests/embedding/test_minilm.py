@@ -21,7 +21,7 @@ from tests.embedding.texts import varied
 
 
 def run_python(code: str) -> str:
-    """What the code prints in a process of its own; one that hangs fails after a minute."""
+    """The output of code in a process of its own; one that hangs fails after a minute."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     return done.stdout.strip()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,7 +42,7 @@ def embedder() -> Iterator[MultilingualEmbedder]:
 
 
 def english(embedder: MultilingualEmbedder, text: str) -> float:
-    """How far a question is taken for English."""
+    """The degree to which a question is taken for English."""
     return run_sync(embedder.asked, text).english
 
 
@@ -196,6 +198,35 @@ def test_without_a_folder_for_caches_the_table_is_in_memory(tmp_path: Path, monk
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert weights.table(weights.package_files().weights).rows(SOME).shape == (len(SOME), weights.WIDTH)
     assert (tmp_path / "cache").read_text() == "a file in the way"
+
+
+@pytest.mark.skipif(not hasattr(os, "pread"), reason="Windows has the table in memory")
+def test_without_a_home_the_table_is_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container may run as a user that its system does not know."""
+    import pwd
+
+    def is_unknown(number: int) -> object:
+        raise KeyError(number)
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", is_unknown)
+    assert weights.table(weights.package_files().weights).rows(SOME).shape == (len(SOME), weights.WIDTH)
+
+
+def test_processes_that_start_at_once_have_one_whole_table(cache: Path) -> None:
+    code = """
+from memory_core.embedding.multilingual import weights
+print(type(weights.table(weights.package_files().weights)).__name__)
+"""
+    started = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    said = [process.communicate(timeout=50)[0] for process in started]
+    assert len(set(said)) == 1
+    (file,) = cache.iterdir()
+    packed = weights.package_files().weights
+    before = file.stat().st_mtime_ns
+    assert np.array_equal(weights.table(packed).rows(SOME), weights.unpacked(packed)[list(SOME)])
+    assert file.stat().st_mtime_ns == before
 
 
 def test_other_weights_are_refused_with_the_way_out(tmp_path: Path, cache: Path) -> None:

@@ -37,7 +37,7 @@ REFERENCE = make_reference()
 
 
 def is_comparable(char: str) -> bool:
-    """Whether `tokenizers` and this Python can be expected to agree on what kind of character it is.
+    """True if `tokenizers` and this Python can be expected to agree on what kind of character it is.
 
     Its tables stop at Unicode 8: marks and punctuation that came or were reclassified later are letters to it. (All of
     them are unknown words to the model.) So it is asked for what has not changed since Unicode 3.2, which covers the

@@ -33,7 +33,7 @@ TOKENS: Final = {name: f"the-token-of-{name}".ljust(24, ".") for name in ("ann",
 RECORDS: Final = 3_000
 DELAY_SECONDS: Final = 0.1
 Numbers = dict[str, int]
-"""What a request is made of; each number can be larger or smaller."""
+"""The numbers of which a request is made; each can be larger or smaller."""
 Sent = tuple[str, str, object]
 """Method, address and body."""
 

@@ -136,7 +136,7 @@ def each(subject: str, contents: Iterable[bytes], suffix: str, check: Callable[[
 
 
 def insist_on_sentence(error: Exception) -> None:
-    """What is wrong, in some words, however large what it is about may be."""
+    """Check that an error says what is wrong in some words, however large what it is about may be."""
     assert 10 < len(str(error)) < 5_000, repr(error)[:200]
 
 

@@ -149,7 +149,7 @@ FIELDS = ("user_id", "user", "x", "timestamp", "at", "date", "namespace.1", "key
 
 
 def look(folder: Path, format_: str, suffix: str, content: bytes) -> None:
-    """What a file would become, as the program shows it, once with fields that the command names."""
+    """Look at what a file would become, as the program shows it, once with fields that the command names."""
     source = folder / f"{NAMES.get(format_, 'source')}{suffix}"
     source.write_bytes(content)
     choice = random.Random(content)

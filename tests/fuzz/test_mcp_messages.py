@@ -52,7 +52,7 @@ async def memory() -> AsyncIterator[Memory]:
 
 
 def reach(memory: Memory, shape: str) -> BoundMemory:
-    """What Ann reaches."""
+    """The memory that Ann reaches."""
     ann = memory.bind(app="demo", user="ann")
     spaces = {name: memory.bind(app="demo", user=name) for name in ("team", "wiki")}
     return ann.sharing(spaces, writable=["team"]) if shape == "shared" else ann

@@ -1,4 +1,4 @@
-"""What fades, and what does not."""
+"""The records that fade, and those that do not."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def fill(file: Path) -> None:
 
 
 def state(ann: BoundMemory) -> dict[str, object]:
-    """What became of everything with a text."""
+    """The state of everything with a text."""
     records: tuple[MemoryRecord, ...] = run_sync(ann.list, where=Where(states=STATES), limit=10_000).records
     return {
         record.id: (record.text, record.state, record.valid_to, sorted(map(str, record.links)))

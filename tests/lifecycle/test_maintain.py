@@ -287,7 +287,7 @@ async def test_it_ends_in_the_same_state_wherever_it_was_interrupted(memory: Mem
 
 
 def shape(records: dict[str, MemoryRecord]) -> dict[str, object]:
-    """What became of each text, with the texts it links to."""
+    """The state of each text, with the texts to which it links."""
     text_of = {record.id: text for text, record in records.items()}
     return {
         text: (

@@ -1,4 +1,4 @@
-"""Which texts are equal or look alike: pure functions."""
+"""The texts that are equal or look alike: pure functions."""
 
 from __future__ import annotations
 

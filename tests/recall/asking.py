@@ -77,7 +77,7 @@ _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def facts() -> Iterator[str]:
-    """What is said first, a session each."""
+    """The facts that are said first, a session each."""
     yield from (*OTHERS[:10], FACT, *OTHERS[10:])
 
 

@@ -1,4 +1,4 @@
-"""How tests recognise the block of memories in a prompt; no other file of tests spells its frame."""
+"""The block of memories in a prompt, as tests recognise it; no other file of tests spells its frame."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _BLOCK: Final = re.compile(rf"{START}\n(.*?)\n{END}", re.DOTALL)
 
 
 def has_block(prompt: str) -> bool:
-    """Whether a prompt shows memories."""
+    """True if a prompt shows memories."""
     return START in prompt
 
 
 def bodies(prompt: str) -> list[str]:
-    """What stands between the first and the last line of each block."""
+    """The lines between the first and the last one of each block."""
     return _BLOCK.findall(prompt)

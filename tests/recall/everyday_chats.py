@@ -34,7 +34,7 @@ _LISTED: Final = 50
 
 @dataclass(slots=True)
 class Tally:
-    """What one budget held."""
+    """The evidence that one budget held."""
 
     questions: int = 0
     found: int = 0

@@ -1,4 +1,4 @@
-"""How much of the evidence a stranger's posts drive out of a block, in the group chats of `people_talking.jsonl`.
+"""The share of the evidence that a stranger's posts drive out of a block, in the group chats of `people_talking.jsonl`.
 
 The chat is the memory of the first of its people. For each question a stranger posts five texts in a session of it. The
 question is asked, and they are deleted. An answered stranger posts before a message of the owner in that session.
@@ -71,14 +71,14 @@ ATTACKS: Final[dict[str, Callable[[str], list[str]]]] = {
 
 @dataclass(slots=True)
 class Loss:
-    """What a block of one size lost."""
+    """The losses of a block of one size."""
 
     clean: int = 0
     """Questions with all their evidence in the block, before."""
     lost: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ATTACKS, 0))
-    """How many of these lost evidence to each attack."""
+    """The number of these that lost evidence to each attack."""
     led: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ATTACKS, 0))
-    """How many of all questions have a block that begins with a line of the stranger."""
+    """The number of all questions with a block that begins with a line of the stranger."""
     asked: int = 0
 
 

@@ -1,4 +1,5 @@
-"""What is pushed into prompts: small talk has to bring nothing, a question its evidence, and a follow-up as much.
+"""The memories that are pushed into prompts: small talk has to bring nothing, a question its evidence, and a follow-up
+as much.
 
 Memories: forty everyday chats, each the memory of a user (`everyday_chats`); fifty facts of one user, the facts of
 `follow_ups.jsonl`; and all of it together as the memory of one user.
@@ -27,7 +28,7 @@ FOLLOW_UPS: Final[Sequence[dict[str, Any]]] = [
 
 @dataclass(slots=True)
 class Pushes:
-    """What was pushed into prompts from one kind of memory."""
+    """The counts of what was pushed into prompts from one kind of memory."""
 
     silent: list[bool] = field(default_factory=list[bool])
     """For each message of small talk, whether nothing was pushed."""
@@ -79,7 +80,7 @@ async def owners(kinds: Sequence[str] = ("chats", "facts", "together")) -> Async
 async def measure(
     options: RecallOptions = PUSHED, kinds: Sequence[str] = ("chats", "facts", "together")
 ) -> dict[str, Pushes]:
-    """What is pushed from each kind of memory."""
+    """The counts of what is pushed from each kind of memory."""
     async with owners(kinds) as found:
         pushes = {owner.kind: Pushes() for owner in found}
         for owner in found:
@@ -111,7 +112,7 @@ def _unquoted(block: str) -> str:
 
 @dataclass(slots=True)
 class FollowedUp:
-    """How many of the follow-ups have their answer in a pushed block."""
+    """The number of follow-ups that have their answer in a pushed block."""
 
     alone: int = 0
     in_conversation: int = 0

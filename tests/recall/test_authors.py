@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core import Draft, Hit, Memory, RecallOptions, Scope
+from memory_core import PULLED, Draft, Hit, Memory, Patch, RecallOptions, Role, Scope
 from memory_core.recall.authors import COMPARABLE, FEWEST_AUTHORS, in_fair_order
 from memory_core.recall.line import Line
 from memory_core.records.draft_to_record import complete
@@ -106,6 +106,67 @@ async def test_whom_the_owner_has_answered_has_no_share_and_comes_before_a_stran
         assert recalled.hits[0].record.author == "Tom"
         assert "Tom" not in gave_way
         assert "Mallory" in gave_way
+
+
+def voiced(role: Role, author: str, *texts: str, session: str) -> list[Draft]:
+    """Turns of one speaker."""
+    return [Draft(text, kind="message", role=role, author=author, session=session) for text in texts]
+
+
+@pytest.mark.parametrize("name", ["Ann L.", "user"])
+async def test_who_alone_speaks_to_the_assistant_is_the_owner_under_any_name(name: str) -> None:
+    said = [f"boat note {n}" for n in range(6)]
+    async with Memory(":memory:", embedder=None) as memory:
+        ann = memory.bind(user="ann")
+        await ann.add_many(voiced("user", name, *said, session="monday"))
+        await ann.add_many(voiced("assistant", "bot", "the boat is noted", session="monday"))
+        await ann.add_many([Draft("boat list"), *voiced("user", "Mallory", "boat boat note", session="room")])
+        recalled = await ann.recall("boat note", RecallOptions(), explain=True)
+        gave_way = {each.hit.record.author for each in recalled.considered if "author" in (each.reason, each.later)}
+        assert recalled.hits[0].record.author == name
+        assert name not in gave_way
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "assistant"),
+    [
+        (voiced("user", "Mallory", "hello", session="monday"), "bot"),  # who shares the conversation
+        (
+            voiced("user", "Ben", "boat of Ben", session="friday") + voiced("assistant", "bot", "Hi", session="friday"),
+            "bot",
+        ),
+        ([], "ann"),  # the owner is the assistant, which a peer asks
+        ([], None),  # nobody answered
+    ],
+)
+async def test_who_does_not_alone_speak_to_the_assistant_of_the_owner_is_a_stranger(
+    elsewhere: list[Draft], assistant: str | None
+) -> None:
+    async with Memory(":memory:", embedder=None) as memory:
+        ann = memory.bind(user="ann")
+        if assistant is not None:  # before Tom, so that it answers nobody
+            await ann.add_many(voiced("assistant", assistant, "the boat is noted", session="monday"))
+        await ann.add_many(voiced("user", "Tom", *(f"boat note {n}" for n in range(6)), session="monday"))
+        await ann.add_many(voiced("user", "Rosa", "boat of Rosa", session="room"))
+        await ann.add_many([Draft("boat list"), *elsewhere])
+        recalled = await ann.recall("boat note", RecallOptions(), explain=True)
+        assert "Tom" in {each.hit.record.author for each in recalled.considered if each.later == "author"}
+
+
+async def test_a_stranger_gives_way_only_to_a_line_that_is_comparable() -> None:
+    asked = "Which nuts is the skipper of the blue boat allergic to?"
+    async with Memory(":memory:", embedder=None) as memory:
+        ann = memory.bind(user="ann")
+        await ann.add(
+            Draft("The skipper is allergic to cashew nuts, so never bake with them", author="Tom", role="user")
+        )
+        await ann.add(Draft("Rosa has another boat", author="Rosa", role="user"))
+        noted = await ann.add("A boat was seen at noon from the pier, and the log says so")
+        recalled = await ann.recall(asked, PULLED, limit=1)
+        assert "cashew" in str(recalled)
+        await ann.update(noted.id, Patch(text="The skipper is allergic to bees, says the log"))
+        recalled = await ann.recall(asked, PULLED, limit=1)
+        assert "bees" in str(recalled)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What holds of every block, over generated chats with short questions and replies, repetitions and corrections."""
+"""The laws of every block, over generated chats with short questions and replies, repetitions and corrections."""
 
 from __future__ import annotations
 

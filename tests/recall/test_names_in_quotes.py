@@ -98,7 +98,7 @@ def of_core() -> list[Tool]:
 
 
 async def _tools(ann: BoundMemory) -> str:
-    """What each tool of the core answers."""
+    """The answers of each tool of the core."""
     said: list[str] = []
     for tool in of_core():
         for all_of_them in (False, True):
@@ -111,7 +111,7 @@ async def _tools(ann: BoundMemory) -> str:
 
 
 async def _mcp(ann: BoundMemory) -> str:
-    """What each tool and prompt of the MCP server says as text."""
+    """The texts of each tool and prompt of the MCP server."""
     said: list[str] = []
     async with Client(memory_server(ann, tools="all")) as client:
         for tool in (await client.list_tools()).tools:
@@ -161,7 +161,7 @@ class _Given:
 
 
 async def _deriving(ann: BoundMemory) -> str:
-    """What a model is asked to reflect on and to summarize."""
+    """The texts on which a model is asked to reflect, and which it is to summarize."""
     asked: list[str] = []
 
     def ask(prompt: str) -> str:
@@ -196,7 +196,7 @@ async def _bank(ann: BoundMemory) -> str:
 
 
 async def _langchain(ann: BoundMemory) -> str:
-    """What the tools of LangChain answer a model."""
+    """The answers of the tools of LangChain to a model."""
     said: list[str] = []
     tools, run = langchain_tools(ann), RunnableConfig(configurable={"session_id": HOSTILE, "agent_id": HOSTILE})
     for tool, made in zip(DEFAULT_TOOLS, tools, strict=True):

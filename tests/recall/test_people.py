@@ -29,14 +29,14 @@ async def test_the_current_value_is_the_latest_in_the_block(count: int) -> None:
 
 
 async def is_latest(ann: BoundMemory, question: str, values: Sequence[str]) -> bool:
-    """Whether the latest memory in the block that names one of the values, of which the last one holds, names it."""
+    """True if the latest memory in the block that names one of the values, of which the last one holds, names it."""
     block = await ann.recall(question, RecallOptions(max_chars=1_500, floor=False))
     naming = [each for each in block.records if any(value in each.text for value in values)]
     return values[-1] in max(naming, key=lambda each: each.occurred_at).text if naming else False
 
 
 def visits(person: Person) -> Iterator[list[Message]]:
-    """What a person said, three exchanges at a time."""
+    """The words of a person, three exchanges at a time."""
     for at in range(0, len(person.turns), 3):
         said: list[Message] = []
         for text, answer, when in person.turns[at : at + 3]:

@@ -1,4 +1,5 @@
-"""What is pushed into a prompt: nothing for small talk, the fact for a question, and for a follow-up as well."""
+"""The memories that are pushed into a prompt: nothing for small talk, the fact for a question, and for a follow-up
+as well."""
 
 from __future__ import annotations
 

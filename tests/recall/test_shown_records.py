@@ -1,4 +1,4 @@
-"""Which records may stand in a block, whatever brought them there: a hit, a link, or a turn beside a hit."""
+"""The records that may stand in a block, whatever brought them there: a hit, a link, or a turn beside a hit."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def _room(module: str) -> str | None:
 
 
 def _needed(graph: Mapping[str, set[str]], one: str) -> set[str]:
-    """What a room imports and does not reach through another one anyway."""
+    """The rooms that a room imports and does not reach through another one anyway."""
     direct = graph[one]
     return {other for other in direct if not any(other in _reached(graph, via, {one}) for via in direct - {other})}
 

@@ -23,7 +23,7 @@ MEANINGS: Final = ("said", "not said", "edited", "left", "resumed", "shown diffe
 @dataclass(frozen=True, slots=True)
 class Row:
     event: str
-    """What somebody does, or what happens."""
+    """The act of somebody, or an event."""
     meaning: str
     """One of `MEANINGS`, perhaps with what it is about."""
     proof: Sequence[str]

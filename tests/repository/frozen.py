@@ -1,4 +1,4 @@
-"""What a release promises to keep, as lists: `python -m tests.repository.frozen` writes those of this version.
+"""The promises of a release, as lists: `python -m tests.repository.frozen` writes those of this version.
 
 `docs/stability.md` says what is public. A later version adds to a list. It takes something out of one only with a line
 in the changelog that says so, and then the lists are written again.
@@ -40,7 +40,8 @@ DOORS: Final = (
 )
 
 List = Mapping[str, list[str]]
-"""What a caller may use, and the parts of it that a caller may name: arguments, options, properties or fields."""
+"""The names that a caller may use, and the parts of each that a caller may name: arguments, options, properties or
+fields."""
 
 
 def names() -> List:

@@ -1,4 +1,5 @@
-"""What a user gets from `pip install 'memory-core[spade]'` and `[spade-llm]`: our wheel and what it declares, no more.
+"""The packages that a user gets from `pip install 'memory-core[spade]'` and `[spade-llm]`: our wheel and what it
+declares, no more.
 
 Nothing is downloaded. The declared dependencies, and theirs, are linked from the environment of the tests into an
 empty one, so that a package nobody asks for is missing there as it would be on a fresh machine.

@@ -1,4 +1,4 @@
-"""What a release has promised is still there: see `docs/stability.md`."""
+"""The promises of a release are kept: see `docs/stability.md`."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_importing_the_core_loads_nothing_that_takes_time() -> None:
 
 
 def test_a_name_is_loaded_from_where_type_checkers_see_it() -> None:
-    """Those outside `__all__` need extras, which may be missing."""
+    """Names outside `__all__` need extras, which may be missing."""
     seen = {
         alias.name: node.module
         for node in ast.walk(ast.parse(Path(memory_core.__file__).read_text(encoding="utf-8")))
@@ -157,7 +157,7 @@ def test_every_public_name_is_exported_once_and_explained() -> None:
 
 
 def is_explained_constant(name: str) -> bool:
-    """Whether a string or a comment follows or precedes the assignment, or the value says what it is for by itself."""
+    """True if a string or a comment follows or precedes the assignment, or the value says what it is for by itself."""
     value = getattr(memory_core, name)
     if isinstance(getattr(value, "description", None), str):
         return True

@@ -26,7 +26,7 @@ FILES = [
 
 
 def _taken(tree: ast.AST) -> Iterator[str]:
-    """What is taken of a time that does not come from `local_time` directly."""
+    """The parts that are taken of a time that does not come from `local_time` directly."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in PARTS and not _is_local(node.value):
             yield node.attr

@@ -1,4 +1,4 @@
-"""What pages promise with "always", "never", "nothing" or "only" is tested: each such sentence names its tests."""
+"""The promises of pages with "always", "never", "nothing" or "only" are tested: each such sentence names its tests."""
 
 from __future__ import annotations
 
@@ -105,10 +105,7 @@ CONVERSATIONS: Final[Mapping[str, Sequence[str]]] = {
         "langchain/test_following.py::test_a_client_that_sends_only_what_is_new_leaves_nothing",
     ],
     "only a process that is killed before that loses it": [
-        (
-            "langchain/test_hanging.py"
-            "::test_a_memory_that_does_not_answer_costs_no_answer_and_has_all_that_was_said_afterwards"
-        ),
+        "matrix/test_hanging.py::test_a_memory_that_does_not_answer_costs_no_answer",
         (
             "langchain/test_histories_of_memories.py"
             "::test_each_memory_holds_the_words_of_its_person_alone_and_all_that_were_not_taken_back"

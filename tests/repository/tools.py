@@ -1,4 +1,4 @@
-"""Which tool of which framework calls which operation: `python -m tests.repository.tools` draws the table of the page.
+"""The operations that the tools of each framework call: `python -m tests.repository.tools` draws the table of the page.
 
 Nothing is stated here: each tool says beside its name and its schema what it does.
 """

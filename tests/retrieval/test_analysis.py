@@ -1,4 +1,4 @@
-"""Which texts have which terms."""
+"""The terms of texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rules of conversations do, and that they leave other records alone."""
+"""The rules of conversations, which leave other records alone."""
 
 from typing import Any
 from unittest import mock

@@ -11,7 +11,7 @@ from tests.corpora.loading import CORPORA, UNANSWERABLE, lines, owners
 
 
 def plain(text: str) -> str:
-    """What is left of a text for somebody who does not look at case, spaces and punctuation."""
+    """The rest of a text for somebody who does not look at case, spaces and punctuation."""
     return "".join(re.findall(r"\w", text.casefold()))
 
 

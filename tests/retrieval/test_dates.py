@@ -1,4 +1,4 @@
-"""How well the moment of a record fits a date that a query names, beside the rule written down for one record."""
+"""The fit of the moment of a record to a date that a query names, beside the rule written down for one record."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def plainly(moment: datetime, mention: DateMention) -> float:
     for year in (moment.year - 1, moment.year, moment.year + 1) if mention.year is None else (mention.year,):
         start = datetime(year, mention.month, mention.day or 1, tzinfo=UTC)
         late = (moment - start) / timedelta(days=1) - (1 if mention.day else 31)
-        if moment - start >= timedelta(days=-1):
+        if moment >= start:
             best = max(best, min(1.0, 1 - late / SLACK_DAYS))
     return best
 
@@ -72,8 +72,12 @@ def test_what_happened_on_the_named_day_fits_entirely(moment: datetime) -> None:
 
 
 def test_december_is_spoken_of_until_the_middle_of_january() -> None:
-    december, new_year = DateMention(None, 12, None), DateMention(None, 1, 1)
     first = datetime(2024, 1, 1, tzinfo=UTC)
     moments = [first + timedelta(days=days) for days in (0, 7, 14, -1)]
-    assert fits(moments, [december]) == pytest.approx([1.0, 0.5, 0.0, 1.0])
-    assert fits(moments[-1:], [new_year]) == [1.0]
+    assert fits(moments, [DateMention(None, 12, None)]) == pytest.approx([1.0, 0.5, 0.0, 1.0])
+
+
+@given(NEAR)
+def test_the_day_before_does_not_fit(moment: datetime) -> None:
+    day = moment.date() + timedelta(days=1)
+    assert fits([moment], [DateMention(day.year, day.month, day.day)]) == [0.0]

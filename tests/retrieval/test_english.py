@@ -1,4 +1,4 @@
-"""What the analysis knows about English."""
+"""The knowledge of the analysis about English."""
 
 from __future__ import annotations
 

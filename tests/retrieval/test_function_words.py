@@ -1,14 +1,19 @@
-"""Which language a question is in, by its function words."""
+"""The language of a question, by its function words."""
 
 from __future__ import annotations
+
+import asyncio
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_core import Memory
+from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.retrieval.analysis import analyse
 from memory_core.retrieval.bm25 import FAINT, bm25
 from memory_core.retrieval.function_words import faint_words, languages_of
+from memory_core.retrieval.other_languages import is_in_another_language
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.term_hashes import pack
 
@@ -37,10 +42,59 @@ def test_no_word_of_the_subject_is_faint(question: str) -> None:
     assert not faint_words(["zeit", "war", "4471", "schlussel"], languages_of(question))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ten to seven, tuesday to saturday",
+        "one to ten",
+        "a bicycle, one school, no car",
+        "sensor read 04:30: house C -0.4 C, house A 15.1 C",
+        "Wife Le\u00efla is an anaesthetist at La Timone, on call every fourth weekend",
+    ],
+)
+def test_a_word_of_english_tells_no_other_language(text: str) -> None:
+    assert not is_in_another_language(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("Am 9. Dezember um drei", "de"), ("La hipoteca, quedan doce", "es"), ("Deux chats, trois chiens", "fr")],
+)
+def test_number_words_tell_a_language(text: str, code: str) -> None:
+    assert [language.code for language in languages_of(text)] == [code]
+    assert is_in_another_language(text)
+
+
 def test_words_of_no_subject_are_faint() -> None:
     question = "Quand est-ce que la chaudière est à nettoyer, tu penses, le 3 ?"
     assert faint_words(analyse(question), languages_of(question)) >= {"quand", "est", "ce", "que", "la", "tu", "le"}
     assert not faint_words(analyse(question), languages_of(question)) & {"chaudier", "nettoy", "nettoyer", "3"}
+
+
+class Knowing(HashingEmbedder):
+    """It says how well it knows a question."""
+
+    def __init__(self, known: float) -> None:
+        super().__init__(dimensions=64)
+        self._known = known
+
+    async def familiarity(self, text: str) -> float:
+        """See `Familiar.familiarity`."""
+        return self._known
+
+
+def test_words_of_no_subject_count_the_more_the_less_the_embedder_knows_a_question() -> None:
+    async def weight(known: float) -> float:
+        async with Memory(":memory:", embedder=Knowing(known)) as memory:
+            ann = memory.bind(user="ann")
+            await ann.add_many(["Ce que tu penses est bien", "Piscine vide", "Voisin du troisième"])
+            hits = await ann.search("Est-ce que tu vas chez le voisin ?", floor=False, explain=True)
+            (parts,) = (hit.components for hit in hits if hit.record.text.startswith("Ce que"))
+            return (parts or {})["bm25"].raw
+
+    weights = [asyncio.run(weight(known)) for known in (1.0, 0.5, 0.0)]
+    assert weights == sorted(weights)
+    assert weights[0] == pytest.approx(weights[2] * 0.01 / 0.901, rel=1e-3)
 
 
 @given(

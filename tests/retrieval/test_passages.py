@@ -1,4 +1,4 @@
-"""Which piece of a long text is shown: the one with the most of what was looked for."""
+"""The piece of a long text that is shown: the one with the most of what was looked for."""
 
 from __future__ import annotations
 

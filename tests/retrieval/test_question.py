@@ -1,4 +1,4 @@
-"""What a query says about what it wants."""
+"""The wishes of a query, read from its words."""
 
 import pytest
 

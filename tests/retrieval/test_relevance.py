@@ -1,4 +1,4 @@
-"""When nothing is relevant, and which records are hits."""
+"""The records that are hits, and questions for which nothing is relevant."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Whether a store file is whole: records, full text, chunks, vectors and outbox say the same."""
+"""The check that a store file is whole: records, full text, chunks, vectors and outbox say the same."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def assert_consistent(path: Path, embedder: Embedder | None = None) -> None:
 
 
 def owed(path: Path) -> int:
-    """How many vectors are missing."""
+    """The number of vectors that are missing."""
     with _opened(path) as db:
         return int(db.execute("SELECT count(*) FROM chunk WHERE vector IS NULL").fetchone()[0])
 

@@ -1,4 +1,4 @@
-"""What a memory has to hold while records are derived, changed and deleted.
+"""The model of what a memory has to hold while records are derived, changed and deleted.
 
 Each text of a record that is not derived is one word that no other text has, and a derived text is all the words of its
 sources. So whether anything is left of a source that has gone is a search for its words.
@@ -21,12 +21,12 @@ _WORD = re.compile(r"zq\d{6}x")
 
 
 def place_of(one: MemoryRecord | Link) -> Place:
-    """Where a record is, or the one that a link names."""
+    """The place of a record, or of the one that a link names."""
     return (one.agent, one.session, one.collection)
 
 
 def is_at(place: Place, bounds: Place) -> bool:
-    """Whether a place is within bounds, of which `None` bounds nothing."""
+    """True if a place is within bounds, of which `None` bounds nothing."""
     return all(bound in (None, name) for bound, name in zip(bounds, place, strict=True))
 
 
@@ -37,18 +37,18 @@ def words_of(text: str) -> set[str]:
 
 @dataclass
 class Entry:
-    """What is known of a record."""
+    """The knowledge of a record."""
 
     id: str
     text: str
     place: Place
     rev: int = 1
     words: set[str] = field(default_factory=set[str])
-    """Those that came into the memory with a text of this record."""
+    """The words that came into the memory with a text of this record."""
     sources: Mapping[str, int] = field(default_factory=dict[str, int])
     """The `rev` that was read of each record that it was made of."""
     places: frozenset[Place] = frozenset()
-    """Those of its sources."""
+    """The places of its sources."""
     left: bool = False
     """By a person, not because of a source."""
     expires_at: datetime | None = None
@@ -59,7 +59,7 @@ class Entry:
     by_upkeep: bool = False
     source_key: str | None = None
     is_sure: bool = True
-    """Whether this model knows its state: what a plain record replaced stays archived when that is deleted."""
+    """True if this model knows its state: what a plain record replaced stays archived when that is deleted."""
 
 
 @dataclass
@@ -69,7 +69,7 @@ class World:
     entries: dict[str, Entry] = field(default_factory=dict[str, Entry])
     gone_words: set[str] = field(default_factory=set[str])
     replaced_words: set[str] = field(default_factory=set[str])
-    """Those of texts that were edited: they may be in what is left and in histories, and nothing shows them."""
+    """The words of texts that were edited: they may be in what is left and in histories, and nothing shows them."""
     final: dict[bool, set[tuple[str, int]]] = field(default_factory=lambda: {True: set(), False: set()})
     """The readings of which a person has deleted what upkeep made: for summaries, and for facts."""
     made: int = 0
@@ -171,15 +171,15 @@ class World:
         self.expand()
 
     def is_left(self, entry: Entry) -> bool:
-        """Whether a record is left, by a person or because of a source."""
+        """True if a record is left, by a person or because of a source."""
         return entry.left or any(map(partial(self._is_otherwise, entry), self.entries))
 
     def _is_otherwise(self, entry: Entry, id: str) -> bool:  # noqa: A002
-        """Whether something was made of the words of a record that has changed or was left."""
+        """True if something was made of the words of a record that has changed or was left."""
         return id in entry.sources and (entry.sources[id] != self.entries[id].rev or self.is_left(self.entries[id]))
 
     def problem(self, sources: Sequence[MemoryRecord]) -> bool:
-        """Whether something that was made of these records as they were read must be refused."""
+        """True if something that was made of these records as they were read must be refused."""
         known = [self.entries.get(source.id) for source in sources]
         return any(
             entry is None or entry.rev != source.rev or self.is_left(entry)
@@ -187,7 +187,7 @@ class World:
         )
 
     def state(self, entry: Entry) -> Literal["active", "compacted", "archived"] | None:
-        """What its state must be; `None` if any will do."""
+        """The state that it must have; `None` if any will do."""
         if not entry.is_sure:
             return None
         if entry.replaced_by is not None:
@@ -195,7 +195,7 @@ class World:
         return "compacted" if entry.is_compacted else "active"
 
     def shown(self) -> Iterator[Entry]:
-        """What every read without conditions must find."""
+        """The entries that every read without conditions must find."""
         return (e for e in self.entries.values() if self.state(e) == "active" and not self.is_left(e))
 
     def _inherit(self, entry: Entry, over: set[str]) -> None:

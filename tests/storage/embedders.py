@@ -69,7 +69,7 @@ class RefusingEmbedder(WordEmbedder):
         self.refused = "forbidden"
         self.is_out = False
         self.calls: list[int] = []
-        """How many texts each call had, also those that failed."""
+        """The number of texts of each call, with those that failed."""
 
     async def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.calls.append(len(texts))

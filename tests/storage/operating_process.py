@@ -175,7 +175,7 @@ RARE = {"erase", "vacuum", "reembed", "delete_where"}
 
 
 class Log:
-    """What an owner's processes began and what was acknowledged, one line each."""
+    """The log of what an owner's processes began and what was acknowledged, one line each."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)

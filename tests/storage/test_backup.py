@@ -228,7 +228,7 @@ def test_what_an_earlier_file_left_beside_its_name_is_never_taken_for_a_part_of_
 
 
 def leave(folder: Path) -> Path:
-    """What a killed process leaves; the test of killed backups shows that it is this."""
+    """Leave what a killed process leaves; the test of killed backups shows that it is this."""
     left = folder / f".monday.db.x1y2{SUFFIX}"
     left.mkdir()
     (left / "monday.db").write_bytes(b"half of a memory")

@@ -23,7 +23,7 @@ SCRIPT = Path(__file__).with_name("writing_process.py")
 OPERATING = Path(__file__).with_name("operating_process.py")
 WORKERS = 4
 KILLS = 6
-"""How often each worker is killed, at random moments of its work."""
+"""The number of times that each worker is killed, at random moments of its work."""
 PATIENCE_SECONDS = 300
 
 

@@ -22,11 +22,11 @@ pytestmark = pytest.mark.process
 
 SCRIPT = Path(__file__).with_name("backing_up_process.py")
 STEPS = 40
-"""How many formats the upgrading process knows beyond the present one."""
+"""The number of formats beyond the present one that the upgrading process knows."""
 
 
 def killed(what: str, folder: Path, life: int, most_seconds: float) -> list[str]:
-    """What a process acknowledged before it was killed, at some moment of its work."""
+    """The lines that a process acknowledged before it was killed, at some moment of its work."""
     command = [sys.executable, str(SCRIPT), what, str(folder), str(life)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None
@@ -122,7 +122,7 @@ def test_a_killed_upgrade_goes_on_where_it_stopped(tmp_path: Path, kills: int) -
 
 
 def steps(path: Path) -> int:
-    """How many of the made-up steps a file has seen; every one of them entirely."""
+    """The number of made-up steps that a file has seen; every one of them entirely."""
     with closing(sqlite3.connect(path)) as db:
         (version,) = db.execute("PRAGMA user_version").fetchone()
         columns = [name for _, name, *_ in db.execute("PRAGMA table_info(owner)") if name.startswith("mood")]

@@ -66,7 +66,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def everything(path: Path) -> Everything:
-    """What exports and searches return; raises what the first of them raises."""
+    """The results of exports and searches; raises what the first of them raises."""
     found: Everything = {}
     with Memory(path, embedder=WordEmbedder()) as memory:
         owners = run_sync(memory.operator().owners)
@@ -96,7 +96,7 @@ async def carried(memory: Memory, ids: list[str], scope: Scope) -> list[Carried]
 
 
 def verdict(path: Path, before: Everything) -> str:
-    """What becomes of a damaged file: `refused`, `reported`, `harmless`, or else what is wrong with that."""
+    """The fate of a damaged file: `refused`, `reported`, `harmless`, or else what is wrong with that."""
     try:
         with Memory(path, embedder=None) as memory:
             findings = run_sync(memory.operator().check)

@@ -116,15 +116,15 @@ class Lives(RuleBasedStateMachine):
         return [entry for entry in self.entries() if not entry.sources]
 
     def derived(self) -> list[Entry]:
-        """Those that are."""
+        """The derived entries."""
         return [entry for entry in self.entries() if entry.sources]
 
     def current(self) -> list[Entry]:
-        """Those that a read finds."""
+        """The entries that a read finds."""
         return list(self.world.shown())
 
     def until(self, hours: int | None) -> datetime | None:
-        """When something expires."""
+        """The time at which something expires."""
         return None if hours is None else self.clock.now + timedelta(hours=hours)
 
     @rule(session=SESSIONS, agent=NAMES, collection=NAMES, hours=st.sampled_from([None, None, 5]))
@@ -156,7 +156,7 @@ class Lives(RuleBasedStateMachine):
     @precondition(lambda self: bool(self.reading))
     @rule(pick=PICK, hours=st.sampled_from([None, None, 5]), key=st.sampled_from([None, "one", "two"]))
     def answer(self, pick: int, hours: int | None, key: str | None) -> None:
-        """What it has made is stored, or refused if a source is not as it was; a known key gets its words."""
+        """An answer of the model is stored, or refused if a source is not as it was; a known key gets its words."""
         relation, sources, old = self.reading.pop(pick % len(self.reading))
         words = sorted({word for source in sources for word in words_of(source.text)})
         links = [Link(relation, s.id, s.rev, s.session, s.collection, s.agent) for s in sources]  # type: ignore[arg-type]
@@ -199,7 +199,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(pick=PICK)
     def resume_derived(self, pick: int) -> None:
-        """Which is as its sources are."""
+        """Resume a derived entry: it is then as its sources are."""
         if (entry := self.some(pick, self.derived())) is not None:
             with pytest.raises(ConflictError) if self.world.is_left(entry) else nullcontext():
                 run_sync(self.ann.update, entry.id, Patch(left=False))
@@ -212,7 +212,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(pick=PICK)
     def compact(self, pick: int) -> None:
-        """What upkeep does with turns that a summary covers."""
+        """Compact turns that a summary covers, as upkeep does."""
         shown_ = self.current()
         if (summary := self.some(pick, [e for e in shown_ if e.is_summary])) is not None:
             for turn in [e for e in shown_ if e.id in summary.sources]:
@@ -244,7 +244,7 @@ class Lives(RuleBasedStateMachine):
         self.after_erasure(receipt.files_clean)
 
     def after_erasure(self, files_clean: bool) -> None:  # noqa: FBT001
-        """What the files must not have."""
+        """Check for what the files must not have."""
 
     @rule(hours=st.sampled_from([1, 6, 80]))
     def wait(self, hours: int) -> None:
@@ -296,7 +296,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(pick=PICK)
     def look(self, pick: int) -> None:
-        """What prompts are given."""
+        """Look at what prompts are given."""
         about = self.some(pick, self.entries())
         block = str(run_sync(self.ann.recall, "zq" if about is None else about.text))
         profile = str(run_sync(self.ann.profile))

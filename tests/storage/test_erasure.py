@@ -71,7 +71,7 @@ def fill(secret: BoundMemory, plain: BoundMemory, clock: Ticks, size: int = 300)
 
 
 def traces(folder: Path) -> list[str]:
-    """Where the secret is still to be read: file and what stands there."""
+    """The places where the secret is still to be read: file and what stands there."""
     found: list[str] = []
     for path in folder.iterdir():
         # Reading an open database here would drop this process's locks on it.
@@ -127,7 +127,7 @@ def test_no_file_holds_anything_of_an_erased_session(tmp_path: Path) -> None:
 
 
 def test_deleted_and_changed_texts_are_gone_with_the_next_erasure(tmp_path: Path) -> None:
-    """What was deleted long before, with every text it ever had, is in no file either."""
+    """A record that was deleted long before is in no file either, nor is any text that it ever had."""
     path, clock = tmp_path / "memory.db", Ticks()
     with Memory(path, embedder=None, clock=clock) as memory:
         bob = memory.bind(user="bob")
@@ -145,7 +145,7 @@ def test_deleted_and_changed_texts_are_gone_with_the_next_erasure(tmp_path: Path
 
 
 def test_erasure_computes_no_vector(tmp_path: Path) -> None:
-    """What one handle erases changes no vector of the turns that stay, so no embedder can hold it up."""
+    """An erasure by one handle changes no vector of the turns that stay, so no embedder can hold it up."""
     path, embedder = tmp_path / "memory.db", MoodyEmbedder()
     embedder.failing = False
     with Memory(path, embedder=embedder) as memory:

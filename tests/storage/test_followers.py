@@ -1,4 +1,4 @@
-"""Those who follow the changes of a file are never wrong about it, and never call an intact file damaged."""
+"""Followers of the changes of a file are never wrong about it, and never call an intact file damaged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LATER = datetime(2040, 1, 1, tzinfo=UTC)
 
 
 def texts(handle: BoundMemory) -> set[str]:
-    """What a search finds."""
+    """The texts that a search finds."""
     return {hit.record.text for hit in run_sync(handle.search, "note", limit=1_000, floor=False)}
 
 

@@ -1,4 +1,4 @@
-"""What a process has cached, deleted or searched before changes no ranking: after any history a fresh one agrees."""
+"""The past of a process, cached, deleted or searched, changes no ranking: after any history a fresh one agrees."""
 
 from __future__ import annotations
 

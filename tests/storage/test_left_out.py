@@ -1,4 +1,4 @@
-"""What a search leaves out by a few look-ups, such as the messages that a prompt shows."""
+"""The records that a search leaves out by a few look-ups, such as the messages that a prompt shows."""
 
 from __future__ import annotations
 
@@ -70,4 +70,4 @@ async def test_what_a_prompt_shows_is_not_cached_as_conditions_are(tmp_path: Pat
                 "tea", where=Where(matching=[NoneOf([FieldCondition("id", "in", (f"monday {n}",))])])
             )
         (followed,) = store._owner_indexes._followed.values()
-        assert followed.allowed.nbytes == 0
+        assert followed.matching.nbytes == 0

@@ -32,7 +32,7 @@ def test_a_caller_that_is_gone_before_its_page_harms_nobody(memory: Memory) -> N
     assert isinstance(store, SqliteStore)
 
     async def leave() -> None:
-        core_loop().loop.call_soon_threadsafe(store._reader.hand_over, lambda _: go_on.wait())
+        asyncio.run_coroutine_threadsafe(store._reader.run(lambda _: go_on.wait()), core_loop().loop)
         asyncio.create_task(texts(ann))  # noqa: RUF006  (it is cancelled with its loop, behind the other)
         await asyncio.sleep(0)
 

@@ -1,49 +1,44 @@
-"""Long reads of one owner, which nobody else's searches wait for."""
+"""Reads take turns: one that takes long goes on beside the others, and nobody waits for it but for its own index."""
 
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memory_core import AnyOf, BoundMemory, ClosedError, DataCondition, Draft, FieldCondition, Memory, Patch, Where
+from memory_core import (
+    AnyOf,
+    BoundMemory,
+    ClosedError,
+    DataCondition,
+    Draft,
+    FieldCondition,
+    Memory,
+    Patch,
+    Scope,
+    StorageError,
+    Where,
+)
 from memory_core.concurrency.loop import on_core
-from memory_core.storage.sqlite import owner_index_cache, readers
-from memory_core.storage.sqlite.owners import find
-from memory_core.storage.sqlite.readers import Readers
+from memory_core.embedding.hashing import HashingEmbedder
+from memory_core.storage.sqlite import readers
+from memory_core.storage.sqlite.owner_index_cache import OwnerIndexes
+from memory_core.storage.sqlite.owners import find_all
+from memory_core.storage.sqlite.readers import MOST_CONNECTIONS, MOST_OF_OWNER, Readers
 from memory_core.storage.sqlite.store import SqliteStore
+from memory_core.where.where import EVERYTHING
 from tests.open_store import store_of
 
 RECORDS = 40
 EVEN = Where(matching=[DataCondition(("even",), "eq", value=True)])
-
-Read = Callable[[BoundMemory], Coroutine[Any, Any, object]]
-
-GROUP = AnyOf(EVEN.matching or ())
-LONG: dict[str, Read] = {
-    "a search with keywords": lambda eve: eve.search("tea", where=Where(keywords=["tea"])),
-    "a search with conditions on data": lambda eve: eve.search("tea", where=EVEN),
-    "a search by vector with a group": lambda eve: eve.search("tea", where=Where(matching=[GROUP])),
-    "a search by substring": lambda eve: eve.search("tea", mode="substring"),
-    "a search of many records that are not loaded": lambda eve: eve.search("tea"),
-    "a search with conditions on many records": lambda eve: eve.search("tea", where=Where(min_importance=0.1)),
-    "a page with conditions on data": lambda eve: eve.list(where=EVEN),
-    "a page out of order": lambda eve: eve.list(order="importance"),
-    "a large page": lambda eve: eve.list(limit=readers.LONG_PAGE + 1),
-    "the collections": lambda eve: eve.collections(EVEN),
-    "the counts": lambda eve: eve.stats(),
-}
-
-
-@pytest.fixture(autouse=True)
-def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "LONG_ROWS", RECORDS // 2)
-    monkeypatch.setattr(owner_index_cache, "LONG_LOAD", RECORDS // 2)
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 3000000000) SELECT count(*) FROM n"
+EVE = Scope("default", "eve")
 
 
 @pytest.fixture
@@ -55,98 +50,216 @@ async def memory(tmp_path: Path) -> AsyncGenerator[Memory]:
         yield memory
 
 
-async def file_of(memory: Memory) -> SqliteStore:
+async def readers_of(memory: Memory) -> Readers:
     store = await store_of(memory)
     assert isinstance(store, SqliteStore)
-    return store
+    return store._reader
+
+
+async def on_readers(memory: Memory, work: Callable[[sqlite3.Connection], object], **more: Any) -> object:
+    reader = await readers_of(memory)
+    return await on_core(lambda: reader.run(work, **more))
 
 
 @asynccontextmanager
-async def busy(memory: Memory) -> AsyncGenerator[None]:
-    """Somebody's read, which takes as long as the block does."""
-    go_on = threading.Event()
+async def busy(memory: Memory, count: int = 1, **more: Any) -> AsyncGenerator[None]:
+    """Reads that take as long as the block does."""
+    begun, go_on = threading.Semaphore(0), threading.Event()
 
-    async def begin() -> None:
-        connection = await (await file_of(memory))._readers.long()
-        connection.hand_over(lambda _: go_on.wait())
+    def read(_: sqlite3.Connection) -> None:
+        begun.release()
+        assert go_on.wait(300)
 
-    await on_core(begin)
+    running = [asyncio.create_task(on_readers(memory, read, **more)) for _ in range(count)]
+    for _ in running:
+        assert await asyncio.to_thread(begun.acquire, timeout=300)
     try:
         yield
+        assert not any(task.done() for task in running)
     finally:
         go_on.set()
+        await asyncio.wait(running)
 
 
-@pytest.mark.parametrize("read", LONG.values(), ids=LONG.keys())
-async def test_nobody_elses_searches_wait_for(memory: Memory, read: Read) -> None:
+async def everything_of(someone: BoundMemory) -> None:
+    assert await someone.search("tea")
+    assert await someone.search("tea", where=EVEN) == [] or someone.scope == EVE
+    assert await someone.search("tea", mode="substring")
+    assert (await someone.list()).records
+    assert (await someone.stats()).records
+    assert await someone.collections() == (["c"] if someone.scope == EVE else [])
+
+
+@pytest.mark.parametrize("count", [1, 3, MOST_CONNECTIONS - 1])
+async def test_nobody_waits_for_reads_that_take_long(memory: Memory, count: int) -> None:
+    async with busy(memory, count):
+        await everything_of(memory.bind(user="ann"))
+        await everything_of(memory.bind(user="eve"))
+
+
+async def test_when_all_connections_are_taken_the_next_read_waits_for_the_first_that_ends(memory: Memory) -> None:
+    async with busy(memory, MOST_CONNECTIONS):
+        waiting = asyncio.create_task(memory.bind(user="ann").list())
+        await asyncio.sleep(5 * readers.TURN_SECONDS)
+        assert not waiting.done()
+    assert len(await waiting) == 1
+
+
+async def test_of_one_owner_only_a_few_reads_go_on_so_that_others_have_connections(memory: Memory) -> None:
     eve, ann = memory.bind(user="eve"), memory.bind(user="ann")
-    async with busy(memory):
-        long = asyncio.create_task(read(eve))
-        for _ in range(3):
-            assert len(await ann.search("tea")) == 1
-            assert len((await ann.list()).records) == 1
-            assert len((await ann.list(where=Where(keywords=["nothing"], ids=[]))).records) == 0
-            await asyncio.sleep(0.01)
-        assert not long.done()
-    await long
+    async with busy(memory, MOST_OF_OWNER, of=[EVE]):
+        waiting = [asyncio.create_task(eve.list()) for _ in range(2 * MOST_CONNECTIONS)]
+        await everything_of(ann)
+        assert await eve.search("tea")
+        assert not any(task.done() for task in waiting)
+    assert [len(await task) for task in waiting] == [RECORDS] * len(waiting)
 
 
-async def test_a_search_finds_the_same_whoever_read_for_it(memory: Memory) -> None:
+async def test_an_index_is_used_by_one_search_at_a_time(memory: Memory) -> None:
+    eve, ann = memory.bind(user="eve"), memory.bind(user="ann")
+    both = ann.sharing({"eve": eve})
+    async with busy(memory, of=[EVE], is_search=True):
+        waiting = [asyncio.create_task(one.search("tea")) for one in (eve, both)]
+        assert len(await ann.search("tea")) == 1
+        assert len(await eve.list()) == RECORDS
+        assert not any(task.done() for task in waiting)
+    for task in waiting:
+        assert await task
+
+
+async def test_an_erasure_forgets_the_index_after_the_search_that_uses_it(memory: Memory) -> None:
+    eve = memory.bind(user="eve")
+    async with busy(memory, of=[EVE], is_search=True):
+        erasing = asyncio.create_task(eve.erase())
+        await asyncio.sleep(5 * readers.TURN_SECONDS)
+        assert not erasing.done()
+    await erasing
+    assert await eve.search("tea") == []
+
+
+async def test_a_statement_ends_when_its_caller_is_gone(memory: Memory) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def read(db: sqlite3.Connection) -> None:
+        begun.set()
+        try:
+            db.execute(ENDLESS).fetchone()
+        finally:
+            ended.set()
+
+    reading = asyncio.create_task(on_readers(memory, read))
+    assert await asyncio.to_thread(begun.wait, 300)
+    reading.cancel()
+    assert await asyncio.to_thread(ended.wait, 300)
+    await everything_of(memory.bind(user="ann"))
+
+
+async def test_a_caller_that_is_gone_before_its_turn_is_left_out(memory: Memory) -> None:
+    called: list[object] = []
+    async with busy(memory, MOST_CONNECTIONS):
+        waiting = asyncio.create_task(on_readers(memory, called.append))
+        await asyncio.sleep(5 * readers.TURN_SECONDS)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        await on_core(asyncio.sleep, 0)  # the core loop knows of it by now
+    await everything_of(memory.bind(user="ann"))
+    assert called == []
+
+
+async def test_closing_ends_what_is_read_and_what_waits(tmp_path: Path) -> None:
+    memory = await Memory(tmp_path / "memory.db", embedder=None).open()
+    await memory.bind(user="ann").add("Ann drinks jasmine tea")
+    begun = threading.Semaphore(0)
+
+    def read(db: sqlite3.Connection) -> None:
+        begun.release()
+        db.execute(ENDLESS).fetchone()
+
+    reading = [asyncio.create_task(on_readers(memory, read)) for _ in range(MOST_CONNECTIONS)]
+    for _ in reading:
+        assert await asyncio.to_thread(begun.acquire, timeout=300)
+    reading.append(asyncio.create_task(memory.bind(user="ann").list()))
+    await asyncio.sleep(5 * readers.TURN_SECONDS)
+    await memory.close()
+    for task in reading:
+        with pytest.raises(ClosedError):
+            await task
+
+
+async def test_reads_wait_for_each_other_where_no_other_connection_can_be_opened(tmp_path: Path) -> None:
+    async def fail() -> Any:
+        raise StorageError("no more descriptors")
+
+    async with Memory(tmp_path / "memory.db", embedder=None) as memory:
+        await memory.bind(user="ann").add("Ann drinks jasmine tea")
+        (await readers_of(memory))._connect = fail
+        async with busy(memory):
+            waiting = asyncio.create_task(memory.bind(user="ann").list())
+            await asyncio.sleep(5 * readers.TURN_SECONDS)
+            assert not waiting.done()
+        assert len(await waiting) == 1
+
+
+async def test_in_memory_reads_wait_for_each_other() -> None:
+    async with Memory(":memory:", embedder=None) as memory:
+        await memory.bind(user="ann").add("Ann drinks jasmine tea")
+        async with busy(memory):
+            waiting = asyncio.create_task(memory.bind(user="ann").list())
+            await asyncio.sleep(5 * readers.TURN_SECONDS)
+            assert not waiting.done()
+        assert len(await waiting) == 1
+
+
+async def test_reads_at_random_beside_writes_find_what_they_should(memory: Memory, monkeypatch: Any) -> None:
+    monkeypatch.setattr(readers, "TURN_SECONDS", 0.0)  # every read loses its turn to the next
+    users = [memory.bind(user=f"user {n}") for n in range(12)]
+    for user in users:
+        await user.add_many([f"{user.scope.user} drinks tea {n}" for n in range(20)])
+
+    async def work(user: BoundMemory) -> None:
+        for n in range(8):
+            found = await user.search("tea", limit=100)
+            assert len(found) == len(await user.list(limit=100)) == 20 + n
+            assert {hit.record.text.split(" drinks")[0] for hit in found} == {user.scope.user}
+            await user.add(f"{user.scope.user} drinks coffee and tea {n}")
+
+    await asyncio.gather(*map(work, users))
+    shared = users[0].sharing({f"of {n}": user for n, user in enumerate(users) if n})
+    assert len(await shared.search("tea", limit=1_000)) == 12 * 28
+
+
+@pytest.mark.parametrize("of", ["all records", "what is new"])
+def test_a_search_that_is_broken_off_leaves_no_half_of_an_index(tmp_path: Path, of: str) -> None:
+    path, embedder = tmp_path / "memory.db", HashingEmbedder(dimensions=8)
+    with Memory(path, embedder=embedder) as memory:
+        eve = memory.bind(user="eve").sync
+        eve.add_many([f"tea {n}" for n in range(RECORDS)])
+        for steps in range(20, 3_000, 60):
+            with closing(sqlite3.connect(path)) as db:
+                indexes, reached = OwnerIndexes(embedder.fingerprint, 1 << 20), find_all(db, [EVE])
+                if of == "what is new":
+                    indexes.of(db, reached)
+                    eve.update(eve.list(limit=1).records[0].id, Patch(text=f"coffee {steps}"))
+                    eve.add(f"water {steps}")
+                reached = find_all(db, [EVE])
+                db.set_progress_handler(lambda: True, steps)
+                try:
+                    indexes.of(db, reached)
+                except sqlite3.OperationalError as error:
+                    assert str(error) == "interrupted"  # noqa: PT017
+                db.set_progress_handler(None, 0)
+                index = indexes.of(db, reached).joined(EVERYTHING)
+                (count,) = db.execute("SELECT count(*) FROM record").fetchone()
+                assert index.dense is not None
+                assert int(index.alive.values.sum()) == len(index.row_of) == count
+
+
+async def test_a_search_finds_the_same_with_and_without_what_is_cached(memory: Memory) -> None:
     eve = memory.bind(user="eve")
     for where in (EVEN, Where(keywords=["7", "8"]), Where(min_importance=0.1)):
         expected = {record.id for record in (await eve.list(where=where, limit=100)).records}
         for _ in range(2):
             assert {hit.record.id for hit in await eve.search("tea", where=where, limit=100)} == expected
-
-
-async def test_what_changes_while_conditions_are_asked_about_is_asked_again(memory: Memory) -> None:
-    eve = memory.bind(user="eve")
-    await eve.search("tea")  # loads the records
-    store = await file_of(memory)
-    ids = {record.text: record.id for record in (await eve.list(limit=100)).records}
-
-    async def question() -> Any:
-        def look(db: Any) -> Any:
-            owner = find(db, eve.scope)
-            assert owner is not None
-            return store._owner_indexes.missing(db, ((owner, eve.scope),), EVEN)
-
-        missing = await store._reader.run(look)
-        assert missing is not None
-        return await missing(store._readers)
-
-    take_over = await on_core(question)
-    await eve.update(ids["tea 0"], Patch(data={"even": False}))
-    await eve.update(ids["tea 1"], Patch(data={"even": True}))
-    await eve.delete(ids["tea 2"])
-    await eve.add(Draft("tea 100", data={"even": True}))
-    await eve.search("tea")  # what has changed has new rows now
-    await on_core(store._reader.run, lambda _: take_over())
-    found = {hit.record.text for hit in await eve.search("tea", where=EVEN, limit=100)}
-    assert found == {"tea 1", "tea 100", *(f"tea {n}" for n in range(4, RECORDS, 2))}
-
-
-async def test_records_that_go_while_they_are_loaded_are_not_found(memory: Memory) -> None:
-    eve = memory.bind(user="eve")
-    store = await file_of(memory)
-
-    async def loading() -> Any:
-        def look(db: Any) -> Any:
-            owner = find(db, eve.scope)
-            assert owner is not None
-            return store._owner_indexes.missing(db, ((owner, eve.scope),), Where())
-
-        missing = await store._reader.run(look)
-        assert missing is not None
-        return await missing(store._readers)
-
-    take_over = await on_core(loading)
-    await eve.delete_where(EVEN)
-    await on_core(store._reader.run, lambda _: take_over())
-    assert len(await eve.search("tea", limit=100)) == RECORDS // 2
-    again = await on_core(store._reader.run, lambda _: take_over())  # once more, now that it is old
-    assert again is None
-    assert len(await eve.search("tea", limit=100)) == RECORDS // 2
 
 
 async def test_a_field_that_reads_change_is_never_remembered(memory: Memory) -> None:
@@ -202,14 +315,3 @@ async def test_long_texts_that_are_still_analysed_are_written_before_the_memory_
     ]
     async with Memory(tmp_path / "memory.db", embedder=None) as again:
         assert (await again.bind(user="ann").stats()).records == len(kept)
-
-
-async def test_a_closed_store_opens_no_connection_for_a_long_read() -> None:
-    async def fail() -> Any:
-        raise AssertionError("a connection was opened")
-
-    one: Any = None
-    closed = Readers(one, fail)
-    await closed.close()
-    with pytest.raises(ClosedError):
-        await closed.long()

@@ -1,4 +1,4 @@
-"""Which index a read goes by."""
+"""The index by which a read goes."""
 
 from __future__ import annotations
 

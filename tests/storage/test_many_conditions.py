@@ -20,7 +20,7 @@ def drafts() -> list[Draft]:
 
 
 async def done_beside(work: Awaitable[object], step: Callable[[], Awaitable[object]]) -> int:
-    """How often somebody else got something done while a call was carried out."""
+    """The number of times that somebody else got something done while a call was carried out."""
     task, times = asyncio.ensure_future(work), 0
     await asyncio.sleep(0)
     while not task.done():

@@ -1,4 +1,4 @@
-"""What becomes of a record when another one has its source key, or when it changes."""
+"""The fate of a record when another one has its source key, or when it changes."""
 
 from __future__ import annotations
 

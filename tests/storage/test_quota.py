@@ -1,4 +1,4 @@
-"""What an owner may hold: counted in the transaction of each write, and refused beyond it."""
+"""The quota of an owner: it is counted in the transaction of each write, and a write beyond it is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Python has to look at: part by part, beside other work, and exact although records change meanwhile."""
+"""What Python has to look at: beside other work, and in one state of the file although records change meanwhile."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -25,8 +25,8 @@ from memory_core import (
 from memory_core.concurrency.loop import core_loop, on_core
 from memory_core.concurrency.threads import in_slices, yield_now
 from memory_core.storage.sqlite import row_filter
-from memory_core.storage.sqlite.readers import Readers
 
+T = TypeVar("T")
 RECORDS = 60
 EVEN = Where(matching=[DataCondition(("even",), "eq", value=True)])
 LOOKED_AT: dict[str, Callable[[BoundMemory], Awaitable[object]]] = {
@@ -40,10 +40,9 @@ LOOKED_AT: dict[str, Callable[[BoundMemory], Awaitable[object]]] = {
 }
 
 
-@pytest.fixture(params=["file", ":memory:"])
-async def memory(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Memory]:
-    path = ":memory:" if request.param == ":memory:" else tmp_path / "memory.db"
-    async with Memory(path, embedder=None) as memory:
+@pytest.fixture
+async def memory(tmp_path: Path) -> AsyncGenerator[Memory]:
+    async with Memory(tmp_path / "memory.db", embedder=None) as memory:
         drafts = [Draft(f"tea {n}", data={"even": n % 2 == 0}, collection=f"c{n % 3}") for n in range(RECORDS)]
         await memory.bind(user="eve").add_many(drafts)
         await memory.bind(user="ann").add(Draft("Ann drinks jasmine tea", data={"even": True}))
@@ -55,16 +54,30 @@ def parts_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_filter, "_PART", 7)
 
 
-def before_it_is_read(monkeypatch: pytest.MonkeyPatch, change: Callable[[], Awaitable[object]]) -> None:
-    """Change something once all was looked at, and before what passed is read."""
-    sift = Readers.run_filter
+class Held:
+    """Holds the first read that Python has to look at."""
 
-    async def sift_and_change(self: Readers, row_filter: Any) -> None:
-        await sift(self, row_filter)
-        monkeypatch.setattr(Readers, "run_filter", sift)
-        await change()
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.looks, self._go_on = threading.Event(), threading.Event()
+        monkeypatch.setattr(row_filter, "yield_now", self._look)
 
-    monkeypatch.setattr(Readers, "run_filter", sift_and_change)
+    def _look(self) -> None:
+        if not self.looks.is_set():
+            self.looks.set()
+            assert self._go_on.wait(300)
+
+    async def during(self, read: Awaitable[T], work: Callable[[], Awaitable[object]]) -> T:
+        """Do other work while a read is held, and return what it has read."""
+        reading = asyncio.ensure_future(read)
+        assert await asyncio.to_thread(self.looks.wait, 300)
+        await work()
+        assert not reading.done()
+        self._go_on.set()
+        return await reading
+
+    def end(self) -> None:
+        """Let it go on."""
+        self._go_on.set()
 
 
 async def texts(eve: BoundMemory, **more: Any) -> list[str]:
@@ -81,24 +94,14 @@ async def test_everybody_else_goes_on_while_python_looks_at_the_records_of(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, read: Callable[[BoundMemory], Awaitable[object]]
 ) -> None:
     eve, ann = memory.bind(user="eve"), memory.bind(user="ann")
-    looks, go_on, check = threading.Event(), threading.Event(), row_filter.RowFilter.check
 
-    def look_slowly(self: row_filter.RowFilter, rows: Any) -> None:
-        if len(rows) > 1:  # Ann has one
-            looks.set()
-            assert go_on.wait(300)
-        check(self, rows)
+    async def work() -> None:
+        assert len(await ann.search("tea", where=EVEN)) == 1
+        assert len((await ann.list(where=EVEN)).records) == 1
+        await ann.add(Draft("more", data={"even": False}))
+        assert (await ann.delete_where(Where(data={"even": False}, source_keys=[]))).records == 0
 
-    monkeypatch.setattr(row_filter.RowFilter, "check", look_slowly)
-    task = asyncio.ensure_future(read(eve))
-    assert await asyncio.to_thread(looks.wait, 300)
-    assert len(await ann.search("tea", where=EVEN)) == 1
-    assert len((await ann.list(where=EVEN)).records) == 1
-    await ann.add(Draft("more", data={"even": False}))
-    assert (await ann.delete_where(Where(data={"even": False}, source_keys=[]))).records == 0
-    assert not task.done()
-    go_on.set()
-    await task
+    await Held(monkeypatch).during(read(eve), work)
 
 
 @pytest.mark.parametrize("order", ["newest", "oldest", "importance", "accessed"])
@@ -109,46 +112,44 @@ async def test_pages_hold_what_satisfies_conditions_in_order(memory: Memory, ord
     assert found == (expected if order == "oldest" else expected[::-1])
 
 
-async def test_a_page_shows_records_as_they_are_when_it_is_read(
+async def test_a_page_shows_one_state_of_the_file(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    eve = memory.bind(user="eve")
+    ids = {record.text: record.id for record in (await eve.list(limit=100)).records}
+
+    async def change() -> None:
+        await eve.update(ids["tea 58"], Patch(data={"even": False}))
+        await eve.update(ids["tea 2"], Patch(text="green tea 2"))
+        await eve.delete(ids["tea 0"])
+
+    page = await Held(monkeypatch).during(eve.list(where=EVEN, limit=100), change)
+    assert [record.text for record in page.records] == [f"tea {n}" for n in range(58, -1, -2)]
+    assert await texts(eve) == [*(f"tea {n}" for n in range(56, 2, -2)), "green tea 2"]
+
+
+async def test_what_changes_before_a_read_is_counted_is_returned_as_it_was_read_and_not_counted(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     eve = memory.bind(user="eve")
     ids = {record.text: record.id for record in (await eve.list(limit=100)).records}
 
     async def change() -> None:
-        await eve.update(ids["tea 58"], Patch(data={"even": False}))
-        await eve.update(ids["tea 56"], Patch(text="green tea 56"))
-        await eve.delete(ids["tea 54"])
+        await eve.update(ids["tea 58"], Patch(text="green tea"))
+        await eve.delete(ids["tea 56"])
 
-    before_it_is_read(monkeypatch, change)
-    page = await eve.list(where=EVEN, limit=4)
-    assert [record.text for record in page.records] == ["green tea 56", "tea 52", "tea 50"]
-    rest = [f"tea {n}" for n in range(48, -1, -2)]
-    assert [r.text for r in (await eve.list(where=EVEN, limit=100, cursor=page.cursor)).records] == rest
-
-
-async def test_a_record_that_moves_back_is_on_a_later_page(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    eve = memory.bind(user="eve")
-    ids = {record.text: record.id for record in (await eve.list(limit=100)).records}
-    before_it_is_read(monkeypatch, lambda: eve.update(ids["tea 58"], Patch(importance=0.01)))
-    found = await texts(eve, order="importance", limit=5)
-    assert found == [*(f"tea {n}" for n in range(56, -1, -2)), "tea 58"]
-
-
-async def test_a_page_of_which_nothing_is_left_is_followed_by_the_next(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    eve = memory.bind(user="eve")
-    ids = {record.text: record.id for record in (await eve.list(limit=100)).records}
-    before_it_is_read(monkeypatch, lambda: eve.delete_where(Where(ids=[ids[f"tea {n}"] for n in (58, 56, 54)])))
-    assert [record.text for record in (await eve.list(where=EVEN, limit=2)).records] == ["tea 52", "tea 50"]
+    page = await Held(monkeypatch).during(eve.list(where=EVEN, limit=3, touch=True), change)
+    assert [(record.text, record.access_count) for record in page] == [("tea 58", 0), ("tea 56", 0), ("tea 54", 1)]
+    after = {record.text: record.access_count for record in await eve.list(where=EVEN, limit=3)}
+    assert after == {"green tea": 0, "tea 54": 1, "tea 52": 0}
+    assert await memory.operator().check() == []
 
 
 async def test_a_deletion_spares_what_was_changed_before_it(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     eve = memory.bind(user="eve")
     ids = {record.text: record.id for record in (await eve.list(limit=100)).records}
-    before_it_is_read(monkeypatch, lambda: eve.update(ids["tea 0"], Patch(data={"even": False})))
-    assert (await eve.delete_where(EVEN)).records == RECORDS // 2 - 1
+    deleted = await Held(monkeypatch).during(
+        eve.delete_where(EVEN), lambda: eve.update(ids["tea 0"], Patch(data={"even": False}))
+    )
+    assert deleted.records == RECORDS // 2 - 1
     assert await eve.get(ids["tea 0"]) is not None
     assert await texts(eve) == []
 
@@ -177,21 +178,14 @@ async def test_a_group_with_a_field_that_reads_change_is_never_remembered(memory
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_fork_does_not_wait_for_python_to_look_at_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    looking, go_on, check = threading.Event(), threading.Event(), row_filter.RowFilter.check
-
-    def look_slowly(self: row_filter.RowFilter, rows: Any) -> None:
-        looking.set()
-        assert go_on.wait(300)
-        check(self, rows)
-
-    monkeypatch.setattr(row_filter.RowFilter, "check", look_slowly)
+    held = Held(monkeypatch)
     path = tmp_path / "memory.db"
     with Memory(path, embedder=None) as memory:
         eve = memory.bind(user="eve")
         run_sync(eve.add, Draft("tea", data={"even": True}))
         reader = threading.Thread(target=lambda: run_sync(eve.list, where=EVEN))
         reader.start()
-        assert looking.wait(300)
+        assert held.looks.wait(300)
         child = os.fork()
         if child == 0:
             code = 1
@@ -201,7 +195,7 @@ def test_a_fork_does_not_wait_for_python_to_look_at_records(tmp_path: Path, monk
             finally:
                 os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        go_on.set()
+        held.end()
         reader.join()
 
 

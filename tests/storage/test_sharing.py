@@ -28,8 +28,9 @@ from memory_core import (
     run_sync,
 )
 from memory_core.adapting import on_core
-from memory_core.storage.sqlite.connection import Connection, connect
+from memory_core.storage.sqlite.connection import connect
 from memory_core.storage.sqlite.files import find_or_create
+from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.store import SqliteStore
 from memory_core.testing import Ticks
 from tests.open_store import store_of
@@ -65,7 +66,7 @@ def names_in(folder: Path) -> list[str]:
     return sorted(file.name for file in folder.iterdir())
 
 
-async def reader_of(memory: Memory) -> Connection:
+async def reader_of(memory: Memory) -> Readers:
     store = await on_core(store_of, memory)
     assert isinstance(store, SqliteStore)
     return store._reader

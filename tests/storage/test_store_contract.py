@@ -40,7 +40,7 @@ class TestInMemoryWithVectors(StoreContract, ReembeddingContract):
 
 
 class TestFile(ReopeningContract, ReembeddingContract, RecordContract, SourceKeyContract, OperatorContract):
-    """What a file has a part in: writes that others see, transactions, erasure, checks, and opening it again."""
+    """The contracts of a file: writes that others see, transactions, erasure, checks, and opening it again."""
 
     @pytest.fixture
     def make_embedder(self) -> MakeEmbedder:

@@ -55,6 +55,34 @@ async def test_an_add_waits_for_one_batch_whatever_another_user_has_sent_before(
         ]
 
 
+class HeldByHarbours(HeldEmbedder):
+    """Computes nothing for texts about the harbour until it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_asked = threading.Event()
+
+    async def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if not any("harbour" in text for text in texts):
+            return await WordEmbedder.embed_documents(self, texts)
+        self.is_asked.set()
+        return await super().embed_documents(texts)
+
+
+async def test_an_add_does_not_wait_for_the_vectors_of_somebody_elses_long_text(tmp_path: Path) -> None:
+    embedder = HeldByHarbours()
+    async with Memory(tmp_path / "m.db", embedder=embedder) as memory:
+        ann, tom = memory.bind(user="ann"), memory.bind(user="tom")
+        adding = [asyncio.create_task(tom.add(f"{number} " + "the harbour " * 500)) for number in range(3)]
+        await asyncio.to_thread(embedder.is_asked.wait)
+        assert (await ann.add("The kettle is off")).text == "The kettle is off"
+        assert not any(task.done() for task in adding)
+        embedder.may.set()
+        await asyncio.gather(*adding)
+        stats = await tom.stats()
+        assert (stats.records, stats.vectors_pending) == (3, 0)
+
+
 async def test_without_a_model_too_an_add_comes_before_most_of_what_was_sent_before(tmp_path: Path) -> None:
     async with Memory(tmp_path / "m.db", embedder=None) as memory:
         ann, tom = memory.bind(user="ann"), memory.bind(user="tom")

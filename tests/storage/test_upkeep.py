@@ -1,4 +1,4 @@
-"""What is done with a file beside reading and writing: it is checked, tidied in pauses, and kept small."""
+"""The upkeep of a file beside reading and writing: it is checked, tidied in pauses, and kept small."""
 
 from __future__ import annotations
 

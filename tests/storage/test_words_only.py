@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def owner_of_vectors(path: Path) -> tuple[bool, int]:
-    """Whether an embedder has claimed the file, and how many vectors it has."""
+    """True if an embedder has claimed the file, and the number of vectors that it has."""
     with closing(sqlite3.connect(path)) as db:
         (claims,) = db.execute("SELECT count(*) FROM meta WHERE name = 'fingerprint'").fetchone()
         (vectors,) = db.execute("SELECT count(vector) FROM chunk").fetchone()

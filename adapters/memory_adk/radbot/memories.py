@@ -37,7 +37,7 @@ _ASKED, _ANSWERED = "user_message", "agent_response"
 _REMEMBERED: Final = "remembered"
 """Data of a message: the part of it that the user asked to be remembered."""
 _LOOK_BACK: Final = 10
-"""How many messages of a user "save this" can refer to."""
+"""The number of messages of a user to which "save this" can refer."""
 
 _OF_EVENT: Final = DataCondition((EVENT_ID,), "exists", value=True)
 
@@ -130,7 +130,8 @@ async def _turns(memory: BoundMemory, hits: Sequence[Hit]) -> Mapping[_Turn, Seq
 
 
 def _turn_of_message(record: MemoryRecord) -> _Turn | None:
-    """What tells equal messages apart: a question may have been asked twice, and answered differently."""
+    """The turn of a message, which tells equal messages apart: a question may have been asked twice, and answered
+    differently."""
     return _turn_of(record) if EVENT_ID in record.data else None
 
 

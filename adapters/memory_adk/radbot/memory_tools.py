@@ -104,4 +104,4 @@ OPERATIONS: Final[Mapping[str, operations.Operation]] = {
     search_past_conversations.__name__: operations.search,
     store_important_information.__name__: operations.store,
 }
-"""What each of the functions does, with a service of this package."""
+"""The operation of each of the functions, with a service of this package."""

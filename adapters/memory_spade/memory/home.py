@@ -58,7 +58,7 @@ class Home:
         if self.given is not None:
             self._insist_on_one_owner(self.given)
         self.deadline = Deadline(check_seconds("memory_timeout", timeout), jid)
-        """What every call of the memory in the agent's behaviours goes through."""
+        """The deadline of every call of the memory in the agent's behaviours."""
         self.base_door = self._base if isinstance(self._base, AgentBaseMemory) else None
         """The documented interface to long-term memories; `None` if they are off."""
         if isinstance(self._base, Place):

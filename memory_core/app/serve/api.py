@@ -57,9 +57,9 @@ PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {  # FastAPI's type
 }
 
 records = APIRouter(responses=PROBLEMS, route_class=TokenFirst)
-"""What can be done with the memories of one owner."""
+"""The routes of the memories of one owner."""
 others = APIRouter(responses=PROBLEMS, route_class=TokenFirst)
-"""What the operator can do besides."""
+"""The routes of the operator."""
 
 
 async def owner_of_call(request: Request, caller: Annotated[Caller, Depends(bearer)]) -> BoundMemory:
@@ -184,7 +184,7 @@ async def list_records(
 
 
 PAGE_BYTES: Final = 4_000_000
-"""What the records of a page have together, but for the last ones."""
+"""The bytes that the records of a page have together, but for the last ones."""
 _FIRST_STEP: Final = 8
 
 
@@ -289,7 +289,7 @@ async def supersede_record(
 
 @records.get("/records/{id}/history")
 async def history_of_record(id: Id, owner: Owner) -> list[Version]:  # noqa: A002
-    """What a record said before, and what replaced it, oldest first."""
+    """The earlier texts of a record, and what replaced each, oldest first."""
     return await owner.history(id)
 
 

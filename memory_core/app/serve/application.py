@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from memory_core.app.serve import api, changes, page, proposals
+from memory_core.app.serve import api, changes, conversations, page, people, proposals
 from memory_core.app.serve.beside import API, OF_OWNER, Beside
 from memory_core.app.serve.guard import Guard
 from memory_core.app.serve.health import Monitor, health, metrics
@@ -70,6 +70,8 @@ def unguarded(served: Served, requests: Requests | None = None) -> FastAPI:
     app.include_router(api.records, prefix=OF_OWNER, tags=["operator"], dependencies=[Depends(api.named_owner)])
     app.include_router(hooks, prefix=OF_OWNER, dependencies=[Depends(api.named_owner)])
     app.include_router(page.routes)
+    app.include_router(people.routes)
+    app.include_router(conversations.routes)
     app.include_router(changes.routes)
     app.include_router(proposals.routes)
     app.mount("/static", StaticFiles(directory=STATIC), "static")

@@ -45,12 +45,12 @@ class Offer(Protocol):
 
 
 class Others(NamedTuple):
-    """What is served beside the page."""
+    """The parts that are served beside the page."""
 
     apps: Mapping[str, ASGIApp]
     """By path."""
     missing: Sequence[str]
-    """What is not served, and why, in sentences."""
+    """The sentences that say what is not served, and why."""
 
 
 @asynccontextmanager

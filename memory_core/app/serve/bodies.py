@@ -1,4 +1,4 @@
-"""What the API accepts and returns besides the values of the library."""
+"""The bodies that the API accepts and returns besides the values of the library."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class Question:
-    """What an agent is asked, to recall what it should know."""
+    """The question of an agent, for which it recalls what it should know."""
 
     query: Query
     max_chars: Annotated[int, Field(ge=0, le=MAX_BLOCK_CHARS)] | None = None
@@ -73,7 +73,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class Explained:
-    """What a recall decided about one memory."""
+    """The decision of a recall about one memory."""
 
     id: str
     text: str
@@ -97,7 +97,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class Search:
-    """What to find."""
+    """The query of a search, and its conditions."""
 
     query: Query
     limit: Limit = 10

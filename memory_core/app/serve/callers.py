@@ -1,4 +1,4 @@
-"""Who calls: a user or the operator, known by a bearer token, by the cookie of the page, or by the local socket."""
+"""The callers: a user or the operator, known by a bearer token, by the cookie of the page, or by the local socket."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memory_core.values.tokens import digest_of, names_by_token, tokens_in_file
 OPERATOR: Final = "*"
 """The name of the operator in a file of tokens."""
 SESSION_SECONDS: Final = 12 * 3_600
-"""How long a browser stays signed in: a working day."""
+"""The time for which a browser stays signed in: a working day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def tokens_of(given: Mapping[str, object]) -> Mapping[bytes, Caller]:
 
 
 def caller_with(tokens: Mapping[bytes, Caller], token: str) -> Caller | None:
-    """Whose token it is, if anybody's."""
+    """The caller whose token it is, if anybody's."""
     return tokens.get(digest_of(token))
 
 
@@ -68,7 +68,7 @@ class Signer:
 
     secret: bytes
     _ends: Counter[str | None] = field(default_factory=Counter[str | None])
-    """How often each caller has signed out: a cookie from before is no longer valid."""
+    """The number of times that each caller has signed out: a cookie from before is no longer valid."""
 
     def cookie(self, caller: Caller, now: float) -> str:
         """The cookie of a caller; `now` in seconds since 1970."""
@@ -89,7 +89,7 @@ class Signer:
         self._ends[caller.user] += 1
 
     def form_token(self, cookie: str) -> str:
-        """What every form of the page has to send back, so that no other site can send one."""
+        """The token that every form of the page has to send back, so that no other site can send one."""
         return self._signature("form", cookie)
 
     def _signature(self, purpose: str, said: str) -> str:

@@ -1,4 +1,4 @@
-"""What a person changes on the page: each form, what it does, and how to undo it."""
+"""The changes that a person makes on the page: each form, what it does, and how to undo it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Annotated, Final
 
 from memory_core.app.serve.api import known
+from memory_core.app.serve.conditions import query_of
 from memory_core.app.serve.page import receipt_page
 from memory_core.app.serve.problems import sentence, status_of
 from memory_core.app.serve.record_page import shown as shown_with
@@ -44,6 +45,7 @@ def _drawn_again(work: Callable[[Form], Awaitable[Response]]) -> Callable[[Form]
                 done=None,
                 refused=sentence(str(refused)),
                 typed={sent.name: sent.fields.get("text", "")},
+                back=sent.back,
             )
 
     return answer
@@ -144,7 +146,8 @@ async def forget(sent: Sent) -> Response:
         gone = await sent.visit.owner.delete(_id(sent), expected_version=sent.version())
     except ConflictError as conflict:
         raise ConflictError(_STALE) from conflict
-    return gone_to(f"{sent.visit.base}?done=forgotten&derived={gone.derived}")
+    back = sent.back or sent.visit.base
+    return gone_to(f"{back}{'&' if '?' in back else '?'}done=forgotten&derived={gone.derived}")
 
 
 @routes.get("/o/{app}/{user}/erase")
@@ -191,4 +194,6 @@ async def _changed(sent: Form, patch: Patch, done: str) -> Response:
 
 def _shown_after(sent: Form, record: MemoryRecord, done: str) -> Response:
     """The page of a record after a change; see `done.done_of`."""
-    return gone_to(sent.visit.record_address(record.id, f"?done={done}&version={record.version}"))
+    way_back = [("back", sent.back)] if sent.back else []
+    query = query_of([("done", done), ("version", str(record.version)), *way_back])
+    return gone_to(sent.visit.record_address(record.id, query))

@@ -1,4 +1,4 @@
-"""What a record's page says after a change, and the change that undoes it.
+"""The sentence that a record's page says after a change, and the change that undoes it.
 
 The address names the change and the version of the record that it made. So the page of a record that has changed since
 says nothing, and an undo never takes back another change.
@@ -21,7 +21,7 @@ class Done:
     undo: str | None = None
     """The form that undoes it: the last part of its address."""
     fields: Mapping[str, object] = field(default_factory=dict[str, object])
-    """What the form sends besides."""
+    """The fields that the form sends besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
 
 
 def done_of(named: str, version: str, shown: Shown) -> Done | None:
-    """What the address of a record's page says was done to it; `None` if that is not so, or no longer.
+    """The change that was made to a record as the address of its page says; `None` if that is not so, or no longer.
 
     Args:
         named: One of the changes above.

@@ -1,4 +1,5 @@
-"""What every request passes first: the host and origin it names, its size, and the headers of its answer."""
+"""The guard that every request passes first: it checks the host and origin it names, its size, and the headers of
+its answer."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from urllib.parse import urlsplit
 
 from memory_core.app.serve.problems import problem
 from memory_core.errors import reason_for_log
+from memory_core.web.local import is_local
 
 try:
     from starlette.datastructures import Headers, MutableHeaders
@@ -84,7 +86,7 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
         host = headers.get("host", "")
-        is_socket = scope.get("server") is not None and scope["server"][1] is None
+        is_socket = is_local(scope)
         if not is_socket and _name_of(f"//{host}") not in self._hosts:
             return 421, "this server is not known by that name; name it with --allow-host"
         origin = headers.get("origin")

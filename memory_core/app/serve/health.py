@@ -22,14 +22,15 @@ except ImportError as error:
     raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
 
 KEPT_SECONDS: Final = 2.0
-"""How long an answer is used again: anybody may ask, and a probe of a memory that is written waits for the disk."""
+"""The time for which an answer is used again: anybody may ask, and a probe of a memory that is written waits for the
+disk."""
 PATIENCE_SECONDS: Final = 10.0
 
 logger = logging.getLogger(__name__)
 
 
 class Monitor:
-    """What is known of a memory and its server. Used on the server's loop only.
+    """The knowledge of a memory and its server. It is used on the server's loop only.
 
     A memory is ready if a write, or a read on a server that only reads, succeeds: one is made, which changes no record.
     """
@@ -77,7 +78,7 @@ def monitor_of(request: Request) -> Monitor:
 
 
 health = APIRouter(prefix="/v1", tags=["health"])
-"""What needs no token."""
+"""The routes that need no token."""
 metrics = APIRouter(route_class=TokenFirst, include_in_schema=False)
 
 _NOT_READY: Final = "a write, or a read if the server only reads, would fail now; `memory-core doctor` says more"
@@ -106,7 +107,7 @@ async def is_alive() -> Health:
 
 @metrics.get("/metrics")
 async def measured(request: Request, caller: Annotated[Caller, Depends(bearer)]) -> PlainTextResponse:
-    """What the server has done, for Prometheus; for the operator's token."""
+    """The counts of what the server has done, for Prometheus; they need the operator's token."""
     if caller != THE_OPERATOR:
         raise HTTPException(403, "only the operator's token may see metrics")
     monitor = monitor_of(request)

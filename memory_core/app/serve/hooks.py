@@ -1,4 +1,5 @@
-"""What the hook of a coding client asks instead of opening the file itself: over a local socket, and nowhere else.
+"""The requests that the hook of a coding client sends instead of opening the file itself: over a local socket, and
+nowhere else.
 
 The other side is `memory_mcp/local_server.py`. Both are of one version: another one is refused, as is a hook that would
 open another file or recall with another model, and the hook then opens the file itself.
@@ -11,11 +12,12 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from memory_core.app.serve.api import Owner, Writable
-from memory_core.app.serve.served import TokenFirst, is_local, served_by
+from memory_core.app.serve.served import TokenFirst, served_by
 from memory_core.conversation.before_prompt import once_a_session
 from memory_core.conversation.branches import follow_branch
 from memory_core.conversation.messages.message_to_draft import Message
 from memory_core.handle import BoundMemory
+from memory_core.web.local import is_local
 
 try:
     from fastapi import APIRouter, Depends, HTTPException, Request
@@ -29,21 +31,22 @@ _STRICT: Final = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class About:
-    """Which memory a hook is for."""
+    """The memory that a hook is for."""
 
     protocol: Literal[1]
-    """What the two sides understand; a version that changes anything has another number."""
+    """The version that the two sides understand; one that changes anything has another number."""
     file: tuple[int, int]
     """Device and inode of the file that the hook would open."""
     collection: str | None
     session: str | None
     until: float
-    """When the hook stops waiting and opens the file, in seconds since 1970; what it asked is then out of date."""
+    """The time at which the hook stops waiting and opens the file, in seconds since 1970; what it asked is then out
+    of date."""
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class Prompt:
-    """What the person says now."""
+    """The prompt of a person."""
 
     about: About
     prompt: str
@@ -51,7 +54,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class Turn:
-    """What was said."""
+    """The messages that were said."""
 
     about: About
     messages: Sequence[Message] = ()
@@ -59,12 +62,12 @@ class Turn:
     shown: Sequence[Message] = ()
     """All that the conversation shows, as ids and roles; empty if the client does not say."""
     left: Sequence[Message] = ()
-    """What it no longer shows, because the person went back to an earlier prompt."""
+    """The messages that it no longer shows, because the person went back to an earlier prompt."""
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class Answered:
-    """What the hook prints."""
+    """The text that the hook prints."""
 
     text: str = ""
 
@@ -75,7 +78,7 @@ async def local_only(request: Request) -> None:
     Raises:
         HTTPException: It did not.
     """
-    if not is_local(request):
+    if not is_local(request.scope):
         raise HTTPException(403, "this is for hooks on the same machine, over the local socket")
 
 
@@ -84,7 +87,7 @@ hooks = APIRouter(prefix="/hook", dependencies=[Depends(local_only)], include_in
 
 @hooks.post("/prompt")
 async def prompt(given: Prompt, owner: Owner, request: Request) -> Answered:
-    """What is shown before a prompt."""
+    """Return the text that is shown before a prompt."""
     memory, counts_reads = _memory(request, owner, given.about), served_by(request).writable
     return Answered(await once_a_session(memory, given.prompt, given.about.session, counts_reads=counts_reads))
 

@@ -25,7 +25,8 @@ _CREDENTIALS: Final = struct.Struct("3i")
 
 
 def place_beside(file: Path) -> Path:
-    """Where the hook of a coding client looks for a server of a memory file (`memory_mcp/local_server.py`)."""
+    """The place where the hook of a coding client looks for a server of a memory file
+    (`memory_mcp/local_server.py`)."""
     return Path(f"{os.path.realpath(file)}-socket")
 
 

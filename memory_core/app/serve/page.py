@@ -14,6 +14,7 @@ from memory_core.app.serve.api import known
 from memory_core.app.serve.callers import THE_OPERATOR, Caller, caller_with
 from memory_core.app.serve.conditions import FIELDS, Pairs, query_of, where_in
 from memory_core.app.serve.done import done_of
+from memory_core.app.serve.listed import browsed, searched
 from memory_core.app.serve.problems import sentence
 from memory_core.app.serve.record_page import shown
 from memory_core.app.serve.served import path_name, served_by
@@ -23,7 +24,7 @@ from memory_core.app.serve.shapes import (
     considered_line,
     considered_lines,
     facets_of,
-    hit_lines,
+    legend_of,
     line_of,
 )
 from memory_core.app.serve.templates import drawn
@@ -35,6 +36,8 @@ from memory_core.app.serve.visits import (
     gone_to,
     insist_on_own_form,
     is_fragment,
+    own_address,
+    short_enough,
     signed_in,
     visit,
 )
@@ -48,18 +51,12 @@ from memory_core.values.checks import check_count, check_query
 from memory_core.where.where import ANY_STATE
 
 try:
-    from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
+    from fastapi import APIRouter, Depends, Query, Request, Response
     from fastapi.responses import StreamingResponse
 except ImportError as error:
     raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
 
-PAGE: Final = 20
-"""Memories on a page."""
-MOST_COUNTED: Final = 100
-"""A search says how many memories it has found, up to this number."""
-MOST_SHOWN: Final = 1_000
-"""Results of one search on a page."""
-MOST_OWNERS: Final = 500
+MOST_COLLECTIONS: Final = 500
 MOST_SUGGESTED: Final = 5
 MOST_BLOCK_CHARS: Final = 100_000
 CHARS_OF_A_TOKEN: Final = 4
@@ -124,8 +121,7 @@ async def sign_in(request: Request) -> Response:
 
 
 def _signed_in(request: Request, caller: Caller, then: str) -> Response:
-    is_path = then.startswith("/") and not then.startswith(("//", "/\\"))
-    answer = gone_to(then if is_path and then.isascii() and then.isprintable() else "/")
+    answer = gone_to(own_address(then) or "/")
     cookie = served_by(request).signer.cookie(caller, time.time())
     is_secure = request.url.scheme == "https"
     answer.set_cookie(cookie_name(request), cookie, httponly=True, samesite="strict", secure=is_secure)
@@ -143,19 +139,6 @@ async def sign_out(request: Request) -> Response:
     return answer
 
 
-@routes.get("/owners")
-async def owners(found: Visited, starting: Text = "") -> Response:
-    """All owners, for the operator."""
-    if found.caller != THE_OPERATOR:
-        raise HTTPException(404, "there is no such page")
-    scopes = [
-        scope
-        for scope in await found.served.memory.operator().owners()
-        if f"{scope.app}/{scope.user}".startswith(starting) or (scope.user or "").startswith(starting)
-    ]
-    return found.drawn("owners.html", owners=scopes[:MOST_OWNERS], more=len(scopes) > MOST_OWNERS, starting=starting)
-
-
 @routes.get("/o/{app}/{user}")
 async def memories(
     found: Visited, q: Text = "", cursor: Text = "", done: Text = "", derived: Text = "", shown: Text = ""
@@ -166,30 +149,25 @@ async def memories(
         return gone_to(found.base + query_of([*_asked(q), *pairs]))
     where = where_in(pairs)
     query = check_query(q).strip()
-    values: dict[str, object] = {
-        "q": q,
-        "where": where,
-        "pairs": pairs,
-        "fields": {name: next((value for key, value in pairs if key == name), "") for name in FIELDS},
-        "chips": chips_of(where, _asked(q)),
-        "done": done,
-        "derived": int(derived) if _is_number(derived) else 0,
-        "query": query_of([*_asked(q), *pairs]),
-    }
-    if query:
-        wanted = min(max(int(shown) if _is_number(shown) else PAGE, PAGE), MOST_SHOWN)
-        hits = await found.reach.search(query, limit=max(wanted, MOST_COUNTED), where=where, explain=True)
-        more = None
-        if len(hits) > wanted and wanted < MOST_SHOWN:
-            more = query_of([*_asked(q), *pairs, ("shown", str(wanted + PAGE))]) + f"#place-{wanted + 1}"
-        is_all = len(hits) < max(wanted, MOST_COUNTED)
-        values |= {"lines": hit_lines(hits)[:wanted], "more": more, "count": len(hits), "is_all": is_all}
-    else:
-        page = await found.reach.list(where=where, limit=PAGE, cursor=cursor or None)
-        more = None if page.cursor is None else query_of([*pairs, ("cursor", page.cursor)])
-        values |= {"lines": [line_of(record) for record in page.records], "more": more, "count": 0, "is_all": True}
+    asked = [*_asked(q), *pairs]
+    wanted = int(shown) if _is_number(shown) else 0
+    listed = await (searched(found, query, where, asked, wanted) if query else browsed(found, where, pairs, cursor))
+    rest = [("shown", shown)] if wanted and query else [("cursor", cursor)] if cursor else []
     template = "_results.html" if is_fragment(found.request) else "memories.html"
-    return found.drawn(template, **values)
+    return found.drawn(
+        template,
+        q=q,
+        where=where,
+        pairs=pairs,
+        fields={name: next((value for key, value in pairs if key == name), "") for name in FIELDS},
+        chips=chips_of(where, _asked(q)),
+        done=done,
+        derived=int(derived) if _is_number(derived) else 0,
+        query=query_of(asked),
+        listed=listed,
+        legend=legend_of([*listed.lines, *listed.beyond]),
+        back=short_enough(found.base + query_of([*asked, *rest])),
+    )
 
 
 def _pairs(found: Visit) -> Pairs:
@@ -225,7 +203,7 @@ async def missing(found: Visited, q: Text = "", words: Text = "") -> Response:
 
 @routes.get("/o/{app}/{user}/why")
 async def why(found: Visited, id: Text, q: Text = "") -> Response:  # noqa: A002  (the record's own word)
-    """Why a memory is in the block for a question, or is not."""
+    """The page that says why a memory is in the block for a question, or is not."""
     record = await known(found.reach, id)
     each = await explained(found.reach, q, id) if q.strip() else None
     line = line_of(record) if each is None else considered_line(each)
@@ -235,21 +213,20 @@ async def why(found: Visited, id: Text, q: Text = "") -> Response:  # noqa: A002
 
 @routes.get("/o/{app}/{user}/facets")
 async def facets(found: Visited, q: Text = "") -> Response:
-    """What there is to browse by, besides the conditions of the list: kinds, tiers, states and collections."""
+    """What there is to browse by, besides the kinds and the conditions of the list: tiers, states and collections."""
     together = found.served.together(found.owner)
     counts = [await owner.stats() for owner in together]
     collections = {name: None for owner in together for name in await owner.collections()}
     return found.drawn(
         "_facets.html",
         facets=_facets(counts, [*_asked(q), *_pairs(found)])
-        | {"Collections": facets_of("under", collections, [*_asked(q), *_pairs(found)])[:MOST_OWNERS]},
+        | {"Collections": facets_of("under", collections, [*_asked(q), *_pairs(found)])[:MOST_COLLECTIONS]},
     )
 
 
 def _facets(counts: Sequence[Stats], others: Pairs) -> dict[str, list[Facet]]:
     """By title, the values that records have."""
     return {
-        "Kinds": facets_of("kinds", _summed(each.by_kind for each in counts), others),
         "Tiers": facets_of("tiers", _summed(each.by_tier for each in counts), others),
         "States": facets_of("states", _summed(each.by_state for each in counts), others),
     }
@@ -279,7 +256,7 @@ async def block(found: Visited, q: Text = "", max_chars: Text = "") -> Response:
 
 @routes.get("/o/{app}/{user}/profile")
 async def profile(found: Visited) -> Response:
-    """What every prompt gets, whatever is asked."""
+    """The profile that every prompt gets, whatever is asked."""
     held = await found.owner.profile()
     return found.drawn(
         "profile.html",
@@ -304,9 +281,11 @@ def _number(text: str) -> int:
 
 @routes.get("/o/{app}/{user}/stats")
 async def stats(found: Visited) -> Response:
-    """What is counted, and what is pending."""
+    """The counts, and the number of pending vectors."""
     counted = await found.owner.stats()
-    return found.drawn("stats.html", stats=counted, facets=_facets([counted], []))
+    return found.drawn(
+        "stats.html", stats=counted, facets={"Kinds": facets_of("kinds", counted.by_kind, []), **_facets([counted], [])}
+    )
 
 
 @routes.get("/o/{app}/{user}/export")
@@ -318,10 +297,12 @@ async def export(found: Visited) -> Response:
 
 
 @routes.get("/o/{app}/{user}/records/{id}")
-async def record(found: Visited, done: Text = "", version: Text = "") -> Response:
-    """Everything about one memory."""
+async def record(found: Visited, done: Text = "", version: Text = "", back: Text = "") -> Response:
+    """Everything about one memory; `back` is the list from which somebody came."""
     whole = await shown(found.owner, await known(found.owner, path_name(found.request, "id")))
-    return found.drawn("record.html", shown=whole, done=done_of(done, version, whole), refused=None, typed={})
+    return found.drawn(
+        "record.html", shown=whole, done=done_of(done, version, whole), refused=None, typed={}, back=own_address(back)
+    )
 
 
 def receipt_page(found: Visit, receipt: ErasureReceipt, owner: Scope) -> Response:

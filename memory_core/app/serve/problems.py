@@ -43,7 +43,7 @@ _STATUS: Final[Sequence[tuple[type[MemoryCoreError], int]]] = (
 
 
 class Problem(BaseModel):
-    """What was wrong, and the way out."""
+    """The answer that says what was wrong, and the way out."""
 
     REF: ClassVar = {"$ref": "#/components/schemas/Problem"}
     """In a description of the API."""

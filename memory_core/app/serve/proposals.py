@@ -1,4 +1,4 @@
-"""What maintenance proposes, to accept or refuse one by one."""
+"""The proposals of maintenance, to accept or refuse one by one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def proposals(
     done: Annotated[str, Query()] = "",
     id: Annotated[list[str] | None, Query()] = None,  # noqa: A002  (the record's own word)
 ) -> Response:
-    """What maintenance proposes now; `id` names the memories that an accepted proposal archived."""
+    """The page with what maintenance proposes now; `id` names the memories that an accepted proposal archived."""
     steps = await _proposed(found.owner)
     shown = [_proposal(step) for step in steps[:MOST_SHOWN]]
     return found.drawn("proposals.html", proposals=shown, more=len(steps) > MOST_SHOWN, done=done, ids=id or ())

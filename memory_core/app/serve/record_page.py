@@ -57,9 +57,9 @@ class Shown:
     conditions: Sequence[Chip]
     is_pinned: bool
     derived: Sequence[MemoryRecord]
-    """What was made of its words, and goes with it."""
+    """The records that were made of its words, and go with it."""
     sources: Sequence[Line]
-    """What it was made of."""
+    """The records of which it was made."""
 
     @property
     def supersedes(self) -> bool:
@@ -68,12 +68,12 @@ class Shown:
 
     @property
     def going(self) -> Sequence[str]:
-        """What a person is shown who is asked whether to forget it."""
+        """The lines that a person is shown who is asked whether to forget it."""
         return first_lines([self.record])
 
     @property
     def counted(self) -> str:
-        """How many memories go if it is forgotten."""
+        """The number of memories that go if it is forgotten, in words."""
         return with_derived(1, len(self.derived))
 
 

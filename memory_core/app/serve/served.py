@@ -1,4 +1,4 @@
-"""What a server serves, and how a request reaches it."""
+"""The memory that a server serves, and the way in which a request reaches it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
 from memory_core.models import Scope
 from memory_core.values.checks import shown
+from memory_core.web.local import is_local
 
-MAX_ITEMS: Final = 100_000
-"""Keys of objects and elements of arrays in the body of a request, outside of `data`: 1,000 messages have a tenth."""
+MAX_ITEMS: Final = 20_000
+"""Keys of objects and elements of arrays in the body of a request, outside of `data`: 1,000 messages, each with a call
+of a tool, have 12,000. To name an error for each of these holds the interpreter for less than a tenth of a second."""
 Grant = Literal["read", "write", "all"]
-"""What a caller may do with the memories of an owner; `all` includes erasing the owner."""
+"""The rights of a caller to the memories of an owner; `all` includes erasing the owner."""
 
 try:
     from fastapi.dependencies.models import Dependant
@@ -73,7 +75,8 @@ class Served:
         return self.memory.bind(app=app, user=user)
 
     def reach(self, owner: BoundMemory) -> BoundMemory:
-        """What an agent of an owner reads: the owner's memories and the spaces. A space is read by itself."""
+        """The memories that an agent of an owner reads: the owner's memories and the spaces. A space is read by
+        itself."""
         spaces = self._spaces_of(owner)
         return owner.sharing(spaces, writable=[label for label in spaces if self.spaces[label].is_writable])
 
@@ -109,7 +112,7 @@ class Served:
             raise HTTPException(403, _NOT_YOURS[wanted])
 
     def _grant(self, caller: Caller, app: str, user: str | None) -> Grant | None:
-        """What a caller may do with the memories of an owner, if anything."""
+        """The rights of a caller to the memories of an owner; `None` if there are none."""
         if caller == THE_OPERATOR or (app, user) == (self.owner.app, caller.user):
             return "all"
         label = self.label_of(app, user)
@@ -128,7 +131,7 @@ _NOT_YOURS: Final[Mapping[Grant, str]] = {
 
 
 def served_by(request: HTTPConnection) -> Served:
-    """What the application of a request serves."""
+    """The memory that the application of a request serves."""
     return cast("Served", request.app.state.served)
 
 
@@ -143,7 +146,7 @@ def bearer(request: Request) -> Caller:
     Raises:
         HTTPException: The request has no token, or one that nobody has.
     """
-    if is_local(request):
+    if is_local(request.scope):
         return THE_OPERATOR
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     caller = caller_with(served_by(request).tokens, token.strip()) if scheme.lower() == "bearer" else None
@@ -171,7 +174,7 @@ class TokenFirst(APIRoute):
             if unknown := sorted(set(request.query_params) - known):
                 there = f"there are {', '.join(sorted(known))}" if known else "there is none"
                 raise HTTPException(422, f"there is no parameter {shown(unknown[0])} here; {there}")
-            if not is_local(request):  # the hook sends whole conversations
+            if not is_local(request.scope):  # the hook sends whole conversations
                 with suppress(ValueError, RecursionError):  # what is not JSON is refused by the handler
                     insist_on_few_items(await request.json())
             return await handler(request)
@@ -200,8 +203,8 @@ def insist_on_few_items(body: object) -> None:
     waiting, count = [body], 0
     while waiting:
         given = waiting.pop()
-        if isinstance(given, Mapping):
-            named = cast("Mapping[str, object]", given)
+        if isinstance(given, dict):  # what JSON is read into
+            named = cast("dict[str, object]", given)
             waiting += [value for name, value in named.items() if name != "data"]
             count += len(named)
         elif isinstance(given, list):
@@ -209,9 +212,3 @@ def insist_on_few_items(body: object) -> None:
             count += len(cast("list[object]", given))
         if count > MAX_ITEMS:
             raise HTTPException(422, f"a request has at most {MAX_ITEMS} items outside of data; send it in parts")
-
-
-def is_local(request: HTTPConnection) -> bool:
-    """True if it came through the local socket, which only the user who started the server can open."""
-    server = request.scope.get("server")
-    return server is not None and server[1] is None

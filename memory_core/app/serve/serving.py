@@ -64,13 +64,13 @@ async def serve_until_signal(
 
 
 class Listening(NamedTuple):
-    """Where a server listens."""
+    """The places where a server listens."""
 
     address: str
     """Of the page, as `host:port`."""
     sockets: Sequence[socket.socket]
     unheard: str | None
-    """Why nobody is heard beside the file, if it is so."""
+    """The reason why nobody is heard beside the file, if that is so."""
 
 
 @contextmanager

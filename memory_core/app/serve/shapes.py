@@ -1,8 +1,7 @@
-"""What the templates draw: memories, hits and conditions as plain values."""
+"""The values that the templates draw: memories, hits and conditions as plain values."""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -20,11 +19,32 @@ BAR: Final = 100.0
 """The width of the longest bar, in the unit of its drawing."""
 
 
+PARTS: Final[Mapping[str, str]] = {
+    "cosine": "meaning",
+    "bm25": "words",
+    "neighbor": "turns beside it",
+    "session": "its conversation",
+    "speaker": "the person named",
+    "date": "the time named",
+    "role": "who speaks",
+    "length": "length",
+    "later": "a later statement",
+    "recency": "recency",
+    "importance": "importance",
+    "diversity": "repetition",
+    "reranker": "reranker",
+    "substring": "contains the words",
+}
+"""What people call each part of a score."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """One part of a score as a piece of a bar."""
 
     name: str
+    called: str
+    """The same in a word for people."""
     measured: str
     share: str
     start: float
@@ -43,7 +63,7 @@ class Line:
     score: float | None = None
     parts: Sequence[Part] = ()
     said: str | None = None
-    """Why it is in a block or not."""
+    """The reason why it is in a block or not."""
     reason: str | None = None
 
 
@@ -69,7 +89,7 @@ def hit_lines(hits: Sequence[Hit]) -> list[Line]:
 
 
 def considered_lines(found: Sequence[Considered]) -> list[Line]:
-    """What a recall considered, each with the reason why it is in the block or not."""
+    """The memories that a recall considered, each with the reason why it is in the block or not."""
     best = max((_drawn(each.hit) for each in found), default=0.0)
     return [considered_line(each, best) for each in found]
 
@@ -95,7 +115,7 @@ def parts_of(hit: Hit, best: float) -> list[Part]:
     for name, part in sorted((hit.components or {}).items(), key=lambda item: -item[1].weighted):
         width = BAR * max(part.weighted, 0.0) / best if best else 0.0
         piece = round(start, 2), round(width, 2), _colour(name)
-        found.append(Part(name, f"{part.raw:.3f}", f"{part.weighted:.3f}", *piece))
+        found.append(Part(name, PARTS.get(name, name), f"{part.raw:.3f}", f"{part.weighted:.3f}", *piece))
         start += width
     return found
 
@@ -106,7 +126,13 @@ def _drawn(hit: Hit) -> float:
 
 def _colour(name: str) -> int:
     """The same for the same name on every page."""
-    return zlib.crc32(name.encode()) % COLOURS
+    return list(PARTS).index(name) % COLOURS if name in PARTS else COLOURS - 1
+
+
+def legend_of(lines: Sequence[Line]) -> list[Part]:
+    """Each part that the bars of these lines have, once, in the order of `PARTS`."""
+    found = {part.name: part for line in lines for part in line.parts if part.width > 0}
+    return [found[name] for name in (*PARTS, *(found.keys() - PARTS.keys())) if name in found]
 
 
 def _cut(text: str) -> tuple[str, bool]:
@@ -114,11 +140,13 @@ def _cut(text: str) -> tuple[str, bool]:
 
 
 def chips_of(where: Where, others: Sequence[tuple[str, str]]) -> list[Chip]:
-    """The conditions of a read, each with the query without it; `others` are the other pairs of the query."""
+    """The conditions of a read but for the kinds, each with the query without it; `others` are the other pairs of the
+    query."""
     pairs = pairs_of(where)
     return [
         Chip(name.replace("_", " "), value, query_of([*others, *(pair for pair in pairs if pair != (name, value))]))
         for name, value in pairs
+        if name != "kinds"
     ]
 
 
@@ -129,12 +157,27 @@ class Facet:
     value: str
     count: int | None
     query: str
+    is_chosen: bool = False
 
 
 def facets_of(name: str, values: Mapping[str, int | None], others: Sequence[tuple[str, str]]) -> list[Facet]:
     """The values of a condition in order; `others` are the pairs of the query, of which those of this name go."""
     kept = [pair for pair in others if pair[0] != name]
     return [Facet(value, count, query_of([*kept, (name, value)])) for value, count in sorted(values.items())]
+
+
+def kinds_of(counts: Mapping[str, int], chosen: Sequence[str], others: Sequence[tuple[str, str]]) -> list[Facet]:
+    """The kinds of what a list could show, each with a link that asks for it, or no longer does; `others` are the other
+    pairs of the query."""
+    return [
+        Facet(
+            kind,
+            counts.get(kind, 0),
+            query_of(others if kind in chosen else [*others, ("kinds", kind)]),
+            kind in chosen,
+        )
+        for kind in sorted({*counts, *chosen})
+    ]
 
 
 def conditions_of(record: MemoryRecord) -> list[Chip]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from memory_core.app.showing import moment
+from memory_core.app.serve.times import ago, in_utc
+from memory_core.app.showing import counted
 
 try:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -40,9 +42,18 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters.update(part=part, moment=moment, exact=_exact)
+    made.filters |= _FILTERS
     return made
 
 
 def _exact(value: datetime) -> str:
     return value.isoformat()
+
+
+_FILTERS: Final[Mapping[str, Callable[..., str]]] = {
+    "part": part,
+    "ago": ago,
+    "in_utc": in_utc,
+    "exact": _exact,
+    "counted": counted,
+}

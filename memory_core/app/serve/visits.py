@@ -1,4 +1,5 @@
-"""What every route of the page needs: who visits whose memories, and that a form was sent by the page itself."""
+"""The visit that every route of the page needs: it says who visits whose memories, and checks that a form was sent
+by the page itself."""
 
 from __future__ import annotations
 
@@ -23,6 +24,8 @@ except ImportError as error:
 
 CSRF: Final = "csrf"
 _MOST_FIELDS: Final = 50
+_MOST_BACK: Final = 2_000
+"""Characters of the way back to a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class Visit:
 
     @property
     def reach(self) -> BoundMemory:
-        """What an agent of the owner reads."""
+        """The memories that an agent of the owner reads."""
         return self.served.reach(self.owner)
 
     def may_change(self) -> bool:
@@ -66,7 +69,9 @@ class Visit:
             own=self._own_base(),
             spaces={label: base_of(self.served.owner.app, space.owner) for label, space in self.served.spaces.items()},
             labels={space.owner: label for label, space in self.served.spaces.items()},
-            **values,
+            now=self.owner.now(),
+            path=self.request.url.path,
+            **{"back": None, **values},
         )
 
     def _own_base(self) -> str:
@@ -99,8 +104,13 @@ class Form:
 
     @property
     def name(self) -> str:
-        """What the form does: the last part of its address."""
+        """The name of what the form does: the last part of its address."""
         return self.visit.request.url.path.rpartition("/")[2]
+
+    @property
+    def back(self) -> str | None:
+        """The list from which somebody came to the memory."""
+        return own_address(self.fields.get("back", ""))
 
     def version(self) -> int:
         """The version of the record that the form shows.
@@ -117,6 +127,17 @@ class Form:
 def base_of(app: str, user: str) -> str:
     """The address of an owner's memories."""
     return f"/o/{part(app)}/{part(user)}"
+
+
+def own_address(text: str) -> str | None:
+    """The text if it is an address on this server: a link of somebody else must not lead elsewhere."""
+    is_path = text.startswith("/") and not text.startswith(("//", "/\\"))
+    return text if is_path and text.isascii() and text.isprintable() else None
+
+
+def short_enough(address: str) -> str | None:
+    """An address that each link of a page can have in it; `None` in place of a very long one."""
+    return address if len(address) <= _MOST_BACK else None
 
 
 def cookie_name(request: Request) -> str:
@@ -153,7 +174,7 @@ def _page_of(request: Request) -> str:
 
 
 async def visit(request: Request) -> Visit:
-    """Who visits, and whose memories: those that the path names."""
+    """The visit of a request: its caller, and the memories that the path names."""
     caller, cookie = signed_in(request)
     served = served_by(request)
     named = "app" in request.path_params
@@ -199,5 +220,5 @@ async def fields_of_form(request: Request) -> dict[str, str]:
 
 
 def gone_to(address: str) -> RedirectResponse:
-    """Where a browser goes after a form, so that loading the page again sends nothing."""
+    """The answer that sends a browser on after a form, so that loading the page again sends nothing."""
     return RedirectResponse(address, 303)

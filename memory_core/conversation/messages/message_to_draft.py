@@ -53,7 +53,7 @@ class Message:
     author: str | None = None
     """The name of the person, agent or tool that wrote it, if it says more than the role."""
     occurred_at: datetime | None = None
-    """When, aware."""
+    """The time, aware."""
     id: str | None = None
     """Its id, which its author gives to no other message of the session. A message with an id is recognised by it, one
     without by its position in the conversation."""

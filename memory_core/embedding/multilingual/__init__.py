@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 SHIPPED_FILE: Final = Path(__file__).with_name("shipped.npy")
 """The second half of the shipped vectors; the first half is MiniLM's."""
 ANY: Final = 0.03
-"""How much a comparison leans to MiniLM if not both texts are in English: it knows names, numbers and loan words."""
+"""The weight with which a comparison leans to MiniLM if not both texts are in English: it knows names, numbers and
+loan words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,11 +52,11 @@ DIMENSIONS: Final = 192
 CONVOLUTION: Final = 256
 """Columns of one convolution."""
 WINDOWS: Final = ((2, 0), (3, 1), (5, 2))
-"""How many pieces each convolution sees, and how many of them before the one in the middle."""
+"""The number of pieces that each convolution sees, and the number of those before the one in the middle."""
 SPACE: Final = "\u2581"
 """Before the first piece of a word."""
 UNKNOWN_PENALTY: Final = 10.0
-"""How much less probable a character without a piece is than the least probable piece, in SentencePiece."""
+"""The amount by which a character without a piece is less probable than the least probable piece, in SentencePiece."""
 LAST: Final = np.iinfo(np.int64).max
 
 

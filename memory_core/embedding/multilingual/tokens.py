@@ -17,12 +17,12 @@ from typing import Final
 from memory_core.embedding.multilingual.vocabulary import LONGEST, UNKNOWN, Vocabulary
 
 _SPACE: Final = "\u2581"
-"""What SentencePiece writes for a space, and before the first word."""
+"""The character that SentencePiece writes for a space, and before the first word."""
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _CHARS_A_PIECE: Final = 16
 """No longer text is tokenized for each piece that is wanted: pieces have four characters on average."""
 _SPACES: Final = dict.fromkeys(map(ord, "\t\n\f\r\u1680\u200b\u200e\u200f\u2028\u2029\u2581\ufeff\ufffd"), " ")
-"""What is a space, beside the characters that NFKC makes one."""
+"""The characters that are spaces, besides those that NFKC makes one."""
 _AS_IT_IS: Final = "\uff5e"
 """The full-width tilde, which is no tilde."""
 _CACHED_WORDS: Final = 32_768

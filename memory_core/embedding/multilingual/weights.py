@@ -5,8 +5,8 @@ but the files that `export.py` was written for ever makes a vector.
 
 The table of the vectors of pieces is compressed in the package. It is unpacked once a machine and user, to a file of
 65 MB in the user's cache folder (`XDG_CACHE_HOME`, or `~/.cache`), of which each text reads its rows: a microsecond a
-piece, and no memory but the system's cache of files, which processes share. Where that folder cannot be written, each
-process unpacks a table of its own, which takes half a second.
+piece, and no memory but the system's cache of files, which processes share. Where that folder cannot be written, or
+there is none, each process unpacks a table of its own, which takes half a second.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class PackageFiles(NamedTuple):
 
 
 def package_files() -> PackageFiles:
-    """Where the files are; the package is found, and not imported.
+    """The place of the files; the package is found, and not imported.
 
     Raises:
         EmbeddingError: It is not installed.
@@ -134,13 +134,13 @@ def table(weights: Path) -> Table:
     """
     if not hasattr(os, "pread"):  # Windows
         return TableInMemory(unpacked(weights))
-    path = cache() / f"use-{WEIGHTS_SHA256[:16]}.table"
     try:
+        path = cache() / f"use-{WEIGHTS_SHA256[:16]}.table"
         if not _is_whole(path):
             _write(path, unpacked(weights))
         return TableInFile(path)
     except OSError as error:
-        logger.info("the table of the default embedder is kept in this process: %s: %s", path, error.strerror)
+        logger.info("the table of the default embedder is unpacked for this process alone: %s", error)
         return TableInMemory(unpacked(weights))
 
 
@@ -179,8 +179,15 @@ def insist_on(path: Path, digest: str) -> None:
 
 
 def cache() -> Path:
-    """The folder of the unpacked table."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "memory-core"
+    """The folder of the unpacked table.
+
+    Raises:
+        FileNotFoundError: The user has no home.
+    """
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "memory-core"
+    except RuntimeError as error:
+        raise FileNotFoundError("no XDG_CACHE_HOME is set, and the user has no home directory") from error
 
 
 def _is_whole(path: Path) -> bool:

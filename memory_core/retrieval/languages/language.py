@@ -1,4 +1,4 @@
-"""What the ranking knows about a language: data, in a module for each."""
+"""The knowledge of the ranking about a language: data, in a module for each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Language:
     """First words of questions that are written without a question mark, in addition to `question_words`."""
     first_person: str = ""
     assistant: str = ""
-    """What a question about the words of an assistant has, as a regular expression."""
+    """The words of a question about what an assistant said, as a regular expression."""
     times: Times | None = None
     everyday_words: str = ""
     """Words that are said about everything ("fine", "boring"); those of `everyday` need not be repeated."""

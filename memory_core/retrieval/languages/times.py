@@ -1,4 +1,4 @@
-"""How a language names times: data."""
+"""The names of times in a language: data."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Times:
     before_year: str
     """Words that stand before a year."""
     ordinal: str
-    """What may follow the number of a day, as a regular expression."""
+    """The text that may follow the number of a day, as a regular expression."""
     of: str = ""
-    """What may stand between a day and its month, and between a month and its year."""
+    """The text that may stand between a day and its month, and between a month and its year."""
     day_may_follow: bool = False
     """True if a day may stand after its month, as in "May the 4th"."""
     weekdays: str
@@ -42,8 +42,8 @@ class Times:
     counted: Phrases
     """Phrases that begin or end with a count of units (#): -1 for what lies behind, 1 for what lies ahead."""
     now: str
-    """What a question about the present has, as a regular expression."""
+    """The words of a question about the present, as a regular expression."""
     past: str
-    """What a question about the past has, as a regular expression."""
+    """The words of a question about the past, as a regular expression."""
     not_before: str = ""
     """A word after which no phrase for a day counts ("guten Morgen")."""

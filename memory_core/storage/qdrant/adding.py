@@ -34,9 +34,9 @@ from memory_core.storage.shared.stored_forms import micros, moment
 from memory_core.where.where import ANY_STATE
 
 _MADE: Final = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-"""What the ids of `new_id` look like."""
+"""The form of the ids that `new_id` makes."""
 NEIGHBORS: Final = 2
-"""How many turns before it a turn knows."""
+"""The number of turns before it that a turn knows."""
 
 Before = Mapping[str, Sequence[int]]
 """The arrivals of the turns before each new one, by the id of the record."""
@@ -44,7 +44,7 @@ Before = Mapping[str, Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class _Survey:
-    """What is stored where the records to be added belong."""
+    """The records that are stored where those to be added belong."""
 
     by_id: Mapping[str, Stored]
     by_point: Mapping[str, Stored]
@@ -182,7 +182,7 @@ async def _survey(owner: Owner, items: Sequence[Prepared], now: datetime) -> _Su
 def _plan(
     owner: Owner, items: Sequence[Prepared], seen: _Survey, token: str, *, is_put: bool
 ) -> tuple[dict[str, Prepared], list[MemoryRecord | None]]:
-    """What is written, by point, and the result for the caller."""
+    """The points to be written, by id, and the result for the caller."""
     plan: dict[str, Prepared] = {}
     places = [owner.access.names.point_of(item.record) for item in items]
     for point, item in zip(places, items, strict=True):

@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 POINTS_AT_ONCE: Final = 32
 PASSES: Final = 3
-"""How often records written while the embedder changes are looked for before the switch."""
+"""The number of times that records written while the embedder changes are looked for before the switch."""
 FIRST_ROUND_SECONDS: Final = 1.0
 ROUND_SECONDS: Final = 600.0
 """Pauses double from the first to this one while nothing is found: a replica that is behind may not show all work."""
@@ -85,7 +85,7 @@ class Background:
         await asyncio.gather(self._task.close(), self._analysis, return_exceptions=True)
 
     def _next_round(self) -> float:
-        """When to look again, by the clock of the loop: later each time that nobody woke the task."""
+        """The time at which to look again, by the clock of the loop: later each time that nobody woke the task."""
         at = asyncio.get_running_loop().time() + self._idle
         self._idle = min(2 * self._idle, ROUND_SECONDS)
         return at

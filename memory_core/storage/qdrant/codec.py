@@ -49,7 +49,7 @@ MAX_FLOATS: Final = 1_000_000
 MAX_REVISION_CHARS: Final = 4_000_000
 """Maximum length of all earlier texts of a record, so that its point fits into a request; the oldest are dropped."""
 WRITES_KEPT: Final = 16
-"""How many writers may change a record between a write and its verification."""
+"""The number of writers that may change a record between a write and its verification."""
 PENDING: Final = "pending"
 """The key of a record whose vectors are pending."""
 FORGOTTEN: Final = "forgotten"
@@ -84,10 +84,10 @@ class FoundPoint(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What the ranking reads of a record. Times are microseconds since 1970 UTC."""
+    """The fields of a record that the ranking reads. Times are microseconds since 1970 UTC."""
 
     seq: int
-    """When it arrived, in microseconds of the writing process's clock; ascending within a process."""
+    """The time at which it arrived, in microseconds of the writing process's clock; ascending within a process."""
     occurred_at: int
     expires_at: int | None
     active: bool
@@ -307,7 +307,7 @@ def key(name: str, value: object) -> str:
 
 
 def to_row(payload: Mapping[str, Any]) -> Row:
-    """What the ranking reads of a payload."""
+    """The fields of a payload that the ranking reads."""
     return Row(*payload["_row"])
 
 

@@ -32,7 +32,7 @@ from memory_core.where.where import ANY_STATE
 logger = logging.getLogger(__name__)
 
 ROUNDS: Final = 100
-"""How often records that were on their way are looked for."""
+"""The number of times that records which were on their way are looked for."""
 _OTHERS: Final = "some of the memories that were seen were changed or deleted by others meanwhile"
 _AGAIN: Final = "Repeating the call is safe"
 _READ: Final = "Read those that are left, and delete them in the versions that they have now"
@@ -49,8 +49,8 @@ class Deletion:
     forget: bool | None
     """As in `rules.deleting`."""
     versions: Mapping[str, int] | None = None
-    """What the records must be, together with those that earlier attempts have deleted; each is replaced only in the
-    state that was compared."""
+    """The versions that the records must have, together with those that earlier attempts have deleted; each is
+    replaced only in the state that was compared."""
     keeps_derived: bool = False
     """True if what was made of the words of these records stays."""
     derived: set[str] = field(default_factory=set[str])
@@ -60,9 +60,10 @@ class Deletion:
     wanted: set[str] = field(default_factory=set[str])
     """The ids of all records that an attempt was to delete."""
     gone: dict[str, Stored] = field(default_factory=dict[str, Stored])
-    """What has been deleted, by point."""
+    """The records that have been deleted, by point."""
     unsure: dict[str, Stored] = field(default_factory=dict[str, Stored])
-    """What may have been deleted, by point: a replica that is behind hides a marker from the attempt that wrote it."""
+    """The records that may have been deleted, by point: a replica that is behind hides a marker from the attempt
+    that wrote it."""
 
     async def attempt(self, owner: Owner, going: Sequence[Stored], now: datetime) -> Collection[Stored]:
         """Close what the records supersede, replace them by markers, then remove the links to them from other records.
@@ -84,11 +85,11 @@ class Deletion:
 
     @property
     def named(self) -> list[Stored]:
-        """Those of the deleted records that the call named."""
+        """The deleted records that the call named."""
         return [item for point, item in self.gone.items() if point not in self.derived]
 
     async def _kept_from(self, owner: Owner, going: Sequence[Stored], now: datetime) -> list[Stored]:
-        """What goes all the same with records whose derived records stay."""
+        """The derived records that go all the same, with records whose derived records stay."""
         found = [*await outdated(owner, going), *await pass_on(owner, going, now)]
         return list({item.point: item for item in found}.values())
 

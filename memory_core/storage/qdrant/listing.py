@@ -50,7 +50,7 @@ _KNOWN: Final = ["source_key", "id", "rev", "version", "state", "left", "_row", 
 
 
 class _Place(NamedTuple):
-    """Where a record is in a listing."""
+    """The place of a record in a listing."""
 
     value: float | str
     """Of the field by which it is ordered, as it is stored: a number, or a time by `codec.stamp`, which sorts alike."""
@@ -137,10 +137,10 @@ async def collections(owner: Owner, where: Where, now: datetime) -> list[str]:
     return sorted({record.payload["collection"] for record in records})
 
 
-async def count(owner: Owner, now: datetime, *, has_embedder: bool) -> Stats:
-    """Count the records in reach by reading a few fields of each, because servers do not aggregate. Without an
-    embedder no vectors are pending."""
-    reach = await reachable([owner], ANY_STATE, now)
+async def count(owner: Owner, where: Where, now: datetime, *, has_embedder: bool) -> Stats:
+    """Count the records that satisfy `where` by reading a few fields of each, because servers do not aggregate.
+    Without an embedder no vectors are pending."""
+    reach = await reachable([owner], where, now)
     payloads = [record.payload for record in await owner.points.all(*reach, fields=_COUNTED)]
     if not payloads:
         return EMPTY_STATS

@@ -36,7 +36,7 @@ record leaves a marker, and the background work deletes what arrives for an eras
 ERASED: Final = "erased"
 """The key of the points of owners that were erased lately."""
 CACHED: Final = 10_000
-"""How many owners' epochs and authors are cached; one more, and all of them are read again."""
+"""The number of owners whose epochs and authors are cached; with one more, all of them are read again."""
 _ATTEMPTS: Final = 20
 _LONGEST_PAUSE_SECONDS: Final = 2.0
 """Between two attempts; a random part of it, so that writers do not meet again."""
@@ -77,7 +77,7 @@ def to_owner(key: str) -> tuple[Scope, int]:
 
 @dataclass(slots=True)
 class Access:
-    """What the operations of a store share. Lives on the core loop."""
+    """The state that the operations of a store share. It lives on the core loop."""
 
     points: Points
     """The records' collection, for requests about no owner."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, TypeVar
 
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
-from memory_core.storage.qdrant.codec import FoundPoint, Payload, Point
+from memory_core.storage.qdrant.codec import FoundPoint, Payload, Point, named_id
 from memory_core.storage.qdrant.connection import Connection, NotAppliedError, TooLargeError
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout, Patience, Server
 from memory_core.storage.qdrant.where import Clause, all_of, among, any_of, same
@@ -29,8 +29,10 @@ MAX_POINTS: Final = 128
 MAX_BYTES: Final = 8_000_000
 """Estimated size of a write of several points; servers accept 32 MB by default."""
 
+_NO_POINT: Final = named_id("no point")
+
 Fields = list[str] | bool
-"""Which payload fields to fetch: some, all (`True`) or none (`False`)."""
+"""The payload fields to fetch: some, all (`True`) or none (`False`)."""
 
 
 class EpochError(Exception):
@@ -198,6 +200,10 @@ class Points:
         mode = models.UpdateMode.INSERT_ONLY if state is None else models.UpdateMode.UPDATE_ONLY
         upsert = models.PointsList(points=structs, shard_key=self.shard, update_filter=unchanged, update_mode=mode)
         return models.UpsertOperation(upsert=upsert)
+
+    async def probe(self) -> None:
+        """Make a write, which is for no point."""
+        await self.write(self.set_fields({"_probe": True}, among([_NO_POINT])))
 
     def set_fields(self, payload: Payload, *conditions: Clause) -> models.SetPayloadOperation:
         """Set payload fields of the points that satisfy the conditions."""

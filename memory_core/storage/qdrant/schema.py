@@ -28,7 +28,7 @@ from memory_core.storage.qdrant.where import RANGED, RATED
 PAYLOAD_M: Final = 16
 """Number of links of a point in its owner's graph."""
 STEP_SECONDS: Final = 60
-"""How long a server may take to answer a request that creates something; it goes on meanwhile."""
+"""The time that a server may take to answer a request that creates something; it goes on meanwhile."""
 
 _NO_GRAPH: Final[dict[str, Any]] = {"on_disk": True, "enable_hnsw": False}
 _KEYWORD: Final = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, **_NO_GRAPH)

@@ -63,21 +63,21 @@ SIMILARITY_DIGITS: Final = 6
 CANDIDATES: Final = 200
 """Minimum number of candidates by words and by meaning; twice the limit if that is more."""
 LEADING: Final = 32
-"""How many of the candidates, the best by what is known after the first round trip, get their neighbours; as many as
-the limit if that is more."""
+"""The number of candidates, the best by what is known after the first round trip, that get their neighbours; as many
+as the limit if that is more."""
 RANKED_FIELDS: Final = ["_row", "_terms"]
 """The payload fields of a candidate."""
 NEIGHBORS: Final = 6
 """Maximum number of fetched neighbours of each: two before and two after it, and some for turns of one moment."""
 MAX_PARTICIPANTS: Final = 1_000
-"""How many authors' names are recognised in a query, the most frequent first."""
+"""The number of authors whose names are recognised in a query, the most frequent first."""
 
 COSINE_DIGITS: Final = 4
 """The precision of float16 originals. Further digits vary between computations, and would change the order of records
 with the same text."""
 
 AUTHORS_SECONDS: Final = 60.0
-"""How long the authors of an owner, of whom other processes may add some, are cached."""
+"""The time for which the authors of an owner are cached; other processes may add some."""
 
 _RESCORED: Final = models.SearchParams(
     quantization=models.QuantizationSearchParams(rescore=True, oversampling=2.0), hnsw_ef=256
@@ -90,7 +90,7 @@ class Search:
     """A request with everything computed for it in advance."""
 
     owners: Sequence[Owner]
-    """Those that are read together."""
+    """The owners that are read together."""
     request: SearchRequest
     query: Query
     vector: Vector | None
@@ -115,7 +115,7 @@ class Search:
 
     @property
     def limit(self) -> int:
-        """How many candidates of a kind are fetched."""
+        """The number of candidates of a kind that are fetched."""
         return max(CANDIDATES, 2 * self.request.limit)
 
     @property
@@ -129,7 +129,7 @@ class Arm(NamedTuple):
 
     request: models.QueryRequest
     is_allowed: bool
-    """What it finds satisfies the caller's conditions."""
+    """True if what it finds satisfies the caller's conditions."""
     of_others: bool = False
     """It compares texts in other languages, with a vector for these (`Vector.others`)."""
 
@@ -143,7 +143,7 @@ class _Candidates:
     """The fetched records, by point."""
 
     rows: dict[str, tuple[codec.Row, str]] = field(default_factory=dict[str, tuple[codec.Row, str]])
-    """What the ranking reads, and the terms."""
+    """The row that the ranking reads, and the terms, by point."""
     scores: Scores = field(default_factory=lambda: defaultdict(dict))
     """By the name of a vector; those of `Search.using` and of its first pieces are cosines."""
     others: Scores = field(default_factory=lambda: defaultdict(dict))
@@ -394,7 +394,8 @@ def _values(
 
 
 def _counted(search: Search, scores: Scores, found: _Candidates, spread: float) -> dict[str, float]:
-    """What the ranking counts, by point: the first piece as it is, and the best of the others with a handicap."""
+    """The scores that the ranking counts, by point: the first piece as it is, and the best of the others with a
+    handicap."""
     best, first = scores[search.using], scores[codec.head_of(search.using)]
     if not spread:
         return best
@@ -403,7 +404,7 @@ def _counted(search: Search, scores: Scores, found: _Candidates, spread: float) 
 
 
 def _entry(key: int, row: codec.Row, terms: str) -> Entry:
-    """What the index of a file has of a record; a row has the same fields beside others."""
+    """The entry that the index of a file has for a record; a row has the same fields beside others."""
     fields = Entry._fields[2:-1]  # not `left`: the server leaves out what is not asked for
     return Entry(key, pack(terms.split()), *(getattr(row, name) for name in fields))
 

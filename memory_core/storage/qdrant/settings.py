@@ -89,7 +89,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """How collections are created.
+    """The form in which collections are created.
 
     An option that is `None` is left to the server when a collection is created, and not checked afterwards; any other
     value is compared with an existing collection.
@@ -115,7 +115,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long and how often a request is tried before it fails."""
+    """The limits of trying a request again before it fails: a time and a number."""
 
     attempts: int = 6
     first_pause_seconds: float = 0.1

@@ -309,18 +309,18 @@ class QdrantStore:
         self._wake()
         return count
 
-    async def stats(self, scope: Scope) -> Stats:
+    async def stats(self, scope: Scope, where: Where) -> Stats:
         """See `LeanReads.stats`."""
         has = self._embedder is not None
-        return await self._access.run(scope, lambda owner: listing.count(owner, self._clock(), has_embedder=has))
+        return await self._access.run(scope, lambda owner: listing.count(owner, where, self._clock(), has_embedder=has))
 
     async def owners(self) -> list[Scope]:
         """See `Maintained.owners`."""
         return await self.port().owners()
 
     async def probe(self) -> None:
-        """See `Maintained.probe`: reads the owners."""
-        await self.owners()
+        """See `Maintained.probe`."""
+        await self._access.points.shared.probe()
 
     async def check(self) -> list[Finding]:
         """See `Maintained.check`: the server's status, which checks its files, and what dead writers left half-done."""
@@ -360,7 +360,7 @@ class QdrantStore:
 
     async def pending(self, scope: Scope) -> int:
         """See `LeanReads.pending`."""
-        return (await self.stats(scope)).vectors_pending
+        return (await self.stats(scope, ANY_STATE)).vectors_pending
 
     async def known(self, scope: Scope, keys: Sequence[str] | None) -> list[Known]:
         """See `LeanReads.known`."""

@@ -24,7 +24,7 @@ from memory_core.storage.shared.transfer import Carried, Entry, Tombstones, sour
 from memory_core.supplied import Clock
 
 FIRST_OWNERS = 10_000
-"""How many owners are asked for at first; more as long as there are more."""
+"""The number of owners that are asked for at first; it grows as long as there are more."""
 
 
 @dataclass(frozen=True, slots=True)

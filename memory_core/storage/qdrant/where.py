@@ -22,7 +22,7 @@ from memory_core.where.where import ALTERNATIVES, EQUAL_FIELDS, Where
 Clause = models.Condition
 
 _BOUNDS: Final = ("agent", "session", "collection")
-"""What bounds a narrow handle."""
+"""The fields that bound a narrow handle."""
 RANGED: Final = ("occurred_at", "created_at", "updated_at", "expires_at", "valid_from", "valid_to")
 """Times with an index."""
 RATED: Final = ("importance", "confidence")
@@ -202,7 +202,7 @@ def _on_field(condition: FieldCondition) -> Clause | None:
 
 
 def _values(condition: DataCondition | FieldCondition) -> Sequence[Any]:
-    """Those that the condition compares with."""
+    """The values that the condition compares with."""
     return cast("Any", condition.value) if condition.op in {"in", "nin"} else [condition.value]
 
 

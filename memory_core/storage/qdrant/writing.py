@@ -1,4 +1,4 @@
-"""How a write is carried out: one conditional request for each point, and a look whether it held.
+"""A write: one conditional request for each point, and a look whether it held.
 
 A server applies each point on its own, and its reply does not say whether a condition held. So every state of a point
 has the token of the write that made it, a change names the token of the state that it replaces, and the tokens are read

@@ -1,4 +1,4 @@
-"""What a write means, once for every store that has transactions: plain functions over the rows of one owner.
+"""The meaning of a write, once for every store that has transactions: plain functions over the rows of one owner.
 
 `rows.py` is the gateway that a database offers; a store of your own begins with it (`docs/howto/own-store.md`).
 """

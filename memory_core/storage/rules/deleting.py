@@ -136,7 +136,7 @@ def erase(rows: Rows, scope: Scope, now: datetime) -> tuple[int, int]:
 
 
 def _made_within(rows: Rows, scope: Scope) -> list[Head]:
-    """What was made of the words of an agent, session or collection, also of records that have expired."""
+    """The records that were made of the words of an agent, session or collection, also of records that have expired."""
     if scope == owner_of(scope):
         return []
     heads = rows.matching(owner_of(scope), ANY_STATE, BEFORE_EVERYTHING)

@@ -1,4 +1,4 @@
-"""What was made of the words of other records has their life.
+"""The life of records that were made of the words of others: it ends with theirs.
 
 A record is derived if it has a `summarizes` or `derived_from` link. What holds after every write:
 
@@ -35,7 +35,7 @@ from memory_core.values.limits import MAX_LINKS
 
 
 class LinkedRows(Protocol):
-    """What these rules need of `Rows`."""
+    """The methods of `Rows` that these rules use."""
 
     def with_ids(self, ids: Sequence[str]) -> Sequence[Row]:
         """See `Rows`."""
@@ -157,7 +157,7 @@ def made_of(rows: LinkedRows, ids: Collection[str]) -> list[Row]:
 
 
 def outdated(rows: LinkedRows, ids: Collection[str]) -> list[Row]:
-    """What is left because of these records: when their time is over, nothing can bring it back."""
+    """The records that are left because of these: when their time is over, nothing can bring it back."""
     if not ids or not (made := [row for row in rows.linking_to(ids) if row.record.left]):
         return []
     known = {row.record.id: row.record for row in rows.with_ids(sorted(ids))}
@@ -306,7 +306,7 @@ def holds(source: MemoryRecord, link: Link) -> bool:
 
 
 def _problem(source: MemoryRecord | None, link: Link) -> str | None:
-    """Why a record that was made of the words of another one does not hold."""
+    """The reason why a record that was made of the words of another one does not hold; `None` if it holds."""
     if source is None:
         return "is gone"
     if source.left:

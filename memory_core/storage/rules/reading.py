@@ -1,4 +1,5 @@
-"""What a search and a page mean, for a store that reads all records of an owner: a beginning, and the oracle of a test.
+"""The meaning of a search and of a page, for a store that reads all records of an owner: a beginning, and the oracle of
+a test.
 
 Both walk over every record of the owner, and a search analyses them again. A store of many records keeps the terms
 (`Prepared.features`), and lets its database decide conditions and order.
@@ -40,7 +41,7 @@ _PLACES: Final[Mapping[Order, Callable[[MemoryRecord], float]]] = {
 
 
 def matching(rows: Sequence[Row], scope: Scope, where: Where, now: datetime) -> list[Row]:
-    """Those of an owner's rows that are in scope and satisfy the conditions, in the order given."""
+    """The rows of an owner that are in scope and satisfy the conditions, in the order given."""
     return [row for row in rows if reaches(scope, row.record) and satisfies(row.record, where, now)]
 
 
@@ -140,7 +141,7 @@ def _hit(
 
 
 def entry(key: int, record: MemoryRecord) -> Entry:
-    """What the ranking reads of a record."""
+    """The entry of a record that the ranking reads."""
     found = features(record)
     return Entry(
         key=key,

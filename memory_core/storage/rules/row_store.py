@@ -28,7 +28,7 @@ Versions = list[Version]
 
 
 class Database(Protocol):
-    """What `RowStore` needs of a database. All of it is called on one loop, one call after the other."""
+    """The methods of a database that `RowStore` calls, all on one loop, one call after the other."""
 
     def open(self) -> None:
         """Prepare the database; called once, before anything else."""

@@ -25,7 +25,7 @@ class Row(NamedTuple):
 
 
 class Head(NamedTuple):
-    """What deleting needs of a stored record."""
+    """The fields of a stored record that deleting reads."""
 
     key: int
     id: str
@@ -101,8 +101,8 @@ class ChangedRows(Protocol):
 
 @runtime_checkable
 class HidingRows(Protocol):
-    """What a database may offer in addition, so that a change of a record of whose words much was made takes no long
-    transaction."""
+    """The methods that a database may offer in addition, so that a change of a record of whose words much was made
+    takes no long transaction."""
 
     def hide_made_of(self, gone: Sequence[Head], now: datetime) -> int:
         """Hide what was made of the words of these from all reads, these functions included, and delete it soon after

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LONGEST_CALL_SECONDS: Final = 60.0
-"""How long a call of an embedder may take, and one second more for each of its texts: enough to load a model. Other
-adds wait behind it."""
+"""The time that a call of an embedder may take, with one second more for each of its texts: enough to load a model.
+Other adds wait behind it."""
 
 
 def texts_to_embed(text: str, chunks: Sequence[tuple[int, int]]) -> list[str]:

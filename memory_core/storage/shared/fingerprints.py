@@ -1,4 +1,4 @@
-"""Which embedder the vectors of a store were made by."""
+"""The embedder by which the vectors of a store were made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a record when another one has its source key, when its text changes, or when one is deleted."""
+"""The fate of a record when another one has its source key, when its text changes, or when one is deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every store writes for a record: the record, its features and its pieces, with their vectors.
+"""The parts that every store writes for a record: the record, its features and its pieces, with their vectors.
 
 A `Prepared` record is ready to be written in one transaction.
 """

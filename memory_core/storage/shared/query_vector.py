@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What a ranking compares texts with."""
+    """The vector with which a ranking compares texts."""
 
     vector: NDArray[np.float32]
     """Of unit length."""
     unrelated: Unrelated
     """The cosines of unrelated texts with it."""
     leaned: Leaned | None = None
-    """How it was made of the vector of the query; `None` if it is that vector."""
+    """The way in which it was made of the vector of the query; `None` if it is that vector."""
 
 
 @dataclass(frozen=True, slots=True)

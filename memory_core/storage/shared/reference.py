@@ -1,4 +1,4 @@
-"""What an embedder makes of texts whose relation is known: what the cosines of a query are measured against."""
+"""The vectors of texts whose relation is known: the cosines of a query are measured against theirs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ if TYPE_CHECKING:
     from memory_core.retrieval.cosine_scale import Leaned, Unrelated
     from memory_core.supplied import Vector, Vectors
 
+_REMEMBERED: Final = 32
+"""Ways of leaning: 160 kB for the default embedder."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What an embedder makes of these texts."""
+    """The vectors that an embedder makes of these texts."""
 
     texts: Vectors
     """The unit vector of each unrelated text."""
@@ -24,13 +27,20 @@ class Reference:
     """The distribution of their cosines."""
     small_talk: Vectors
     """The unit vector of each phrase of small talk (`small_talk.py`)."""
+    leanings: dict[bytes, Leaned]
+    """By the weights: most queries lean in one of two ways, and computing one takes as long as a small search."""
 
     def leaning(self, weights: Vector) -> Leaned:
         """The comparison with queries that lean."""
         from memory_core.retrieval.cosine_scale import Leaned, unrelated  # noqa: PLC0415  (only stores that embed)
         from memory_core.retrieval.unit_vectors import scaled  # noqa: PLC0415  (numpy)
 
-        return Leaned(weights, unrelated(self.texts, scaled(self.texts * weights)))
+        known = self.leanings.get(weights.tobytes())
+        if known is None:
+            known = Leaned(weights, unrelated(self.texts, scaled(self.texts * weights)))
+            if len(self.leanings) < _REMEMBERED:
+                self.leanings[weights.tobytes()] = known
+        return known
 
     def small_talk_cosine(self, query: Vector) -> float:
         """The cosine of a query with the nearest phrase of small talk."""
@@ -50,7 +60,7 @@ def reference_texts() -> list[str]:
 
 
 async def reference_of(embedder: Embedder) -> Reference:
-    """What an embedder makes of the texts, computed once per process.
+    """The vectors that an embedder makes of the texts, computed once per process.
 
     Raises:
         EmbeddingError: As for `embed_documents`.
@@ -63,5 +73,5 @@ async def reference_of(embedder: Embedder) -> Reference:
         wanted = (len(texts), fingerprint.dimensions)
         answer = await checked_vectors(embedder, lambda: embedder.embed_documents(texts), wanted)
         unrelated_texts = answer[: len(TEXTS)]
-        _references[fingerprint] = Reference(unrelated_texts, unrelated(unrelated_texts), answer[len(TEXTS) :])
+        _references[fingerprint] = Reference(unrelated_texts, unrelated(unrelated_texts), answer[len(TEXTS) :], {})
     return _references[fingerprint]

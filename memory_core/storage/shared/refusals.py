@@ -36,13 +36,14 @@ class Refusals(Generic[K]):
         """The latest pause of everything that was refused and not embedded since."""
 
     def set_aside(self) -> list[K]:
-        """What is not to be tried now."""
+        """The keys that are not to be tried now."""
         now = asyncio.get_running_loop().time()
         self._until = {key: until for key, until in self._until.items() if until > now}
         return list(self._until)
 
     def next_try(self) -> float | None:
-        """When the first key that was set aside is due, by the clock of the loop; `None` without such keys."""
+        """The time at which the first key that was set aside is due, by the clock of the loop; `None` without such
+        keys."""
         return min(self._until.values(), default=None)
 
     async def embed(self, texts: Mapping[K, Sequence[str]]) -> dict[K, list[bytes]]:

@@ -111,8 +111,8 @@ def sources_of(record: MemoryRecord) -> frozenset[str]:
 
 
 def sourceless(manifest: Sequence[Entry]) -> int:
-    """How many records of an owner were made of the words of others, of which one is not among them: it has expired,
-    say."""
+    """The number of records of an owner that were made of the words of others, of which one is not among them: it
+    has expired, say."""
     ids = {entry.id for entry in manifest}
     return sum(not entry.sources <= ids for entry in manifest)
 

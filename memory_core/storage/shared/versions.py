@@ -9,7 +9,7 @@ from typing import Final
 from memory_core.models import MemoryRecord, Version
 
 REVISIONS_KEPT: Final = 20
-"""How many of the latest earlier texts of a record are kept."""
+"""The number of earlier texts of a record, the latest ones, that are kept."""
 
 
 def versions_of(record: MemoryRecord, earlier: Sequence[tuple[int, str, datetime]]) -> list[Version]:

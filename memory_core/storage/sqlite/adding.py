@@ -1,14 +1,15 @@
 """Queue single adds, embed them in batches and pass them to the writer.
 
 Adds that arrive while others are being embedded are prepared and embedded together in one call, because most models
-are faster in batches. Owners take turns: an add waits for one batch, however many another owner has sent before.
+are faster in batches. Owners take turns: an add waits for one batch, however many another owner has sent before. Long
+texts, whose vectors take much longer, are embedded beside the queue, those of each owner together.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from memory_core.concurrency.loop import answer
@@ -19,15 +20,18 @@ from memory_core.storage.shared.embedding_batches import with_vectors
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.shared.turns import Turns
 from memory_core.storage.sqlite.adds import Adds
-from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owners import find
+from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.rows import by_source_key
 from memory_core.supplied import Embedder
 from memory_core.values.long_texts import is_long
 
 MOST_TOGETHER: Final = 64
 """Most adds embedded in one call; limits how long the first of them waits."""
+FEW_PIECES: Final = 2
+"""A text with more pieces is long here: the adds of other owners do not wait for its vectors."""
+_Owner = tuple[str | None, str | None]
 
 
 class _Waiting(NamedTuple):
@@ -58,11 +62,13 @@ class AddQueue:
         self._prepare = prepare
         self._embed = embed
         self._claim = claim
-        self._queue: Turns[tuple[str | None, str | None], _Waiting] = Turns()
+        self._queue: Turns[_Owner, _Waiting] = Turns()
+        self._long: dict[_Owner, list[_Waiting]] = {}
+        """Adds of long texts that wait, of each owner some of whose are being embedded."""
         self._arrival = asyncio.Event()
         self._closed = False
         self._preparing: set[asyncio.Task[None]] = set()
-        """Adds of long texts; other adds do not wait for them."""
+        """Work on long texts; other adds do not wait for it."""
         self._task = asyncio.create_task(self._serve(), name="memory-core add_queue")
 
     def put(
@@ -78,11 +84,14 @@ class AddQueue:
         if self._closed:
             raise ClosedError("this memory was closed; make a new Memory to open it again")
         if is_long(record.text):
-            task = asyncio.create_task(self._put_long(scope, record, done, embed_later=embed_later, quota=quota))
-            self._preparing.add(task)
-            task.add_done_callback(self._preparing.discard)
+            self._begin(self._put_long(scope, record, done, embed_later=embed_later, quota=quota))
         else:
             self._enqueue(_Waiting(scope, self._prepare(record), embed_later, quota, done))
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._preparing.add(task)
+        task.add_done_callback(self._preparing.discard)
 
     async def close(self) -> None:
         """Pass everything that was accepted to the writer."""
@@ -109,8 +118,25 @@ class AddQueue:
             self._enqueue(_Waiting(scope, item, embed_later, quota, done))
 
     def _enqueue(self, waiting: _Waiting) -> None:
-        self._queue.put((waiting.scope.app, waiting.scope.user), waiting)
-        self._arrival.set()
+        owner = waiting.scope.app, waiting.scope.user
+        if waiting.embed_later or len(waiting.item.chunks) <= FEW_PIECES:
+            self._queue.put(owner, waiting)
+            self._arrival.set()
+        elif owner in self._long:
+            self._long[owner].append(waiting)
+        else:
+            self._long[owner] = [waiting]
+            self._begin(self._pass_on_long(owner))
+
+    async def _pass_on_long(self, owner: _Owner) -> None:
+        """Pass on the long texts of an owner, those together that wait while others are being embedded."""
+        while waiting := self._long[owner]:
+            self._long[owner] = waiting[MOST_TOGETHER:]
+            await self._writer.has_room()
+            group = [one for one in waiting[:MOST_TOGETHER] if not one.done.done()]
+            if group:
+                await self._pass_on(group, embed_later=False)
+        del self._long[owner]
 
     async def _serve(self) -> None:
         while self._queue or self._preparing or not self._closed:
@@ -155,10 +181,10 @@ Batch = tuple[Scope, Sequence[Prepared]]
 
 
 class Embedding(Protocol):
-    """What embedding needs of an open file; `reembed` may replace the embedder."""
+    """The parts of an open file that embedding uses; `reembed` may replace the embedder."""
 
     embedder: Embedder | None
-    reader: Connection
+    reader: Readers
 
 
 async def embedded(file: Embedding, batches: Sequence[Batch]) -> list[list[Prepared]]:
@@ -171,7 +197,7 @@ async def embedded(file: Embedding, batches: Sequence[Batch]) -> list[list[Prepa
     return [[next(ready) for _ in batch] for _, batch in batches]
 
 
-async def _stored(reader: Connection, batches: Sequence[Batch]) -> set[str]:
+async def _stored(reader: Readers, batches: Sequence[Batch]) -> set[str]:
     """The ids of records stored with the same source key and text; reads at most once."""
     if any(item.record.source_key is not None for _, batch in batches for item in batch):
         found = await reader.run(lambda db: [_stored_of(db, scope, batch) for scope, batch in batches])

@@ -36,7 +36,7 @@ from memory_core.values.progress import Progress, ProgressCallback
 SLICE_PAGES: Final = 256
 """Pages copied per step: 4 MiB, after which progress is reported and a cancellation is noticed."""
 BUSY_SECONDS: Final = 1.0
-"""How long to wait for a file in use before replacing it."""
+"""The time to wait for a file in use before it is replaced."""
 
 _BESIDE: Final = ("-wal", "-journal", "-shm")
 """Suffixes of the files that SQLite keeps beside a database and reads as part of it."""
@@ -82,7 +82,8 @@ async def restore(
 
 
 async def sourceless(path: Path) -> int:
-    """How many records of a file were made of the words of others, of which one is not there: it has expired, say.
+    """The number of records of a file that were made of the words of others, of which one is not there: it has expired,
+    say.
 
     Args:
         path: An absolute path.

@@ -62,7 +62,8 @@ _COUNTED: Final = {
 """Rows that must not exist, and the query that counts them."""
 
 _OF_VALUES: Final = re.compile(r"CHECK constraint failed in |[\w-]+ value in ")
-"""How SQLite's integrity check begins about a value that the table does not allow. It says nothing about pages."""
+"""The beginning of what SQLite's integrity check says about a value that the table does not allow. It says nothing
+about pages."""
 
 Findings = Iterator[Finding]
 

@@ -53,7 +53,8 @@ _EMPTY: Final[Mapping[Form, tuple[str | int, Callable[[], object]]]] = {
     "tags": ("[]", tuple),
     "links": ("[]", tuple),
 }
-"""How nothing is stored, and what it becomes: most records have no tags and no links, and were not left."""
+"""The stored form of nothing, and the value that it becomes: most records have no tags and no links, and were not
+left."""
 _ENCODED: Final = tuple(
     (at, _EMPTY[field.form][0], _ENCODERS[field.form]) for at, field in enumerate(FIELDS) if field.form in _ENCODERS
 )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import threading
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from memory_core.concurrency.loop import core_loop, settle
+from memory_core.concurrency.loop import settle
 from memory_core.concurrency.threads import keep_for_ever, mark_own_thread
 from memory_core.errors import ClosedError
 from memory_core.storage.sqlite.file_identity import Identity, insist_on_opened
@@ -23,7 +22,7 @@ from memory_core.storage.sqlite.schema import migrate
 T = TypeVar("T")
 
 BUSY_MS: Final = 30_000
-"""How long a writer waits for another process's transaction."""
+"""The time for which a writer waits for another process's transaction."""
 BUSY_PAUSE_SECONDS: Final = 0.01
 """Pause between two attempts where SQLite itself does not wait."""
 
@@ -31,14 +30,12 @@ IN_MEMORY: Final = ":memory:"
 
 
 class Connection(RawConnection):
-    """An aiosqlite connection that runs a whole unit of work in one call to its thread, or in the caller's thread."""
+    """An aiosqlite connection that runs a whole unit of work in one call to its thread."""
 
     def __init__(self, connector: Callable[[], sqlite3.Connection], reading: Reading = reading) -> None:
         super().__init__(connector)
         self._reading = reading
         """Runs work that reads."""
-        self._in_use = threading.Lock()
-        """Locked by the thread that is using the connection."""
         self._is_closing = False
 
     async def open(self) -> None:
@@ -77,29 +74,8 @@ class Connection(RawConnection):
 
     def _open(self) -> sqlite3.Connection:
         if self._is_closing or not self.is_running or self.raw is None:  # what is queued now would find it closed
-            raise _closed()
+            raise closed()
         return self.raw
-
-    async def briefly(self, work: Callable[[sqlite3.Connection], T | None]) -> T | None:
-        """Run short work in the thread of the core loop; `None` if the connection is in use or `work` returns `None`.
-
-        Waking another thread and being woken by it takes longer than a search of a thousand records.
-        """
-        db, core = self._open(), core_loop()
-        if asyncio.get_running_loop() is not core.loop:
-            return None
-        return await core.between_turns(partial(self._if_idle, work, db))
-
-    def _if_idle(self, work: Callable[[sqlite3.Connection], T | None], db: sqlite3.Connection) -> T | None:
-        if self._is_closing:
-            raise _closed()
-        if not self._in_use.acquire(blocking=False):
-            return None
-        try:
-            with inside_sqlite.work(), file_problems_explained("the store"):
-                return self._reading(work, db)
-        finally:
-            self._in_use.release()
 
     async def close(self, then: Callable[[], None] | None = None) -> None:
         """Finish the queued work and close the file; then call `then` in the same thread."""
@@ -125,12 +101,19 @@ class Connection(RawConnection):
         elif db is not None:
             keep_for_ever(db)  # a thread of the parent may be inside SQLite, and closing would wait for it
 
+    def do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` in the calling thread, which is the connection's own."""
+        if self.raw is None:
+            raise closed()
+        return self._do(work, self.raw)
+
     def _do(self, work: Callable[[sqlite3.Connection], T], db: sqlite3.Connection) -> T:
-        with self._in_use, inside_sqlite.work(), file_problems_explained("the store"):
+        with inside_sqlite.work(), file_problems_explained("the store"):
             return self._reading(work, db)
 
 
-def _closed() -> ClosedError:
+def closed() -> ClosedError:
+    """The error of a call to a closed memory."""
     return ClosedError("this memory was closed; make a new Memory to open it again")
 
 

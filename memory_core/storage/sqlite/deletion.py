@@ -23,8 +23,8 @@ from memory_core.models import Deleted, Scope
 from memory_core.storage.rules import deleting
 from memory_core.storage.shared.stored_forms import micros
 from memory_core.storage.sqlite.owners import find
-from memory_core.storage.sqlite.readers import Readers, looks_long
-from memory_core.storage.sqlite.row_filter import RowFilter, matching_keys
+from memory_core.storage.sqlite.readers import Readers
+from memory_core.storage.sqlite.row_filter import narrow
 from memory_core.storage.sqlite.rows import MOST_DELETED, rows_of
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import STAYING, conditions, has_few_values, needs_python
@@ -36,7 +36,7 @@ Versions = dict[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is to be deleted, and how."""
+    """The records that are to be deleted, and the way."""
 
     scope: Scope
     where: Where
@@ -46,7 +46,7 @@ class Asked:
 
 
 class Batch(NamedTuple):
-    """What one transaction has deleted."""
+    """The records that one transaction has deleted."""
 
     deleted: Deleted
     changed: list[int]
@@ -63,31 +63,21 @@ def names_few(where: Where) -> bool:
     return names and has_few_values(where) and not needs_python(where)
 
 
-async def found(readers: Readers, asked: Asked, among: Collection[int] | None = None) -> Versions:
+def found(db: sqlite3.Connection, asked: Asked, among: Collection[int] | None = None) -> Versions:
     """The records that satisfy the conditions.
 
     Args:
         among: The keys of those that are looked at; `None` for all.
     """
-    scope, where = asked.scope, asked.where
-
-    def begin(db: sqlite3.Connection) -> RowFilter | Versions:
-        with snapshot(db):
-            owner = find(db, scope)
-            if owner is None:
-                return {}
-            sought = conditions(owner.id, scope, where, micros(asked.now), hides=owner.hides, shown=STAYING)
-            if among is not None:
-                sought.add("record.key IN (SELECT value FROM json_each(?))", json.dumps(list(among)))
-            if sought.in_python is not None:
-                return RowFilter.for_conditions(sought, matching_keys(db, sought))
-            return dict(db.execute(f"SELECT key, version FROM record WHERE {sought.sql}", sought.parameters).fetchall())
-
-    begun = await readers.run(begin, unless=lambda db: looks_long(find(db, scope), where))
-    if not isinstance(begun, RowFilter):
-        return begun
-    await readers.run_filter(begun)
-    return begun.versions
+    with snapshot(db):
+        owner = find(db, asked.scope)
+        if owner is None:
+            return {}
+        sought = conditions(owner.id, asked.scope, asked.where, micros(asked.now), hides=owner.hides, shown=STAYING)
+        if among is not None:
+            sought.add("record.key IN (SELECT value FROM json_each(?))", json.dumps(list(among)))
+        narrow(db, sought)
+        return dict(db.execute(f"SELECT key, version FROM record WHERE {sought.sql}", sought.parameters).fetchall())
 
 
 def delete_batch(db: sqlite3.Connection, asked: Asked, batch: Versions) -> Batch:
@@ -116,13 +106,14 @@ class Deletion:
         """The work of the next transaction; `None` at the end. The newest records are deleted first, because what was
         made of others is mostly newer than these."""
         if not self._left and self._changed != []:
-            self._left, self._changed = await found(self._readers, self._asked, self._changed), []
+            look = partial(found, asked=self._asked, among=self._changed)
+            self._left, self._changed = await self._readers.run(look, of=[self._asked.scope]), []
         keys = sorted(self._left, reverse=True)[:MOST_DELETED]
         batch = {key: self._left.pop(key) for key in keys}
         return partial(delete_batch, asked=self._asked, batch=batch) if batch else None
 
     def note(self, done: Batch) -> None:
-        """What a transaction has done; what it has changed itself need not be looked at again."""
+        """Note the work of a transaction; what it has changed itself need not be looked at again."""
         records, derived = self.deleted.records + done.deleted.records, self.deleted.derived + done.deleted.derived
         self.deleted = Deleted(records, derived)
         self._changed = [*(self._changed or ()), *done.changed]

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class Removed(NamedTuple):
-    """What an erasure has removed from the tables."""
+    """The rows that an erasure has removed from the tables."""
 
     records: int
     derived: int

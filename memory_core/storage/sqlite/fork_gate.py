@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 FORK_SECONDS: Final = 2.0
-"""How long a fork waits for running work."""
+"""The time for which a fork waits for running work."""
 
 
 class ForkGate:
@@ -24,28 +24,47 @@ class ForkGate:
 
     def _begin(self) -> None:
         self._changed = threading.Condition(threading.Lock())
-        self._under_way = 0
+        self._inside: set[int] = set()
+        """The threads that are inside."""
 
     @contextmanager
     def work(self) -> Generator[None]:
         """Context manager for work that a fork has to wait for; it begins after a running fork."""
-        # With a time limit: a signal handler, in the thread that is forking, may wait for this work.
-        is_counted = self._changed.acquire(timeout=2 * FORK_SECONDS)
-        if is_counted:
-            self._under_way += 1
-            self._changed.release()
+        self._enter()
         try:
             yield
         finally:
-            if is_counted:
-                with self._changed:
-                    self._under_way -= 1
-                    self._changed.notify_all()
+            self._leave()
+
+    @contextmanager
+    def pause(self) -> Generator[None]:
+        """Context manager, inside `work`, for what makes no use of the library: a fork need not wait for that."""
+        was_inside = self._leave()
+        try:
+            yield
+        finally:
+            if was_inside:
+                self._enter()
+
+    def _enter(self) -> None:
+        # With a time limit: a signal handler, in the thread that is forking, may wait for this work.
+        if self._changed.acquire(timeout=2 * FORK_SECONDS):
+            self._inside.add(threading.get_ident())
+            self._changed.release()
+
+    def _leave(self) -> bool:
+        here = threading.get_ident()
+        was_inside = here in self._inside
+        if was_inside:
+            with self._changed:
+                self._inside.discard(here)
+                self._changed.notify_all()
+        return was_inside
 
     def before_fork(self) -> None:
         """Wait until no work is running, and block new work."""
         self._changed.acquire()
-        self.was_idle = self._changed.wait_for(lambda: not self._under_way, FORK_SECONDS)
+        self.was_idle = self._changed.wait_for(lambda: not self._inside, FORK_SECONDS)
 
     def after_in_parent(self) -> None:
         """Go on."""

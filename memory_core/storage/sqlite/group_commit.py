@@ -34,10 +34,11 @@ Outcome = tuple[Any, BaseException | None]
 MAX_GROUP: Final = 256
 """Most writes of one commit; limits how long the first of them waits."""
 IDLE_SECONDS: Final = 10.0
-"""How long writes must pause before the writer tidies up."""
+"""The time for which writes must pause before the writer tidies up."""
 GATHERING_SHARE: Final = 0.5
 MOST_SECONDS_GATHERED: Final = 0.005
-"""How long a commit is delayed for expected writers: a share of the last commit's time, and an upper limit."""
+"""The time for which a commit is delayed for expected writers: a share of the last commit's time, and an upper
+limit."""
 
 
 class _Waiting(NamedTuple):

@@ -30,7 +30,7 @@ from memory_core.storage.sqlite.rows import SqliteRows
 from memory_core.storage.sqlite.schema import OWNER_BITS
 
 SLICE_SECONDS: Final = 0.005
-"""How long one transaction works on hidden rows."""
+"""The time for which one transaction works on hidden rows."""
 _PART: Final = 32
 """So many are dealt with between two looks at the clock, ..."""
 _MOST_SOURCES: Final = 256
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 class Hidden:
-    """What deals with the hidden rows of a file. Used on the core loop only."""
+    """The worker that deals with the hidden rows of a file. It is used on the core loop only."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer

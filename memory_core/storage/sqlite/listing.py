@@ -15,10 +15,11 @@ from memory_core.storage.sqlite import revisions
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.owners import SIZE, Owner, find
-from memory_core.storage.sqlite.row_filter import RowFilter, narrow
+from memory_core.storage.sqlite.row_filter import narrow
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import Conditions, conditions, owner_range
 from memory_core.storage.sqlite.writing import overwrite_columns
+from memory_core.values.json_text import encode_json
 from memory_core.where.where import ANY_STATE, Where
 
 
@@ -58,26 +59,35 @@ def known(db: sqlite3.Connection, scope: Scope, keys: Sequence[str] | None, now:
         return [Known(key, id, rev, version, state, bool(left)) for key, id, rev, version, state, left in rows]  # noqa: A001
 
 
-def touch(
-    db: sqlite3.Connection, keys: Sequence[int], records: Sequence[MemoryRecord], now: int
-) -> tuple[MemoryRecord, ...]:
-    """Count a read of these records and return them. Followers are not notified: nothing that is searched changes."""
-    read = tuple(replace(one, accessed_at=moment(now), access_count=one.access_count + 1) for one in records)
-    overwrite_columns(db, zip(keys, read, strict=True), "accessed_at", "access_count")
-    return read
+def touch(db: sqlite3.Connection, scope: Scope, records: Sequence[MemoryRecord], now: int) -> tuple[MemoryRecord, ...]:
+    """Count a read of these records, and return them as they are then. Followers are not notified: nothing that is
+    searched changes. A record that somebody has changed since it was read is returned as it was, and not counted.
+    """
+    owner = find(db, scope)
+    wanted = encode_json([record.id for record in records])
+    rows = db.execute(
+        f"SELECT {COLUMNS}, key FROM record WHERE owner = ? AND id IN (SELECT value FROM json_each(?))",
+        (-1 if owner is None else owner.id, wanted),
+    ).fetchall()
+    found = {one.id: (row[-1], one) for row in rows for one in [to_record(row, scope.app, scope.user or "")]}
+    touched: dict[str, tuple[int, MemoryRecord]] = {}
+    for record in records:
+        key, one = found.get(record.id, (0, None))
+        if one is not None and one == replace(record, accessed_at=one.accessed_at, access_count=one.access_count):
+            touched[one.id] = key, replace(one, accessed_at=moment(now), access_count=one.access_count + 1)
+    overwrite_columns(db, touched.values(), "accessed_at", "access_count")
+    return tuple(touched[record.id][1] if record.id in touched else record for record in records)
 
 
-def collections(
-    db: sqlite3.Connection, scope: Scope, where: Where, now: int, row_filter: RowFilter | None
-) -> list[str]:
-    """See `LeanReads.collections`; `row_filter` was made for these conditions."""
+def collections(db: sqlite3.Connection, scope: Scope, where: Where, now: int) -> list[str]:
+    """See `LeanReads.collections`."""
     with snapshot(db):
         owner = find(db, scope)
         if owner is None:
             return []
         found = conditions(owner.id, scope, where, now, hides=owner.hides)
         found.add("collection IS NOT NULL")
-        narrow(db, found, row_filter)
+        narrow(db, found)
         rows = db.execute(
             f"SELECT DISTINCT collection FROM record WHERE {found.sql} ORDER BY collection", found.parameters
         )
@@ -107,8 +117,8 @@ _SUMS: Final = (
 )
 
 
-def count(db: sqlite3.Connection, scope: Scope, now: int, *, has_embedder: bool) -> Stats:
-    """Count the records visible in a scope, in one pass over them.
+def count(db: sqlite3.Connection, scope: Scope, where: Where, now: int, *, has_embedder: bool) -> Stats:
+    """Count the records visible in a scope that satisfy conditions, in one pass over them.
 
     Args:
         has_embedder: Whether missing vectors count as pending; without an embedder they never arrive.
@@ -117,7 +127,8 @@ def count(db: sqlite3.Connection, scope: Scope, now: int, *, has_embedder: bool)
         owner = find(db, scope)
         if owner is None:
             return EMPTY_STATS
-        found = conditions(owner.id, scope, ANY_STATE, now, hides=owner.hides)
+        found = conditions(owner.id, scope, where, now, hides=owner.hides)
+        narrow(db, found)
         groups = db.execute(
             f"SELECT kind, tier, state, {_SUMS} FROM record WHERE {found.sql} GROUP BY kind, tier, state",
             found.parameters,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _MAGIC: Final = {0x377F0682: "<u4", 0x377F0683: ">u4"}
-"""How a log begins, and the byte order of the numbers that its checksums add up."""
+"""The first bytes of a log, and the byte order of the numbers that its checksums add up."""
 _HEADER_BYTES: Final = 32
 _FRAME_BYTES: Final = 24
 """Of the headers of a log and of each page in it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from memory_core.models import Scope
 from memory_core.retrieval.owner_index import OwnerIndex
-from memory_core.storage.sqlite.readers import LONG_ROWS, Readers
-from memory_core.storage.sqlite.row_filter import RowFilter, matching_keys
+from memory_core.storage.sqlite.row_filter import matching_keys
 from memory_core.storage.sqlite.stale_index import StaleIndexError
 from memory_core.storage.sqlite.where import Conditions, conditions
 from memory_core.where.meaning import names_any
@@ -49,28 +48,6 @@ class _Result(NamedTuple):
 _NO_RESULT: Final = _Result(np.empty(0, np.int32), 0)
 
 
-class Lookup(NamedTuple):
-    """A query for the rows, in a range of an owner index, that satisfy the conditions."""
-
-    found: Conditions
-    name: Hashable
-    """The cache key: equal for equal conditions, whatever the range."""
-    first: int
-    """The first row of the range."""
-    size: int
-    """One more than the last row of the range."""
-
-    async def keys(self, readers: Readers) -> list[int]:
-        """The keys of all records that satisfy the conditions."""
-        connection = readers.brief if self.size - self.first <= LONG_ROWS else await readers.long()
-        keys = await connection.run(lambda db: matching_keys(db, self.found))
-        if self.found.in_python is None:
-            return keys
-        row_filter = RowFilter.for_conditions(self.found, keys)
-        await readers.run_filter(row_filter)
-        return row_filter.kept
-
-
 class MatchingRows:
     """The rows of one owner index by condition, with a cache of recent results."""
 
@@ -83,49 +60,17 @@ class MatchingRows:
         """The matching rows, ascending; deleted and expired rows may be among them."""
         found = conditions(owner, scope, where, _ALWAYS)
         name, is_kept = found.name, not names_any(where.matching or (), _UNNOTED)
-        result = (self._results.get(name) if is_kept or found.in_python else None) or _NO_RESULT
+        result = (self._results.get(name) if is_kept else None) or _NO_RESULT
         if result.size < len(self._owner_index):
             result = _Result(np.concatenate([result.rows, self._since(db, found, result.size)]), len(self._owner_index))
         if is_kept:
             self._keep(name, result)
-        else:
-            self._drop(name)
         return result.rows
 
     def looked_up(self, db: sqlite3.Connection, owner: int, scope: Scope, where: Where) -> RowNumbers:
         """The rows of records that an index finds, in any order. They are not cached."""
         found, row_of = conditions(owner, scope, where, _ALWAYS), self._owner_index.row_of
         return np.array([row_of[key] for key in matching_keys(db, found) if key in row_of], np.int32)
-
-    def to_look_up(self, owner: int, scope: Scope, where: Where) -> Lookup | None:
-        """The query to run first if it takes long; `None` if the cache covers all rows, or nearly all."""
-        found, size = conditions(owner, scope, where, _ALWAYS), len(self._owner_index)
-        name, is_kept = found.name, not names_any(where.matching or (), _UNNOTED)
-        known = self._results.get(name, _NO_RESULT).size
-        if size - known <= (LONG_ROWS if found.in_python is None else 0) or not (is_kept or found.in_python):
-            return None
-        first = known if is_kept else 0
-        self._newer_only(found, first)
-        return Lookup(found, name, first, size)
-
-    def cache(self, lookup: Lookup, keys: Sequence[int]) -> None:
-        """Cache the keys that satisfy the conditions in a state of the file at least as new as the query.
-
-        A record that changed in between has a row newer than the query and is tested again.
-        """
-        name, row_of, size = lookup.name, self._owner_index.row_of, lookup.size
-        known = self._results.get(name, _NO_RESULT) if lookup.first else _NO_RESULT
-        if known.size != lookup.first:
-            return  # another search has updated the result, or it was evicted
-        rows = np.sort(np.array([row for key in keys if (row := row_of.get(key, size)) < size], np.int32))
-        self._keep(name, _Result(np.concatenate([known.rows, rows]), size))
-
-    def knows_few(self, owner: int, scope: Scope, where: Where, most: int, newest: int) -> bool:
-        """True if the cache shows at most `most` matching rows, and at most `newest` rows are newer than the result."""
-        found = conditions(owner, scope, where, _ALWAYS)
-        result = self._results.get(found.name)
-        newest = 0 if found.in_python else newest  # Python may take long for a single text
-        return result is not None and len(result.rows) <= most and len(self._owner_index) - result.size <= newest
 
     def _keep(self, name: Hashable, result: _Result) -> None:
         self._drop(name)
@@ -144,22 +89,11 @@ class MatchingRows:
         Raises:
             StaleIndexError: The index lacks a record that matches.
         """
-        self._newer_only(found, first)
+        if first:
+            newer = self._owner_index.keys.values[first:].tolist()
+            found.add("record.key IN (SELECT value FROM json_each(?))", json.dumps(newer))
         keys = matching_keys(db, found)
-        if found.in_python is not None:
-            row_filter = RowFilter.for_conditions(found, keys)
-            while rows := row_filter.read(db):
-                row_filter.check(rows)
-            keys = row_filter.kept
         row_of = self._owner_index.row_of
         if not row_of.keys() >= set(keys):
             raise StaleIndexError
         return np.sort(np.array([row_of[key] for key in keys], np.int32))
-
-    def _newer_only(self, found: Conditions, first: int) -> None:
-        """Restrict the conditions to the records of rows from `first` on."""
-        if first:
-            found.add(
-                "record.key IN (SELECT value FROM json_each(?))",
-                json.dumps(self._owner_index.keys.values[first:].tolist()),
-            )

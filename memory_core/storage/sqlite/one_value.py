@@ -1,4 +1,4 @@
-"""How long the values may be that one statement puts together from many rows.
+"""The limits of the values that one statement puts together from many rows.
 
 One row with long values is read much faster than many short rows, but SQLite refuses a value that is longer than the
 connection's limit (1 GB unless an application lowers it). So whatever puts values of many rows together does so in

@@ -1,18 +1,17 @@
 """Cache the indexes of recently searched owners and keep them up to date with the file.
 
-Owners that are read together are joined for the search (`joined_index.py`), so a record ranks as if one owner had them
-all. Runs in the reader's thread, inside a read transaction: a search sees one state of the file, whichever process
-wrote it.
+Runs in the thread of a connection, inside a read transaction: a search sees one state of the file, whichever process
+wrote it. One search at a time uses the index of an owner (`Readers`).
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
+import threading
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -21,35 +20,23 @@ from numpy.typing import NDArray
 from memory_core.models import Fingerprint, Scope
 from memory_core.records.fields import OFFSET
 from memory_core.records.kinds import MESSAGE_KIND
-from memory_core.requests import SearchRequest
 from memory_core.retrieval.arrays import Floats
-from memory_core.retrieval.dense import WORTH_GATHERING
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
-from memory_core.retrieval.joined_index import joined
 from memory_core.retrieval.owner_index import AT_ONCE, Entries, OwnerIndex
 from memory_core.retrieval.unit_vectors import from_halves
 from memory_core.storage.sqlite.damage import explaining
-from memory_core.storage.sqlite.matching_rows import Lookup, MatchingRows, RowNumbers
+from memory_core.storage.sqlite.matching_rows import MatchingRows
 from memory_core.storage.sqlite.meta import check_fingerprint
 from memory_core.storage.sqlite.one_value import longest_value
 from memory_core.storage.sqlite.owners import Owner, Reached, find_all
-from memory_core.storage.sqlite.readers import Readers
+from memory_core.storage.sqlite.reached_indexes import Part, ReachedIndexes
 from memory_core.storage.sqlite.schema import OWNER_BITS
-from memory_core.storage.sqlite.stale_index import StaleIndexError
-from memory_core.storage.sqlite.transactions import snapshot
-from memory_core.storage.sqlite.where import has_few_values, needs_python, owner_range
 from memory_core.values.limits import MAX_KEY_CHARS
-from memory_core.where.where import EVERYTHING, Where
 
 READY_ROWS: Final = 2_048
-"""Most records that are searched in less than a millisecond once their index is loaded."""
+"""Most records that are ranked in less than a millisecond once their index is loaded."""
 READY_CHANGES: Final = 16
 """Most new records that can be read in addition within that time."""
-
-LONG_LOAD: Final = 5_000
-"""Most records that are loaded in less time than other searches may wait."""
-
-Missing = Callable[[Readers], Awaitable[Callable[[], None]]]
 
 _FLAGS: Final = f"flags | CASE role WHEN 'user' THEN {FROM_USER} WHEN 'assistant' THEN {FROM_ASSISTANT} ELSE 0 END"
 _SESSION: Final = f"CASE kind WHEN '{MESSAGE_KIND}' THEN session END"
@@ -78,7 +65,7 @@ _VECTORS: Final = (
 @dataclass(slots=True)
 class _Followed:
     owner_index: OwnerIndex
-    allowed: MatchingRows
+    matching: MatchingRows
     owner: Owner
     """The row of the owner in the state that the index has."""
     counted: int = 0
@@ -86,11 +73,7 @@ class _Followed:
 
     @property
     def nbytes(self) -> int:
-        return self.owner_index.nbytes + self.allowed.nbytes
-
-    def changes(self, owner: Owner) -> int:
-        """The number of records and changes since then."""
-        return owner.next - self.owner.next + owner.version - self.owner.version
+        return self.owner_index.nbytes + self.matching.nbytes
 
 
 class OwnerIndexes:
@@ -106,135 +89,58 @@ class OwnerIndexes:
         self.max_bytes = max_bytes
         self._followed: OrderedDict[int, _Followed] = OrderedDict()
         self._bytes = 0
+        self._lock = threading.Lock()
+        """Locked while the cache is read or changed; searches of different owners run at the same time."""
 
-    def of(self, db: sqlite3.Connection, reached: Reached, where: Where) -> OwnerIndex:
-        """The index of these owners together, up to date with this read transaction; with what was left, if conditions
-        ask for that.
+    def of(self, db: sqlite3.Connection, reached: Reached) -> ReachedIndexes:
+        """The indexes of these owners, up to date with this read transaction.
 
         Raises:
             FingerprintError: The file was re-embedded with another embedder.
         """
-        self._bring_up_to_date(db, reached)
-        parts = [self._followed[owner.id].owner_index for owner, _ in reached]
-        return joined(parts if where.left is False else [part.with_left() for part in parts])
+        used = [(owner, scope, self._up_to_date(db, owner)) for owner, scope in reached]
+        self._evict([followed for _, _, followed in used])
+        parts = [Part(owner, scope, followed.owner_index, followed.matching) for owner, scope, followed in used]
+        return ReachedIndexes(db, parts)
 
-    def _bring_up_to_date(self, db: sqlite3.Connection, reached: Reached) -> None:
-        for owner, _ in reached:
-            self._follow(db, owner)
-        self._evict(reached)
+    def is_ready(self, reached: Reached) -> bool:
+        """True if the indexes of these owners are loaded and small, and almost nothing is new."""
+        with self._lock:
+            known = [(self._followed.get(owner.id), owner) for owner, _ in reached]
+        each = [(followed, owner) for followed, owner in known if followed is not None]
+        changes = sum(now.next - one.owner.next + now.version - one.owner.version for one, now in each)
+        size = sum(len(one.owner_index) for one, _ in each)
+        return len(each) == len(known) and changes <= READY_CHANGES and size <= READY_ROWS
 
-    def _follow(self, db: sqlite3.Connection, owner: Owner) -> None:
-        followed = self._followed.get(owner.id)
+    def _up_to_date(self, db: sqlite3.Connection, owner: Owner) -> _Followed:
+        with self._lock:
+            followed = self._followed.get(owner.id)
         if self._fingerprint is not None and (followed is None or owner.version != followed.owner.version):
             check_fingerprint(db, self._fingerprint)
-        if followed is None or not self._catch_up(db, owner, followed):
-            self._replace(owner, self._load(db, owner))
-        self._followed.move_to_end(owner.id)
-
-    def missing(self, db: sqlite3.Connection, reached: Reached, where: Where) -> Missing | None:
-        """A long read that the search needs first: the indexes of many records, or the rows that match the conditions.
-
-        Await it on the core loop, then call its result in the search thread.
-        """
-        new = {owner.id: self._new_records(owner) for owner, _ in reached}
-        if sum(new.values()) > LONG_LOAD:
-            return partial(self._load_apart, [scope for owner, scope in reached if new[owner.id]])
-        self._bring_up_to_date(db, reached)
-        selective = [(owner, scope) for owner, scope in reached if _is_selective([scope], where)]
-        each = [(self._followed[owner.id].allowed, owner, scope) for owner, scope in selective]
-        lookups = [(allowed, allowed.to_look_up(owner.id, scope, where)) for allowed, owner, scope in each]
-        wanted = [(allowed, lookup) for allowed, lookup in lookups if lookup is not None]
-        return partial(_look_up, wanted) if wanted else None
-
-    def _new_records(self, owner: Owner) -> int:
-        followed = self._followed.get(owner.id)
-        return owner.next - (0 if followed is None else followed.owner.next)
-
-    async def _load_apart(self, scopes: Sequence[Scope], readers: Readers) -> Callable[[], None]:
-        return await (await readers.long()).run(partial(self._loaded, scopes))
-
-    def _loaded(self, scopes: Sequence[Scope], db: sqlite3.Connection) -> Callable[[], None]:
-        with snapshot(db):
-            owners = [owner for owner, _ in find_all(db, scopes)]  # some may have been erased since then
-            if self._fingerprint is not None:
-                check_fingerprint(db, self._fingerprint)
-            loaded = [(owner, self._load(db, owner)) for owner in owners]
-        return lambda: self._adopt(loaded)
-
-    def _adopt(self, loaded: Iterable[tuple[Owner, OwnerIndex]]) -> None:
-        for owner, owner_index in loaded:
-            if self._new_records(owner) > 0:
-                self._replace(owner, owner_index)
-
-    def is_ready(self, reached: Reached, request: SearchRequest) -> bool:
-        """True if this search has almost nothing to load and few rows to rank."""
-        where = request.where
-        known = [(self._followed.get(owner.id), owner, scope) for owner, scope in reached]
-        each = [(followed, owner, scope) for followed, owner, scope in known if followed is not None]
-        if len(each) < len(known) or sum(one.changes(owner) for one, owner, _ in each) > READY_CHANGES:
-            return False
-        size = sum(len(one.owner_index) for one, _, _ in each)
-        if not _is_selective((scope for _, scope in reached), where):
-            return size <= READY_ROWS
-
-        def knows_few(most: int) -> bool:
-            return all(one.allowed.knows_few(owner.id, scope, where, most, READY_CHANGES) for one, owner, scope in each)
-
-        if not has_few_values(where):
-            return False
-        if size <= READY_ROWS:
-            return not needs_python(where) or knows_few(size)
-        # `rank` reads only the allowed rows of a large index if vectors alone decide.
-        alone = len(each) == 1 and request.mode == "vector" and not request.importance
-        return alone and knows_few(min(READY_ROWS, (size - 1) // WORTH_GATHERING))
-
-    def allowed(
-        self, db: sqlite3.Connection, reached: Reached, where: Where, left_out: Sequence[Where] = ()
-    ) -> RowNumbers | None:
-        """The rows that satisfy the conditions, ascending, of the index last returned by `of`; `None` if they exclude
-        no active record. See `MatchingRows.rows`.
-
-        Args:
-            left_out: Conditions of which none may be true; indexes answer each of them.
-        """
-        hides = any(owner.hides for owner, _ in reached)
-        if not hides and not left_out and not _is_selective((scope for _, scope in reached), where):
-            return None
-        parts: list[RowNumbers] = []
-        first = 0
-        for owner, scope in reached:
-            followed = self._followed[owner.id]
-            is_bounded = _is_selective([scope], where)
-            rows = followed.allowed.rows(db, owner.id, scope, where) if is_bounded else _active(followed.owner_index)
-            for one in left_out:
-                found = followed.allowed.looked_up(db, owner.id, scope, one)
-                rows = np.setdiff1d(rows, found, assume_unique=True)
-            if owner.hides:
-                rows = np.setdiff1d(rows, _hidden(db, followed.owner_index, owner.id), assume_unique=True)
-            parts.append(rows + np.int32(first))
-            first += len(followed.owner_index)
-        return np.concatenate(parts)
-
-    def importances(self, db: sqlite3.Connection, reached: Reached) -> NDArray[np.float32]:
-        """The importance of each row of the index last returned by `of`."""
-        return np.concatenate(
-            [_importances(db, self._followed[owner.id].owner_index, owner.id) for owner, _ in reached]
-        )
+        try:
+            if followed is None or not self._catch_up(db, owner, followed):
+                owner_index = self._load(db, owner)
+                followed = _Followed(owner_index, MatchingRows(owner_index), owner)
+        except BaseException:  # any error, or the end of an abandoned search, leaves half of the changes
+            self.forget(owner.id)
+            raise
+        return followed
 
     def forget(self, owner: int) -> None:
-        """Remove an owner's index from the cache."""
+        """Remove an owner's index from the cache, when no search uses it."""
+        with self._lock:
+            self._forget(owner)
+
+    def _forget(self, owner: int) -> None:
         gone = self._followed.pop(owner, None)
         if gone is not None:
             self._bytes -= gone.counted
+            gone.counted = 0
 
     def drop(self, db: sqlite3.Connection, scopes: Sequence[Scope]) -> None:
         """Remove the indexes of these owners from the cache."""
         for owner, _ in find_all(db, scopes):
             self.forget(owner.id)
-
-    def _replace(self, owner: Owner, owner_index: OwnerIndex) -> None:
-        self.forget(owner.id)
-        self._followed[owner.id] = _Followed(owner_index, MatchingRows(owner_index), owner)
 
     def _load(self, db: sqlite3.Connection, owner: Owner) -> OwnerIndex:
         owner_index = OwnerIndex(self._dimensions)
@@ -295,54 +201,21 @@ class OwnerIndexes:
             vectors = ((_numbers(keys).tolist(), from_halves(blob, size)) for keys, blob in found if keys is not None)
         owner_index.extend_by_columns(entries, vectors)
 
-    def _evict(self, used: Reached) -> None:
-        """Drop the least recently used indexes until the rest fits; those that were just used are kept."""
-        for owner, _ in used:
-            followed = self._followed[owner.id]
-            size = followed.nbytes
-            self._bytes += size - followed.counted
-            followed.counted = size
-        while self._bytes > self.max_bytes and len(self._followed) > len(used):
-            _, oldest = self._followed.popitem(last=False)
-            self._bytes -= oldest.counted
+    def _evict(self, used: Sequence[_Followed]) -> None:
+        """Keep what was just used, and drop the least recently used indexes until the rest fits.
 
-
-def _is_selective(scopes: Iterable[Scope], where: Where) -> bool:
-    """True if scopes and conditions exclude any active, unexpired record of their owners."""
-    has_conditions = where is not EVERYTHING and where != EVERYTHING
-    return has_conditions or any(scope.agent or scope.session or scope.collection for scope in scopes)
-
-
-def _active(owner_index: OwnerIndex) -> RowNumbers:
-    """The rows of active records."""
-    return np.flatnonzero(owner_index.active.values).astype(np.int32)
-
-
-def _hidden(db: sqlite3.Connection, owner_index: OwnerIndex, owner: int) -> RowNumbers:
-    """The rows of hidden records."""
-    keys = db.execute("SELECT key FROM hidden WHERE key BETWEEN ? AND ?", owner_range(owner)).fetchall()
-    return np.array([owner_index.row_of[key] for (key,) in keys if key in owner_index.row_of], np.int32)
-
-
-def _importances(db: sqlite3.Connection, owner_index: OwnerIndex, owner: int) -> NDArray[np.float32]:
-    found = np.zeros(len(owner_index), np.float32)
-    rows = db.execute("SELECT key, importance FROM record WHERE key BETWEEN ? AND ?", owner_range(owner))
-    with explaining("the importance of a record"):
-        for key, importance in rows:
-            if (row := owner_index.row_of.get(key)) is None:
-                raise StaleIndexError
-            found[row] = importance
-    return found
-
-
-async def _look_up(wanted: Sequence[tuple[MatchingRows, Lookup]], readers: Readers) -> Callable[[], None]:
-    found = [(allowed, lookup, await lookup.keys(readers)) for allowed, lookup in wanted]
-
-    def cache() -> None:
-        for allowed, lookup, keys in found:
-            allowed.cache(lookup, keys)
-
-    return cache
+        Another search may go on with an index that is dropped here.
+        """
+        with self._lock:
+            for followed in used:
+                self._forget(followed.owner.id)
+                self._followed[followed.owner.id] = followed
+                followed.counted = followed.nbytes
+                self._bytes += followed.counted
+            while self._bytes > self.max_bytes and len(self._followed) > len(used):
+                _, oldest = self._followed.popitem(last=False)
+                self._bytes -= oldest.counted
+                oldest.counted = 0
 
 
 def _parts(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:

@@ -25,7 +25,7 @@ _EMPTY: Final = 3 * _PAIR
 
 
 class Usage(NamedTuple):
-    """What an owner stores, or a change of it."""
+    """The amount that an owner stores, or a change of it."""
 
     records: int = 0
     bytes: int = 0
@@ -226,13 +226,13 @@ _FORGET: Final = (
 
 
 def pending_in_all(db: sqlite3.Connection) -> int:
-    """How many vectors are pending, all owners together."""
+    """The number of pending vectors, all owners together."""
     (count,) = db.execute("SELECT count(*) FROM chunk WHERE vector IS NULL").fetchone()
     return int(count)
 
 
 class Unfinished(NamedTuple):
-    """What a commit has left to the background."""
+    """The work that a commit has left to the background."""
 
     lacks_vectors: bool = False
     """True if any vector is missing in the file."""
@@ -241,6 +241,6 @@ class Unfinished(NamedTuple):
 
 
 def unfinished(db: sqlite3.Connection) -> Unfinished:
-    """What is left to do in a file."""
+    """The work that is left to do in a file."""
     found = db.execute(f"SELECT EXISTS (SELECT 1 FROM chunk WHERE vector IS NULL), {_HIDES}").fetchone()
     return Unfinished(*map(bool, found))

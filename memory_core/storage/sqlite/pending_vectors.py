@@ -17,11 +17,11 @@ from memory_core.models import Fingerprint
 from memory_core.storage.shared.background import BackgroundTask
 from memory_core.storage.shared.embedding_batches import texts_to_embed
 from memory_core.storage.shared.refusals import Refusals
-from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.meta import check_fingerprint
 from memory_core.storage.sqlite.owners import note_changes
+from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.supplied import Embedder
@@ -47,7 +47,7 @@ Piece = tuple[int, int]
 class PendingVectors:
     """The background task that computes pending vectors. Runs on the core loop."""
 
-    def __init__(self, reader: Connection, writer: Writer, embedder: Embedder) -> None:
+    def __init__(self, reader: Readers, writer: Writer, embedder: Embedder) -> None:
         self._reader = reader
         self._writer = writer
         self._refusals = Refusals[Piece](embedder)

@@ -16,7 +16,7 @@ if sys.platform != "win32":
     import fcntl
 
 PATIENCE_SECONDS: Final = 5.0
-"""How long a writer waits for its turn before it continues without one."""
+"""The time for which a writer waits for its turn before it continues without one."""
 
 _TURN: Final = 0
 _NEXT: Final = 1

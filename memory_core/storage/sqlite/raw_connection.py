@@ -9,7 +9,7 @@ from typing import Final
 import aiosqlite
 
 _ROWS_AT_ONCE: Final = 64
-"""What aiosqlite's own cursors would fetch together; they are not used."""
+"""The number of rows that aiosqlite's own cursors would fetch together; they are not used."""
 
 
 class RawConnection(aiosqlite.Connection):

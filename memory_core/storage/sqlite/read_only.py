@@ -37,9 +37,9 @@ class ReadOnlyFile(SharedFile):
         self._opened = opened
 
     async def _open(self) -> None:
-        self.reader = self.write_connection = connection = await self._connect()
-        self.readers = Readers(connection, self._connect)
-        self._to_close.push_async_callback(self.readers.close)
+        self.write_connection = connection = await self._connect()
+        self.reader = Readers(connection, self._connect_another, self._disconnect)
+        self._to_close.push_async_callback(self.reader.close)
         self.writer = _Refusing(connection, _nothing, _nothing, _nothing, nullcontext)
         self.add_queue = AddQueue(self.writer, self.prepare, self.embedded, self.claim)
         self._to_close.push_async_callback(self.add_queue.close)
@@ -48,9 +48,8 @@ class ReadOnlyFile(SharedFile):
     def _serve_vectors(self, embedder: Embedder) -> None:  # noqa: ARG002
         self.is_claimed = True
 
-    async def _connect(self, prepare: Callable[[Path], object] | None = None) -> Connection:  # noqa: ARG002
+    async def _connect_another(self, prepare: Callable[[Path], object] | None = None) -> Connection:  # noqa: ARG002
         connection = await connect_for_reading(Path(self.path))
-        self._to_close.push_async_callback(self._disconnect, connection)
         self.connections.append(connection)
         return connection
 

@@ -18,11 +18,11 @@ from memory_core.errors import FingerprintError
 from memory_core.models import Fingerprint
 from memory_core.storage.shared.embedding_batches import embed
 from memory_core.storage.sqlite import meta
-from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.meta import store_fingerprint, stored_fingerprint
 from memory_core.storage.sqlite.owners import note_changes
 from memory_core.storage.sqlite.pending_vectors import CHUNKS_AT_ONCE, Piece, texts_of
+from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.supplied import Embedder
@@ -56,9 +56,7 @@ _REPLACE: Final = (
 )
 
 
-async def collect(
-    reader: Connection, writer: Writer, embedder: Embedder, progress: ProgressCallback | None = None
-) -> int:
+async def collect(reader: Readers, writer: Writer, embedder: Embedder, progress: ProgressCallback | None = None) -> int:
     """Compute the vectors that are still missing; returns how many.
 
     Raises:
@@ -103,7 +101,7 @@ def _count_missing(db: sqlite3.Connection) -> int:
     return int(count)
 
 
-async def _next(reader: Connection, last: Piece, target: Fingerprint) -> tuple[Piece | None, dict[Piece, str]]:
+async def _next(reader: Readers, last: Piece, target: Fingerprint) -> tuple[Piece | None, dict[Piece, str]]:
     """The last chunk of the batch that follows `last` (`None` at the end of the file), and the texts to embed."""
 
     def read(db: sqlite3.Connection) -> tuple[Piece | None, dict[Piece, str]]:

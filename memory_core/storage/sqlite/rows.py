@@ -51,7 +51,7 @@ WITH RECURSIVE made (key) AS (
     SELECT link.record FROM made CROSS JOIN record ON record.key = made.key CROSS JOIN link ON link.target = record.id
     WHERE derives AND link.record BETWEEN :first AND :last
 )"""
-"""What was made of the words of these records, of what was made of them, and so on."""
+"""The records that were made of the words of these, of what was made of them, and so on."""
 MOST_AT_ONCE: Final = 200
 """So many derived records are deleted in the transaction in which their source is."""
 MOST_DELETED: Final = 1_000

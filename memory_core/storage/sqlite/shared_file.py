@@ -66,7 +66,7 @@ class SharedFile:
         self.pending_vectors: PendingVectors | None = None
         self.prepare = partial(prepare, chunker=wanted.chunker)
         self.users = 0
-        """How many stores use it."""
+        """The number of stores that use it."""
         self._chunker = wanted.chunker
         self._synchronous = wanted.synchronous
         self._queue = None if which is None else WriterQueue(Path(f"{path}-turn"))
@@ -204,9 +204,9 @@ class SharedFile:
         in_memory = self.which is None
         self.write_connection = await self._connect(None if in_memory else prepare_file)
         # An in-memory database is visible to its own connection only, so that connection reads and writes.
-        self.reader = self.write_connection if in_memory else await self._connect()
-        self.readers = Readers(self.reader, None if in_memory else self._connect)
-        self._to_close.push_async_callback(self.readers.close)
+        first = self.write_connection if in_memory else await self._connect()
+        self.reader = Readers(first, None if in_memory else self._connect_another, self._disconnect)
+        self._to_close.push_async_callback(self.reader.close)
         self.writer = Writer(
             self.write_connection, self._wake_pending_vectors, self._wake_hidden, upkeep.tidy, self._turn
         )
@@ -220,8 +220,13 @@ class SharedFile:
             self._to_close.push_async_callback(Reanalysis(self.writer).close)
 
     async def _connect(self, prepare: Callable[[Path], object] | None = None) -> Connection:
-        connection = await connect(self.path, synchronous=self._synchronous, prepare=prepare, wanted=self.which)
+        connection = await self._connect_another(prepare)
         self._to_close.push_async_callback(self._disconnect, connection)
+        return connection
+
+    async def _connect_another(self, prepare: Callable[[Path], object] | None = None) -> Connection:
+        """Open a connection that the caller closes."""
+        connection = await connect(self.path, synchronous=self._synchronous, prepare=prepare, wanted=self.which)
         self.connections.append(connection)
         return connection
 

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -46,13 +45,12 @@ from memory_core.storage.shared.prepared import Prepared, prepare_all
 from memory_core.storage.shared.query_vector import query_vector
 from memory_core.storage.shared.stored_forms import micros
 from memory_core.storage.sqlite import erasing, hidden, listing, owners, paging, searching, upkeep
-from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.deletion import Asked, Deletion, names_few
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owner_index_cache import OwnerIndexes
-from memory_core.storage.sqlite.owners import find, within
+from memory_core.storage.sqlite.owners import within
 from memory_core.storage.sqlite.read_only import borrow_for_reading
-from memory_core.storage.sqlite.readers import Readers, looks_long, rows_for_python
+from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.rows import rows_of, rows_to_add, rows_to_put
 from memory_core.storage.sqlite.shared_file import (
     SharedFile,
@@ -67,7 +65,7 @@ from memory_core.supplied import Clock, Embedder
 from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.long_texts import is_long
 from memory_core.values.progress import ProgressCallback
-from memory_core.where.where import EVERYTHING, Where
+from memory_core.where.where import Where
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -79,9 +77,10 @@ Texts = list[str]
 class SqliteStore:
     """Records, full text, vectors and change log in one SQLite file (WAL), shared by any number of processes.
 
-    Two connections have a thread each: one writes (see `Writer`), one reads and ranks; long reads get a third (see
-    `Readers`). Readers never wait for writers. All stores of a process on one file share them (see `SharedFile`); a
-    store adds its clock. Call `open` before use; every method runs on the loop that opened the store.
+    One connection writes (see `Writer`) and one reads and ranks, each in a thread of its own; a read that takes long
+    goes on beside the next, which gets another connection (see `Readers`). Readers never wait for writers. All stores
+    of a process on one file share them (see `SharedFile`); a store adds its clock. Call `open` before use; every method
+    runs on the loop that opened the store.
 
     Args:
         path: The file, or `":memory:"`.
@@ -160,12 +159,8 @@ class SqliteStore:
         return self._borrowed
 
     @property
-    def _reader(self) -> Connection:
+    def _reader(self) -> Readers:
         return self._shared.reader
-
-    @property
-    def _readers(self) -> Readers:
-        return self._shared.readers
 
     @property
     def _writer(self) -> Writer:
@@ -219,7 +214,7 @@ class SqliteStore:
         query, now = await off_loop(is_long(request.text), parse, request.text, request.today), self._now()
         if request.mode == "substring":
             plain = searching.Search(scopes, request, query, None, None, now)
-            return await searching.containing(self._readers, plain)
+            return await searching.containing(self._reader, plain)
         # Only the owner index knows which words of the query are names; a wrong guess costs a second round, and the
         # next query guesses right.
         while True:
@@ -229,7 +224,7 @@ class SqliteStore:
             try:
                 vector = await query_vector(embedder, request, without or ())
                 found = await searching.found(
-                    self._readers, owner_indexes, searching.Search(scopes, request, query, vector, without, now)
+                    self._reader, owner_indexes, searching.Search(scopes, request, query, vector, without, now)
                 )
             except EmbeddingError:
                 if embedder is None or not await self._shared.has_turned_from(embedder):
@@ -289,7 +284,7 @@ class SqliteStore:
         now = self._clock()
         if versions is None and not names_few(where):
             asked = Asked(scope, where, now, forget=forget, keeps_derived=keeps_derived)
-            return await self._delete_found(Deletion(self._readers, asked))
+            return await self._delete_found(Deletion(self._reader, asked))
 
         def delete(db: sqlite3.Connection) -> tuple[Deleted, bool]:
             rows = rows_of(db, scope)
@@ -318,7 +313,7 @@ class SqliteStore:
         return await self._done(written)
 
     async def _done(self, written: tuple[T, bool]) -> T:
-        """What a write returns, once nothing is hidden any more."""
+        """The result of a write, once nothing is hidden any more."""
         result, hides = written
         if hides:
             await self._shared.hidden.done()
@@ -345,11 +340,7 @@ class SqliteStore:
     async def collections(self, scope: Scope, where: Where) -> Texts:
         """See `LeanReads.collections`."""
         now = self._now()
-        row_filter = await rows_for_python(self._readers, scope, where, now)
-        return await self._readers.run(
-            lambda db: listing.collections(db, scope, where, now, row_filter),
-            unless=lambda db: looks_long(find(db, scope), where),
-        )
+        return await self._reader.run(lambda db: listing.collections(db, scope, where, now), of=[scope])
 
     async def postpone(self, scope: Scope, expiries: Mapping[str, datetime | None]) -> None:
         """See `Store.postpone`."""
@@ -373,7 +364,7 @@ class SqliteStore:
         if gone.hides:
             await self._shared.hidden.done()
         if (owner := gone.owner) is not None:
-            await self._reader.run(lambda _: self._owner_indexes.forget(owner))
+            await self._reader.run(lambda _: self._owner_indexes.forget(owner), of=[scope], is_search=True)
         clean = await self._shared.alone(erasing.scrub)
         return ErasureReceipt(gone.records, gone.sessions, now, clean, gone.derived)
 
@@ -382,13 +373,12 @@ class SqliteStore:
         embedder = None if self._embedder is None else self._embedder.fingerprint
         return SqlitePort(self._reader, self._writer, self._prepare, self._shared.claim, embedder)
 
-    async def stats(self, scope: Scope) -> Stats:
+    async def stats(self, scope: Scope, where: Where) -> Stats:
         """See `LeanReads.stats`."""
         now = self._now()
         has_embedder = await self._shared.searching_embedder() is not None
-        return await self._readers.run(
-            lambda db: listing.count(db, scope, now, has_embedder=has_embedder),
-            unless=lambda db: looks_long(find(db, scope), EVERYTHING),
+        return await self._reader.run(
+            lambda db: listing.count(db, scope, where, now, has_embedder=has_embedder), of=[scope]
         )
 
     async def pending(self, scope: Scope) -> int:
@@ -396,7 +386,7 @@ class SqliteStore:
         if await self._shared.searching_embedder() is None:
             return 0
         now = self._now()
-        return await self._reader.run(lambda db: listing.pending(db, scope, now))
+        return await self._reader.run(lambda db: listing.pending(db, scope, now), of=[scope])
 
     async def owners(self) -> Scopes:
         """See `Maintained.owners`."""
@@ -430,15 +420,13 @@ class SqliteStore:
 
     async def known(self, scope: Scope, keys: Sequence[str] | None) -> list[Known]:
         """See `LeanReads.known`."""
-        now, where = self._now(), replace(EVERYTHING, session=scope.session, source_keys=keys)
-        return await self._readers.run(
-            lambda db: listing.known(db, scope, keys, now), unless=lambda db: looks_long(find(db, scope), where)
-        )
+        now = self._now()
+        return await self._reader.run(lambda db: listing.known(db, scope, keys, now), of=[scope])
 
     async def versions(self, scope: Scope, id: str) -> list[Version]:  # noqa: A002
         """See `Store.versions`."""
         now = self._now()
-        return await self._reader.run(lambda db: listing.versions(db, scope, id, now))
+        return await self._reader.run(lambda db: listing.versions(db, scope, id, now), of=[scope])
 
     async def reembed(self, embedder: Embedder, progress: ProgressCallback | None = None) -> int:
         """See `Memory.reembed`."""
@@ -450,13 +438,8 @@ class SqliteStore:
     async def list(self, scope: Scope, request: ListRequest) -> Page:
         """See `Store.list`."""
         now = self._now()
-        if not request.touch or self._read_only:
-            return await paging.page(self._readers, scope, request, now)
-
-        def touched(read: paging.Read, db: sqlite3.Connection) -> paging.Part:
-            part = read(db)
-            return part._replace(records=listing.touch(db, part.keys, part.records, now))
-
-        return await paging.page(
-            self._readers, scope, request, now, lambda read: self._writer.write(partial(touched, read))
-        )
+        page = await paging.read(self._reader, scope, request, now)
+        if not request.touch or self._read_only or not page.records:
+            return page
+        touched = await self._writer.write(lambda db: listing.touch(db, scope, page.records, now))
+        return replace(page, records=touched)

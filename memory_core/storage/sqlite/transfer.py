@@ -12,10 +12,10 @@ from memory_core.storage.shared.prepared import Prepared, prepare_all, with_thes
 from memory_core.storage.shared.transfer import Carried, Entry, Tombstones, sources_of
 from memory_core.storage.sqlite import meta, owners, revisions, writing
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
-from memory_core.storage.sqlite.connection import Connection
 from memory_core.storage.sqlite.damage import damaged_record, has_whole_vector
 from memory_core.storage.sqlite.group_commit import Writer
 from memory_core.storage.sqlite.owners import find, find_or_add
+from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.rows import SqliteRows
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.storage.sqlite.transactions import snapshot
@@ -30,7 +30,7 @@ _SEQ = (1 << OWNER_BITS) - 1
 class SqlitePort:
     """`Copyable` over a file's connections."""
 
-    reader: Connection
+    reader: Readers
     writer: Writer
     prepare: Callable[[MemoryRecord], Prepared]
     claim: Callable[[], Awaitable[None]]

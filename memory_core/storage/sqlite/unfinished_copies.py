@@ -35,7 +35,7 @@ def unfinished(target: Path) -> Generator[Path]:
 
 
 def abandoned(folder: Path) -> list[Path]:
-    """What killed processes have left of their copies in a folder."""
+    """The files that killed processes have left of their copies in a folder."""
     found = sorted(folder.glob(f".*{SUFFIX}"))
     return [left for left in found if _is_free(left)]
 

@@ -14,14 +14,15 @@ from memory_core.storage.sqlite.transactions import transaction
 logger = logging.getLogger(__name__)
 
 PATIENCE_MS: Final = 1_000
-"""How long the truncation of the log waits for readers of older states in any process; writers wait as well."""
+"""The time for which the truncation of the log waits for readers of older states in any process; writers wait as
+well."""
 
 PROBE_CHARS: Final = 64_000
 _NO_RECORD: Final = -1
 
 
 def tidy(db: sqlite3.Connection) -> None:
-    """What is done in idle times: merge the write-ahead log and update the query planner's statistics."""
+    """Do the work of idle times: merge the write-ahead log and update the query planner's statistics."""
     _update_statistics(db)
     db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
@@ -85,7 +86,7 @@ def _merge_log(db: sqlite3.Connection, how: Literal["RESTART", "TRUNCATE"]) -> b
 
 
 def _update_statistics(db: sqlite3.Connection) -> None:
-    """What `PRAGMA optimize` would do, in a transaction that gives the file a mark like any other."""
+    """Do the work of `PRAGMA optimize`, in a transaction that gives the file a mark like any other."""
     db.execute("PRAGMA analysis_limit = 400")  # rows per index: enough for the planner, and quick
     due = db.execute("PRAGMA optimize(0xffff)").fetchall()  # the statements, which are not run
     if due:

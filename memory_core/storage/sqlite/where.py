@@ -1,9 +1,7 @@
 """Scopes and conditions as SQL: fixed fragments, values only ever as parameters.
 
 Keywords and conditions on `data` are left to `PythonConditions`, because SQLite cannot decide them exactly: its JSON
-functions lose digits of numbers, NUL characters and escaped keys. So are very many conditions, which are then decided
-for a few records at a time: while SQLite decided them for all records, other reads would wait, and in a transaction all
-writes.
+functions lose digits of numbers, NUL characters and escaped keys.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ class PythonConditions:
 
     Args:
         keywords: The text has to contain one of them; empty for no such condition.
-        conditions: Conditions on `data`, and groups that contain one; or all conditions of very many.
+        conditions: Conditions on `data`, and groups that contain one.
         on_field: Translates a condition on a field, inside a group, to SQL.
     """
 
@@ -64,11 +62,6 @@ class PythonConditions:
         self.columns = ", ".join(["text" if keywords else "NULL", self._data(), *self._fragments])
         self.name: Hashable = (self._keywords, described, self.columns, *self.parameters)
         """Equal for equal conditions."""
-
-    @property
-    def tests(self) -> int:
-        """How many tests SQLite makes for a row of `columns`; see `tests_of`."""
-        return tests_of(self._condition)
 
     def _data(self) -> str:
         return "data" if touches_data(self._condition) else "'null'"
@@ -109,11 +102,6 @@ _LISTED: Final = "(SELECT value FROM json_each(?))"
 _NO_TAGS: Final = "'[]'"
 FEW_VALUES: Final = 50
 """Values and conditions of a `Where` that are translated to SQL in a tenth of a millisecond."""
-MOST_TESTS: Final = 50
-"""Tests of a record that SQLite makes for all records at once: 2,000 records with as many tags as possible take a tenth
-of a second."""
-_TESTS_OF_TAGS: Final = 25
-"""What a condition on tags costs, in tests of other fields: a record may have hundreds of tags."""
 
 
 class Conditions:
@@ -238,20 +226,7 @@ def _looked_up(condition: Condition) -> Where | None:
 
 def needs_python(where: Where) -> bool:
     """True if Python has to decide some of the conditions."""
-    return bool(where.keywords or where.data) or any(map(touches_data, where.matching or ())) or _has_many_tests(where)
-
-
-def tests_of(condition: Condition) -> int:
-    """What SQLite has to do for one record to decide the conditions on fields, in tests of one field."""
-    if isinstance(condition, GROUPS):
-        return sum(map(tests_of, condition.conditions))
-    if isinstance(condition, DataCondition):
-        return 0
-    return _TESTS_OF_TAGS if condition.field == TAGS else 1
-
-
-def _has_many_tests(where: Where) -> bool:
-    return sum(map(tests_of, where.matching or ())) > MOST_TESTS
+    return bool(where.keywords or where.data) or any(map(touches_data, where.matching or ()))
 
 
 def has_few_values(where: Where) -> bool:
@@ -303,9 +278,8 @@ def _ranges(found: Conditions, where: Where) -> None:
 
 def _matching(found: Conditions, where: Where) -> None:
     in_python: list[Condition] = []
-    has_many_tests = _has_many_tests(where)
     for condition in conditions_of(where):
-        if has_many_tests or touches_data(condition):
+        if touches_data(condition):
             in_python.append(condition)
         else:
             found.add(*_sql(condition))

@@ -1,4 +1,4 @@
-"""What the tests of this folder share: runners around scripted models, and events as ADK makes them."""
+"""The parts that the tests of this folder share: runners around scripted models, and events as ADK makes them."""
 
 from __future__ import annotations
 

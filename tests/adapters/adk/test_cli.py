@@ -69,7 +69,7 @@ class Started:
     api_server: Process
 
     def run(self, text: str, **options: str) -> subprocess.CompletedProcess[str]:
-        """What `adk run` does with one message."""
+        """The run of `adk run` with one message."""
         uri = self.uri + "".join(f"&{name}={value}" for name, value in options.items())
         command = [*ADK, "run", str(self.folder / "folder_name"), "--memory_service_uri", uri, text]
         return subprocess.run(
@@ -91,7 +91,7 @@ class Process:
         )
 
     def address(self) -> str:
-        """Where it answers; waits until it does."""
+        """The address at which it answers; waits until it does."""
         assert self._process.stdout is not None
         seen = ""
         while "Uvicorn running" not in seen and not self._answers():

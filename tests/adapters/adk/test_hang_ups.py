@@ -36,7 +36,7 @@ class Silent(ScriptedLlm):
 
     @property
     def asked(self) -> asyncio.Event:
-        """Whether it has been asked."""
+        """The event that it has been asked."""
         return self._asked
 
     async def generate_content_async(

@@ -43,7 +43,7 @@ ASKS: Final = "adk_request_confirmation"
 STEPS: Final = st.lists(
     st.tuples(st.sampled_from(HAPPENS), st.integers(0, 9), st.sampled_from((0, 1))), min_size=2, max_size=7
 )
-"""What happens, where, and in which of two processes."""
+"""The steps of a history: what happens, where, and in which of two processes."""
 
 
 class Process:
@@ -223,7 +223,7 @@ class History:
         return [] if session is None else session.events
 
     async def live(self) -> list[str]:
-        """What the session says, as a person reads it."""
+        """The texts of the session, as a person reads it."""
         texts: list[str] = []
         for event in live_events(await self.events()):
             heard = (event.input_transcription, event.output_transcription)

@@ -79,7 +79,7 @@ class InterruptedVoice(ScriptedLlm):
 
 
 async def said_in(service: MemoryService, memory: Memory, model: ScriptedLlm) -> list[tuple[str | None, str]]:
-    """What is stored of a call when its first turn is complete."""
+    """The texts that are stored of a call when its first turn is complete."""
     plugin = MemoryPlugin()
     async with runner_of(service, model, plugins=[plugin]) as runner:
         await runner.session_service.create_session(app_name=APP, user_id=ANN, session_id="s1")

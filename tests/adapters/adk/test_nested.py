@@ -1,4 +1,4 @@
-"""Where ADK makes the runner: A2A servers and evaluations."""
+"""The runners that ADK makes itself: those of A2A servers and of evaluations."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def remote(runner: Runner, user: str | None) -> AsyncIterator[BaseAgent]:
 
 
 async def told_and_asked(service: MemoryService, user: str | None) -> str:
-    """What an agent behind A2A says in a conversation about what it was told in another."""
+    """The words that an agent behind A2A says in a conversation about what it was told in another."""
     plugin = MemoryPlugin()
     served = runner_of(service, ScriptedLlm(script=["Noted.", prompt]), plugins=[plugin])
     async with served, remote(served, user) as far:
@@ -83,7 +83,7 @@ async def test_over_a2a_strangers_have_a_memory_for_each_conversation(service: M
 async def test_an_evaluation_reaches_the_memory_it_is_given_and_any_other_through_the_toolset(
     service: MemoryService, memory: Memory
 ) -> None:
-    """What `LocalEvalService` does for a case: with its `memory_service`, and without one as `adk eval` does."""
+    """The work of `LocalEvalService` for a case: with its `memory_service`, and without one as `adk eval` does."""
     await service.add_session_to_memory(session_with(said_event("My favourite tea is jasmine"), user="tester"))
     case = [Invocation(user_content=user_says("Which is my favourite tea?"))]
     search = ("search_past_conversations", {"query": "favourite tea"})

@@ -1,4 +1,4 @@
-"""What was taken back in one session is not shown in another one."""
+"""A turn that was taken back in one session is not shown in another one."""
 
 from __future__ import annotations
 

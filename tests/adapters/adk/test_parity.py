@@ -1,4 +1,4 @@
-"""Where ADK's own memory services agree with each other, ours agrees with them."""
+"""Our memory service agrees with ADK's own ones, wherever they agree with each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said is remembered without any code in the agent, and never at the expense of the conversation."""
+"""A conversation is remembered without any code in the agent, and never at the expense of the conversation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plugin stores is what its policy keeps, in the words it leaves, for as long as it says."""
+"""A plugin stores what its policy keeps, in the words it leaves, for as long as it says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/adk.md and its guides promise with "always", "never" and "nothing", each over real session services."""
+"""The promises of docs/adk.md and its guides with "always", "never" and "nothing", each over real session services."""
 
 from __future__ import annotations
 

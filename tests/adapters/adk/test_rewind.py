@@ -1,4 +1,4 @@
-"""What a user took back by rewinding a session is not remembered."""
+"""A turn that a user took back by rewinding a session is not remembered."""
 
 from __future__ import annotations
 

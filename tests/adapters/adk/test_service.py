@@ -1,4 +1,4 @@
-"""What ADK asks of a memory service, and what it leaves open."""
+"""The demands of ADK on a memory service, and what they leave open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the prompt shows is not recalled, and what it no longer shows is."""
+"""A message that the prompt shows is not recalled, and one that it no longer shows is."""
 
 from __future__ import annotations
 

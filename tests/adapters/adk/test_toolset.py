@@ -23,7 +23,7 @@ NAMES = ["search_past_conversations", "store_important_information", "update_mem
 
 
 async def call(service: MemoryService | None, name: str, user: str = ANN, **arguments: Any) -> dict[str, Any]:
-    """What the tool answers the model in a real run."""
+    """The answer of the tool to the model in a real run."""
     model = ScriptedLlm(script=[(name, arguments), "done"])
     async with runner_of(service, model, MemoryToolset()) as runner:
         await ask(runner, "go", user_id=user, session_id="now")

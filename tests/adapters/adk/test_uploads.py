@@ -1,4 +1,4 @@
-"""What a person attaches is named in the turn that is remembered."""
+"""A file that a person attaches is named in the turn that is remembered."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Counting:
 
 
 def is_public(case: Callable[..., object]) -> bool:
-    """Whether a case uses nothing but what every memory service has."""
+    """True if a case uses nothing but what every memory service has."""
     parts = list(ast.walk(ast.parse(textwrap.dedent(inspect.getsource(case)))))
     attributes = {part.attr for part in parts if isinstance(part, ast.Attribute)}
     names = {part.id for part in parts if isinstance(part, ast.Name)}
@@ -73,7 +73,7 @@ def is_public(case: Callable[..., object]) -> bool:
 
 
 def outcomes(checkout: Path, kind: str) -> dict[str, bool]:
-    """Whether each case holds, by its name. Once a process, because the cases are modules."""
+    """The cases by name, each with whether it holds. They are run once a process, because the cases are modules."""
 
     def made(*arguments: Any, **options: Any) -> Swapped:
         return Swapped(*arguments, kind=kind, **options)

@@ -1,4 +1,4 @@
-"""What the tests do with a conversation in any framework."""
+"""The protocol by which the tests use a conversation in any framework."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 from memory_core import BoundMemory
 
 DOINGS = ("say", "again", "at_once", "edit", "regenerate", "go_back", "resume", "remove", "interrupt")
-"""What happens in a conversation: a person says something, a client sends everything again, all processes do so at the
+"""The events of a conversation: a person says something, a client sends everything again, all processes do so at the
 same time, a person edits, asks for another answer, goes back to an earlier point, goes on from a branch that was left,
 removes a message, says something to a model that then fails. A framework that does not offer one of them says instead.
 """
@@ -26,5 +26,5 @@ class Chat(Protocol):
         ...
 
     async def shown(self) -> list[str]:
-        """What the framework shows at the end, once all is stored."""
+        """The texts that the framework shows at the end, once all is stored."""
         ...

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import itertools
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass, field
@@ -14,10 +13,7 @@ from typing import Any, Final, Self
 
 import httpx2
 from google.adk.runners import Runner
-from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.runnables import RunnableLambda
-from langgraph.checkpoint.memory import InMemorySaver
+from langchain_core.messages import AIMessage, HumanMessage
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from spade.message import Message
@@ -26,27 +22,29 @@ from xaibo.core.models.llm import LLMMessage
 from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.testing import ScriptedLlm, ask
 from memory_core import BoundMemory, ClosedError, Memory
-from memory_langchain import MemoryChatMessageHistory, MemoryMiddleware, with_memory
-from memory_langchain.testing import ScriptedChatModel
-from memory_mcp import memory_server, run_hook
+from memory_langchain import MemoryChatMessageHistory
+from memory_mcp import memory_server
 from memory_mcp.serving import serve_http
 from memory_spade.memory.home import Home
 from memory_spade.memory.place import Place
 from memory_xaibo import CoreMemory, MemoryLLM, TextEmbedder, TokenChunker, VectorIndex, VectorMemory
 from tests.adapters.adk.agents import APP, runner_of, said_event, session_with
 from tests.adapters.chats.spade import BOT, PERSON, Hearing, Plain
+from tests.adapters.drivers import langchain
+from tests.adapters.drivers.driver import Driver, Setting
+from tests.adapters.drivers.mcp import Hook
 from tests.adapters.xaibo.talking import Told
 
 ANN: Final = "ann"
 TALKS: Final = 5
 """Conversations that go on at the same time."""
 MOST_SECONDS: Final = 1.5
-"""When it is closed at the latest; a write takes 0.2 s."""
+"""The time after which it is closed at the latest; a write takes 0.2 s."""
 
 
 @dataclass
 class Work:
-    """What goes on while a framework is closed."""
+    """The work that goes on while a framework is closed."""
 
     memory: Memory
     dice: Random
@@ -144,10 +142,6 @@ async def adk_service(work: Work) -> None:
     await work.until_closed(talk, service.close)
 
 
-def _config(number: int) -> Any:
-    return {"configurable": {"session_id": f"s{number}", "thread_id": f"s{number}"}}
-
-
 async def langchain_history(work: Work) -> None:
     """Messages that are added to a history."""
 
@@ -160,35 +154,20 @@ async def langchain_history(work: Work) -> None:
     await work.until_closed(talk, nothing)
 
 
-async def langchain_chain(work: Work) -> None:
-    """A chain with a memory."""
-    chain = with_memory(
-        RunnableLambda(lambda given: AIMessage(f"answer {given[-1].text.removeprefix('question ')}")), work.handle
-    )
+def driven(make: Callable[[Setting], Driver]) -> Closing:
+    """A framework that has nothing to close, through its driver."""
 
-    async def talk(number: int, turn: int) -> list[str]:
-        question, answer = texts(number, turn)
-        await chain.ainvoke(question, _config(number))
-        return [question, answer]
+    async def closing(work: Work) -> None:
+        driver = make(Setting(work.handle, lambda said: f"answer {said.removeprefix('question ')}"))
 
-    await work.until_closed(talk, nothing)
+        async def talk(number: int, turn: int) -> list[str]:
+            question, answer = texts(number, turn)
+            assert await driver.say(question, f"s{number}") == answer
+            return [question, answer]
 
+        await work.until_closed(talk, nothing)
 
-async def langgraph_agent(work: Work) -> None:
-    """An agent with the middleware."""
-
-    def reply(prompt: list[BaseMessage]) -> str:
-        return f"answer {prompt[-1].text.removeprefix('question ')}"
-
-    model = ScriptedChatModel(script=reply)
-    agent: Any = create_agent(model, middleware=[MemoryMiddleware(work.handle, tools=())], checkpointer=InMemorySaver())
-
-    async def talk(number: int, turn: int) -> list[str]:
-        question, answer = texts(number, turn)
-        await agent.ainvoke({"messages": [HumanMessage(question)]}, _config(number))
-        return [question, answer]
-
-    await work.until_closed(talk, nothing)
+    return closing
 
 
 async def spade_agent(work: Work) -> None:
@@ -298,18 +277,6 @@ class _Served:
             raise ClosedError("the server has ended")
 
 
-async def hook(work: Work) -> None:
-    """The hook of a coding client, with one event after the other."""
-
-    async def talk(number: int, turn: int) -> list[str]:
-        said = [text for earlier in range(turn + 1) for text in texts(number, earlier)]
-        messages = [{"role": "user" if text.startswith("q") else "assistant", "content": text} for text in said]
-        await run_hook(work.handle, json.dumps({"messages": messages, "session_id": f"s{number}"}))
-        return said[-2:]
-
-    await work.until_closed(talk, nothing)
-
-
 async def xaibo_core(work: Work) -> None:
     """A module that stores memories."""
     module = CoreMemory(memory=work.handle)
@@ -350,12 +317,14 @@ CLOSINGS: Final[Mapping[str, Closing]] = {
     "adk runner": adk_runner,
     "adk service": adk_service,
     "langchain history": langchain_history,
-    "langchain chain": langchain_chain,
-    "langgraph agent": langgraph_agent,
+    "langchain chain": driven(langchain.Chain),
+    "langgraph agent": driven(langchain.Agent),
+    "langgraph nodes": driven(langchain.Nodes),
+    "langchain classic": driven(langchain.Classic),
     "spade": spade_agent,
     "spade, own memory": spade_agent_of_its_own,
     "mcp": mcp_server,
-    "hook": hook,
+    "hook": driven(Hook),
     "xaibo": xaibo_core,
     "xaibo talk": xaibo_talk,
     "xaibo vectors": xaibo_vectors,

@@ -1,4 +1,5 @@
-"""Who waits for a memory, in each framework: what is said has to be stored, and a question answered from it."""
+"""The callers that wait for a memory, in each framework: what is said has to be stored, and a question answered from
+it."""
 
 from __future__ import annotations
 
@@ -257,7 +258,7 @@ def note(text: str) -> str:
 
 
 def _before_last(given: list[BaseMessage]) -> str:
-    """What a prompt shows before the question."""
+    """The part of a prompt before the question."""
     return "\n".join(str(message.text) for message in given[:-1])
 
 

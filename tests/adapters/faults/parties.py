@@ -1,4 +1,4 @@
-"""What a memory depends on, each with a fault for Ann that lasts until it is mended."""
+"""The parties on which a memory depends, each with a fault for Ann that lasts until it is mended."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STEP_SECONDS: Final = 0.01
 
 
 class Fault:
-    """What happens to a party.
+    """The fault of a party.
 
     A party that hangs does not listen to being cancelled and never ends before it is mended; one that drips works, but
     not before the others have been served.

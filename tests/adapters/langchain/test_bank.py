@@ -1,4 +1,4 @@
-"""Each tool call of an agent is a step of its thread's bank, and the next request sees the last ones."""
+"""The bank of a thread, if its tools wait for people, and if it has several users."""
 
 # LangChain's own types leave parameters of `create_agent` open.
 # pyright: reportUnknownVariableType=false
@@ -31,46 +31,6 @@ ASKED: Any = {"messages": [HumanMessage("Measure both tanks")]}
 
 
 @tool
-def measure(tank: str) -> str:
-    """Measure a tank."""
-    if tank == "three":
-        raise RuntimeError("no such tank")
-    return f"{tank} has 900 psi"
-
-
-def call(tank: str) -> AIMessage:
-    return AIMessage("I look at it", tool_calls=[{"name": "measure", "args": {"tank": tank}, "id": f"call-{tank}"}])
-
-
-def agent_of(middleware: BankMiddleware, *tanks: str) -> tuple[Any, ScriptedChatModel]:
-    model = ScriptedChatModel(script=[*map(call, tanks), "Done."])
-    return create_agent(model, [measure], middleware=[middleware]), model
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-async def test_each_tool_call_is_a_step_and_the_next_request_shows_it(ann: BoundMemory, *, is_async: bool) -> None:
-    agent, model = agent_of(BankMiddleware(ann), "one", "two")
-    await agent.ainvoke(ASKED, MONDAY) if is_async else agent.invoke(ASKED, MONDAY)
-    assert model.prompts[0][0].type == "human"
-    assert "Step 1 - measure: Thinking: I look at it" in model.prompts[1][0].text
-    assert "two has 900 psi" in model.prompts[2][0].text
-    entries = MemoryBank(memory=ann, task="monday").get_all_memories()
-    assert [(entry.skill_name, entry.command, entry.step_number) for entry in entries] == [
-        ("measure", '{"tank": "one"}', 1),
-        ("measure", '{"tank": "two"}', 2),
-    ]
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-async def test_a_tool_that_fails_is_remembered_as_such(ann: BoundMemory, *, is_async: bool) -> None:
-    agent, _ = agent_of(BankMiddleware(ann), "three")
-    with pytest.raises(RuntimeError, match="no such tank"):
-        await agent.ainvoke(ASKED, MONDAY) if is_async else agent.invoke(ASKED, MONDAY)
-    (entry,) = MemoryBank(memory=ann, task="monday").get_all_memories()
-    assert (entry.tags, entry.result) == (["error"], "RuntimeError: no such tank")
-
-
-@tool
 def ask_person(question: str) -> str:
     """Ask the person."""
     return str(interrupt(question))
@@ -88,14 +48,6 @@ async def test_a_tool_that_waits_for_a_person_is_one_step_when_it_is_answered(
         await agent.ainvoke(given, MONDAY) if is_async else agent.invoke(given, MONDAY)
     (entry,) = MemoryBank(memory=ann, task="monday").get_all_memories()
     assert (entry.result, entry.tags) == ("yes", [])
-
-
-def test_a_thread_is_a_task_and_needs_no_memory_of_its_own() -> None:
-    middleware = BankMiddleware()
-    for thread in ("monday", "tuesday"):
-        agent, model = agent_of(middleware, "one")
-        agent.invoke(ASKED, {"configurable": {"thread_id": thread}})
-        assert model.prompts[0][0].type == "human"
 
 
 @pytest.mark.parametrize("is_async", [False, True])

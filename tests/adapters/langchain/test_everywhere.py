@@ -1,4 +1,5 @@
-"""What holds for every class of the package: any way of calling, any thread and loop, and what may be pickled."""
+"""The rules that hold for every class of the package: any way of calling, any thread and loop, and what may be
+pickled."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from memory_core import Memory, MemoryRecord, Where, run_sync
 from memory_core.adapting import Conversations
 from memory_langchain import MemoryMiddleware
 from memory_langchain.testing import ScriptedChatModel
-from tests.adapters.langchain.test_hanging import Moody
+from tests.adapters.drivers.moody import Moody
 from tests.adapters.langchain.threads.histories import (
     ASKING,
     MORE_ACTS,
@@ -54,9 +53,9 @@ class Noted(AgentMiddleware[Any, Any, Any]):
     """Stands in front of the memory, and notes how far an invocation came."""
 
     has_begun = False
-    """Whether the memory of an agent has seen the run."""
+    """True if the memory of an agent has seen the run."""
     has_asked = False
-    """Whether that memory has seen a call of the model."""
+    """True if that memory has seen a call of the model."""
 
     def before_agent(self, state: Any, runtime: Any) -> None:
         self.has_begun = True
@@ -107,14 +106,14 @@ class Team:
 
 @dataclass
 class Expected:
-    """What the memory of one person has to hold."""
+    """The texts that the memory of one person has to hold."""
 
     words: set[str] = field(default_factory=set[str])
     """All that this person has ever brought."""
     said: dict[str, str] = field(default_factory=dict[str, str])
-    """What its runs have brought to a memory, by id."""
+    """The texts that its runs have brought to a memory, by id."""
     waiting: tuple[set[str], set[str]] = field(default_factory=lambda: (set[str](), set[str]()))
-    """What is stored with the next call of a model, for each graph."""
+    """The ids that are stored with the next call of a model, for each graph."""
 
 
 class Histories:
@@ -147,7 +146,7 @@ class Histories:
 
     @property
     def is_certain(self) -> bool:
-        """Whether nodes can be told from people: a run that stores nothing until its end has no record of its nodes."""
+        """True if nodes can be told from people: a run that stores nothing until its end has no record of its nodes."""
         return self.setting.durability != "exit" or self.history.shape.node == "none"
 
     def hear(self, act: Act) -> None:
@@ -162,7 +161,7 @@ class Histories:
             self.expected[act.person].waiting[act.graph].update(said)
 
     def is_told(self, act: Act, text: str) -> bool:
-        """Whether words of this run or of one that was given up are those of its person for certain: nobody, and no
+        """True if words of this run or of one that was given up are those of its person for certain: nobody, and no
         hook of another run, has rewritten them since."""
         state = self.setting.state(self.stage.graphs[act.graph])
         texts = {message.id: message.text for message in state.values.get("messages", [])}
@@ -185,7 +184,7 @@ class Histories:
             assert not (self.stage.departed - shown) & visible.keys(), played
 
     def check_answer(self, act: Act) -> None:
-        """What an agent has answered is visible to the person of the run."""
+        """Check that the answer of an agent is visible to the person of the run."""
         state = self.setting.state(self.stage.graphs[act.graph])
         answer = state.values["messages"][-1].text
         texts = {record.text for record in run_sync(self.handles[act.person].list, limit=1_000).records}
@@ -208,7 +207,7 @@ class Histories:
         return {text, "[redacted]"} if self.history.shape.hook == "redact" else {text}
 
     def visible(self, person: str) -> dict[str, str]:
-        """What the memory of a person shows, by the ids of the messages."""
+        """The texts that the memory of a person shows, by the ids of the messages."""
         handle, found = self.handles[person], dict[str, str]()
         conversation = Conversations("langchain", "a test").of(handle, "monday")
         keys = {conversation.key(text): text for one in self.expected.values() for text in (*one.words,)}
@@ -224,7 +223,7 @@ def is_answer_to(person: str, record: MemoryRecord, texts: set[str]) -> bool:
 
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[Broken, Memory]]:
-    store = Broken(path, embedder=None, clock=lambda: datetime.now(UTC))
+    store = Broken(path)
     with Memory(store) as memory:
         yield store, memory
 

@@ -1,4 +1,4 @@
-"""What maintenance does to a conversation whose history LangChain shows."""
+"""The effect of maintenance on a conversation whose history LangChain shows."""
 
 from __future__ import annotations
 

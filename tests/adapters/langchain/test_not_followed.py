@@ -1,4 +1,4 @@
-"""What no record of LangGraph tells, so that memory does not follow it: what was said stays."""
+"""Changes that no record of LangGraph tells are not followed: the words that were said stay."""
 
 from __future__ import annotations
 

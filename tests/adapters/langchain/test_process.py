@@ -1,4 +1,4 @@
-"""What the package does to the process it runs in."""
+"""The effect of the package on the process in which it runs."""
 
 from __future__ import annotations
 

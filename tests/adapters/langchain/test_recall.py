@@ -1,4 +1,4 @@
-"""What is recalled, and how it is written into a prompt."""
+"""The memories that are recalled, and the form in which a prompt shows them."""
 
 from __future__ import annotations
 

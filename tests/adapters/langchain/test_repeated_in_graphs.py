@@ -1,4 +1,5 @@
-"""Who repeats a run of a graph brings none of its words, also if only the context of the runs names their people."""
+"""A person who repeats a run of a graph brings none of its words, also if only the context of the runs names their
+people."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ class Stopping(AgentMiddleware[Any, Any, Any]):
         super().__init__()
         self.mode, self.saver = "", saver
         self.storage: dict[str, Any] = {}
-        """What the checkpointer held when the run was stopped."""
+        """The content of the checkpointer when the run was stopped."""
 
     def before_model(self, state: Any, runtime: Any) -> None:
         self.storage = {name: deepcopy(dict(getattr(self.saver, name))) for name in ("storage", "writes", "blobs")}
@@ -84,7 +85,8 @@ def test_a_run_inside_a_graph_that_somebody_else_repeats_brings_none_of_their_wo
 def repeated_after_a_kill(
     memory: Memory, first: RunnableConfig, again: RunnableConfig, *, checkpointer: Any = False
 ) -> list[str]:
-    """What is stored for who repeats the run of a process that was killed before its model was called."""
+    """The texts that are stored for the person who repeats the run of a process that was killed before its model was
+    called."""
     saver, later = InMemorySaver(), InMemorySaver()
     stopping = Stopping(saver)
     durability: Durability = "async" if checkpointer is False else "sync"

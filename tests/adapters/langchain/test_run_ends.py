@@ -15,7 +15,7 @@ from tests.adapters.langchain.threads.watching import CountingSaver
 
 
 def loads_of_turn(agent: CompiledStateGraph[Any], saver: CountingSaver) -> int:
-    """How many checkpoints the third turn of a thread loads."""
+    """The number of checkpoints that the third turn of a thread loads."""
     for text in ("one", "two"):
         say(agent, text)
     before_it = saver.loads

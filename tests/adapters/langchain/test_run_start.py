@@ -1,4 +1,5 @@
-"""What a person did in a thread, row by row, and what only looks like it, over every checkpointer and durability."""
+"""The acts of a person in a thread, row by row, and what only looks like them, over every checkpointer and
+durability."""
 
 from __future__ import annotations
 

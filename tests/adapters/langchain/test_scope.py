@@ -1,4 +1,4 @@
-"""Whose memory a call reaches."""
+"""The memory that a call reaches."""
 
 from __future__ import annotations
 

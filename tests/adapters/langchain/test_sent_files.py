@@ -1,4 +1,5 @@
-"""What a person sends in the blocks of a message is found by its name; the message itself comes back unchanged."""
+"""A file that a person sends in the blocks of a message is found by its name; the message itself comes back
+unchanged."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableConfig
 
 from memory_core import BoundMemory, Draft, InvalidInputError, Memory, RecallOptions, ScopeError, run_sync
@@ -48,20 +47,6 @@ def called(config: dict[str, Any]) -> RunnableConfig:
 
 def quiet() -> ScriptedChatModel:
     return ScriptedChatModel(script=lambda _: "noted")
-
-
-def test_a_chain_recalls_both_with_their_labels_and_stores_in_private(both: BoundMemory, team: BoundMemory) -> None:
-    model = quiet()
-    prompt = ChatPromptTemplate([("system", "{memories}"), ("human", "{question}")])
-    chain = with_memory(prompt | model, both, input_key="question", memories_key="memories", recall=ALL)
-    chain.invoke({"question": "Which colour is the kettle?"}, called({}))
-    shown = model.prompts[0][0].text
-    assert OWN in shown
-    assert TEAM in shown
-    assert "[team]" in next(line for line in shown.splitlines() if TEAM in line)
-    assert OTHERS not in shown
-    assert run_sync(team.stats).records == 1
-    assert run_sync(both.own.stats).records == 3
 
 
 async def test_an_agent_shows_labels_and_stores_where_its_model_says(memory: Memory, team: BoundMemory) -> None:

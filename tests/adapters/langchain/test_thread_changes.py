@@ -1,4 +1,4 @@
-"""What a person changed follows from the states of a thread alone."""
+"""The changes of a person follow from the states of a thread alone."""
 
 from __future__ import annotations
 

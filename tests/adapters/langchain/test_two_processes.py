@@ -60,7 +60,7 @@ with Memory(folder / "memory.db", embedder=None) as memory, saver as checkpointe
 '''
 
 ORDERS = [pytest.param(("one", "two"), marks=pytest.mark.torture), ("two", "one")]
-"""Which of the two ends first; CI sees the run that overtakes the other."""
+"""The one of the two that ends first; CI sees the run that overtakes the other."""
 
 
 class Runs:

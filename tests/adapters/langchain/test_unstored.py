@@ -1,4 +1,5 @@
-"""What a run has brought is stored with the next model call of its person there, whatever became of the run."""
+"""The words that a run has brought are stored with the next model call of its person there, whatever became of the
+run."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def reply(prompt: list[BaseMessage]) -> AIMessage:
 
 
 def check(prompt: list[BaseMessage]) -> None:
-    """Whether every answer has its question and every result its call."""
+    """Check that every answer has its question and every result its call."""
     shown = [message for message in prompt if message.type != "system"]
     assert shown[0].type == "human"
     called = {call["id"] for message in shown if isinstance(message, AIMessage) for call in message.tool_calls}

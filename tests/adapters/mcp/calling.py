@@ -71,7 +71,7 @@ class Caller:
         return block.text
 
     async def refused(self, tool: str, /, **arguments: Any) -> str:
-        """What a call that does not work is answered."""
+        """The error that a call which does not work is answered."""
         result = await self.client.call_tool(tool, arguments)
         assert result.is_error, result.content
         assert result.structured_content is None

@@ -1,4 +1,4 @@
-"""What real clients make of a call, as data: each row says what a client does, and which public report shows it.
+"""The habits of real clients, as data: each row says what a client does, and which public report shows it.
 
 A row is a function from a tool's schema and a plain call to other calls that mean the same.
 """
@@ -161,7 +161,7 @@ HABITS = (
         _values_as_text,
     ),
 )
-"""What clients do; `test_contract_of_clients.py` does it with every tool."""
+"""The habits of clients; `test_contract_of_clients.py` tries each with every tool."""
 
 JSON_AS_TEXT = (
     "https://github.com/PrefectHQ/fastmcp/issues/3931",

@@ -26,7 +26,7 @@ Connection = StdioConnectionParams | SseConnectionParams | StreamableHTTPConnect
 
 
 async def answers(connection: Connection) -> list[str]:
-    """What the tools answer an agent that stores something and searches for it."""
+    """The answers of the tools to an agent that stores something and searches for it."""
     script = [
         ("memory_store", {"content": "Ann is allergic to peanuts", "metadata": {"type": "fact", "user": "ann"}}),
         ("memory_search", {"query": "What must Ann not eat?", "filter": {"user": "ann"}}),

@@ -1,4 +1,4 @@
-"""What a client deletes is in no file when its call returns, or the answer says that it is."""
+"""A memory that a client deletes is in no file when its call returns, or the answer says that it is."""
 
 from __future__ import annotations
 

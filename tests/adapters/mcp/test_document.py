@@ -1,4 +1,4 @@
-"""What the Skynet document says of its tools, example by example."""
+"""The statements of the Skynet document about its tools, example by example."""
 
 from __future__ import annotations
 

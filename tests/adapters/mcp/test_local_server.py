@@ -55,7 +55,7 @@ def place(db: Path) -> Path:
 
 
 def hook(db: Path, event: object, *options: str) -> tuple[str, set[str]]:
-    """What the program writes, and the packages that it imports."""
+    """The output of the program, and the packages that it imports."""
     command = [sys.executable, "-X", "importtime", "-m", "memory_mcp", "hook", "--file", str(db), "--user", "ann"]
     sent = json.dumps(event).encode()
     done = subprocess.run([*command, *options], input=sent, capture_output=True, check=True, env=ENVIRONMENT)

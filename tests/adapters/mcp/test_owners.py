@@ -1,4 +1,4 @@
-"""Whose memory a call reaches: never an argument's choice."""
+"""The owner whose memory a call reaches: never an argument's choice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shared with a caller: the configuration of the server, and never an argument's choice."""
+"""The spaces of a caller: the configuration of the server names them, and never an argument."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def both(memory: Memory, ann: BoundMemory, team: BoundMemory) -> BoundMemory:
 
 
 async def seen(caller: Caller) -> dict[str, str | None]:
-    """What a caller can list, each with its label."""
+    """The memories that a caller can list, each with its label."""
     return {one["content"]: one.get("space") for one in (await caller.ok("memory_list", limit=50))["memories"]}
 
 

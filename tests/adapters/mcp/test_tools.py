@@ -1,4 +1,4 @@
-"""What the server offers beyond the document."""
+"""The tools that the server offers beyond the document."""
 
 from __future__ import annotations
 

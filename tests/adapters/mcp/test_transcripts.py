@@ -209,7 +209,7 @@ def written(folder: Path, client: str, entries: Entries) -> Path:
 
 
 def event_after_turn(client: str, transcript: Path, session: str = "s") -> str:
-    """What the client writes to its hook after a turn."""
+    """The event that the client writes to its hook after a turn."""
     if client == "Windsurf":
         info = {"transcript_path": str(transcript)}
         event = {

@@ -155,7 +155,8 @@ async def test_a_client_that_goes_away_in_the_middle_leaves_nothing_half_done(tm
 HALF = (
     '"memory_store", "arguments": {"content": "cut off \\ud83d", "metadata": {"type": "fact", "tags": ["\\\\ud83d"]}}'
 )
-"""What a client in JavaScript sends of a text that it has cut in the middle of an emoji: JSON, but no text."""
+"""The bytes that a client in JavaScript sends of a text that it has cut in the middle of an emoji: JSON, but no
+text."""
 
 
 def request(number: int, method: str, params: str) -> str:

@@ -86,7 +86,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[XmppServer]:
 _names = itertools.count(1)
 
 TASKS_END_SECONDS = 300
-"""How long what agents have begun may take to end after they were stopped."""
+"""The time that what agents have begun may take to end after they were stopped."""
 
 Start = Callable[[Agent], Awaitable[None]]
 

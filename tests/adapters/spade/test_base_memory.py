@@ -222,7 +222,8 @@ async def test_reading_recent_memories_twice_gives_the_same_list(memory: AgentBa
 
 
 def commits(wal: Path) -> int:
-    """How many transactions a write-ahead log holds: their last frame says how many pages the database has."""
+    """The number of transactions that a write-ahead log holds: their last frame says how many pages the database
+    has."""
     log = wal.read_bytes()
     frame = 24 + int.from_bytes(log[8:12])
     return sum(any(log[at + 4 : at + 8]) for at in range(32, len(log), frame))

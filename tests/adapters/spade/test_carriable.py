@@ -1,4 +1,4 @@
-"""What leaves an agent can be carried by XML 1.0, whatever is in its memory: its connection stays."""
+"""A text that leaves an agent can be carried by XML 1.0, whatever is in its memory: its connection stays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOSTILE = f"The harbour closes at \x0b six {REFUSED} \U0001fffe \ufdd0 \u202e \u
 
 
 def read(text: str) -> str:
-    """What a parser of XML makes of it."""
+    """The text that a parser of XML makes of it."""
     found, parser = list[str](), ParserCreate("utf-8")
     parser.CharacterDataHandler = found.append
     parser.Parse(f"<a>{escape(text)}</a>".encode(), True)  # noqa: FBT003  (its only form)

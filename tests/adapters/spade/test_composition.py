@@ -1,4 +1,4 @@
-"""What the constructor accepts, what it refuses, and which agent classes it fits."""
+"""The arguments that the constructor accepts and refuses, and the agent classes that it fits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where spade_llm's document and its release 0.3 contradict each other, the document wins."""
+"""The document of spade_llm wins where its release 0.3 contradicts it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What XMPP says of a message that was said: that its author corrects it, retracts it, or that it was delayed."""
+"""The changes of a message that XMPP tells: that its author corrects it, retracts it, or that it was delayed."""
 
 from __future__ import annotations
 

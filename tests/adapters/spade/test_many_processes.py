@@ -69,7 +69,7 @@ async def ready(process: subprocess.Popen[str]) -> None:
 
 
 class Talk:
-    """What one agent is told, each message again until it is answered."""
+    """The messages that one agent is told, each again until it is answered."""
 
     def __init__(self, ann: Peer, jid: str, messages: int) -> None:
         self.texts = [f"message {number} to {jid}" for number in range(messages)]

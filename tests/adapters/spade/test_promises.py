@@ -1,4 +1,4 @@
-"""What docs/spade.md, spade-agents.md and bank.md promise, over XMPP, if no other file of this folder tests it.
+"""The promises of docs/spade.md, spade-agents.md and bank.md, over XMPP, if no other file of this folder tests it.
 
 All tests share one server of SPADE's own; rooms are in `test_messages.py`, with Prosody.
 """

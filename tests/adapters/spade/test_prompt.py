@@ -1,4 +1,4 @@
-"""What a model is shown of the memory: data in one bounded block, in the one system message, for one call."""
+"""The memories that a model is shown: data in one bounded block, in the one system message, for one call."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from spade_llm.context.management import WindowSizeContext
 from spade_llm.guardrails import GuardrailAction, GuardrailResult, InputGuardrail, OutputGuardrail
 
 from memory_core import Draft, Memory
-from memory_core.adapting import remembered_block
+from memory_core.adapting import MEMORY_PIN, STORE_MEMORY, ToolContext, remembered_block
+from memory_core.profile import PROFILE_START
 from memory_core.recall.block import MAX_BLOCK_CHARS
 from memory_core.recall.quoting import MAX_ITEM_CHARS, quoted
 from memory_spade import MemoryLLMAgent
 from memory_spade.conversation import invented_thread, session_of
+from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
-from tests.adapters.spade.saying import Conversation
+from tests.adapters.spade.saying import ON_ONE_SERVER, Conversation, Start
 from tests.recall.blocks import END, START
 
 Jid = Callable[[str], str]
@@ -298,3 +300,18 @@ async def test_what_is_said_and_remembered_stays_out_of_the_log(
     await Conversation(MemoryLLMAgent("bot@localhost", "pw", ScriptedProvider(store), memory=memory)).say("The PIN")
     ours = [record.getMessage() for record in caplog.records if record.name.startswith("memory_")]
     assert not any("4711" in line for line in ours)
+
+
+@ON_ONE_SERVER
+async def test_the_profile_of_a_person_is_in_no_prompt_of_another(start: Start, jid: Jid, memory: Memory) -> None:
+    ann, tom, provider = Peer(jid("ann")), Peer(jid("tom")), ScriptedProvider(lambda _: "144")
+    handle = memory.bind(app="mas", user="team")
+    bot = MemoryLLMAgent(jid("bot"), "secret", provider, memory=handle, agent_base_memory=True)
+    for agent in (bot, ann, tom):
+        await start(agent)
+    context = ToolContext(memory=handle, session="wishes", author=str(ann.jid.bare))
+    stored = await STORE_MEMORY(context, {"content": "Answer in German", "category": "preference"})
+    assert (await MEMORY_PIN(context, {"memory_id": stored.data["id"]})).status == "ok"
+    for peer, is_shown in ((ann, True), (tom, False)):
+        await peer.ask(jid("bot"), "What is 12*12?", thread="t1")
+        assert any(PROFILE_START in str(message["content"]) for message in provider.requests[-1].messages) is is_shown

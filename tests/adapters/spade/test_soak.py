@@ -21,7 +21,7 @@ Start = Callable[[Agent], Awaitable[None]]
 Jid = Callable[[str], str]
 
 RECORD_BYTES = 1_500
-"""What an owner's index has in memory for each record, at most."""
+"""The most bytes that an owner's index has in memory for each record."""
 
 
 class Keeper(MemoryBehaviour):

@@ -131,7 +131,8 @@ async def test_rows_that_no_record_can_hold_come_back_from_an_export_as_they_wer
 
 
 def without_ids(path: Path) -> list[Row]:
-    """What stays when memories are brought in: a record has an id of its own, and has not been read."""
+    """The rows without what changes when memories are brought in: a record has an id of its own, and has not been
+    read."""
     return sorted((normal(row[1:7]) for row in rows(path)), key=repr)
 
 

@@ -1,4 +1,4 @@
-"""What a turn costs: calls of this project's functions, and drafts that the store is given. Never time."""
+"""The cost of a turn: calls of this project's functions, and drafts that the store is given. Never time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memory_core.storage.sqlite.store import SqliteStore
 
 _CORE: Final = Path(memory_core.__file__).parent
 PLACES: Final = (f"{_CORE}/", f"{_CORE.parent / 'adapters'}/")
-"""Where the code files of this project are."""
+"""The folders of the code files of this project."""
 
 
 class CountingStore(SqliteStore):
@@ -47,7 +47,7 @@ class Gauge:
     def __init__(self, store: CountingStore) -> None:
         self._store = store
         self.drafts = 0
-        """What the store was given during the turn."""
+        """The number of drafts that the store was given during the turn."""
         self._is_ours: dict[CodeType, bool] = {}
         self._counted: Counter[CodeType] = Counter()
         self._on = False

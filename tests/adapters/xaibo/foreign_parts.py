@@ -118,7 +118,8 @@ def calling(*calls: tuple[str, dict[str, Any]]) -> MockLLM:
 
 
 async def told(modules: str, *calls: tuple[str, dict[str, Any]], xaibo: Xaibo | None = None) -> list[Any]:
-    """What the tools of an agent answer a model that calls them; all of the agent but its model is made of YAML."""
+    """The answers of the tools of an agent to a model that calls them; all of the agent but its model is made of
+    YAML."""
     yaml = HELPER + modules
     running = xaibo or Xaibo()
     if "helper" not in running.list_agents():

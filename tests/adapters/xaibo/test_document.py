@@ -1,4 +1,4 @@
-"""What the document says of the protocols, example by example, with the classes of this package."""
+"""The statements of the document about the protocols, example by example, with the classes of this package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What memories promise beyond the document: k different ones, nothing stale, nothing shared, pages."""
+"""The promises of memories beyond the document: k different ones, nothing stale, nothing shared, pages."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ PLACES: Final = ("pier", "harbour", "kitchen", "garden", "office", "station", "l
 
 @dataclass(frozen=True)
 class Load:
-    """How much there is to do."""
+    """The amount of work."""
 
     seconds: float = 600.0
     users: int = 200
@@ -62,7 +62,7 @@ class Load:
 
 @dataclass
 class Measured:
-    """What was seen."""
+    """The times and the refusals that were seen."""
 
     alone: list[float] = field(default_factory=list[float])
     """Seconds of the users' calls before the others came."""
@@ -151,7 +151,7 @@ def server_for(folder: Path, names: list[str]) -> Iterator[tuple[subprocess.Pope
 
 
 async def use(user: User, load: Load, began: float, seen: Measured) -> None:
-    """What one user does."""
+    """The work of one user."""
     chance = random.Random(user.name)
     count = (load.adds + load.searches) // load.users
     for number in range(count):
@@ -234,7 +234,7 @@ async def others_of(load: Load, address: str, seen: Measured) -> None:
 
 
 async def lost_of(address: str, user: User) -> int:
-    """How many acknowledged texts of a user are not there."""
+    """The number of acknowledged texts of a user that are not there."""
     left, cursor = Counter(user.stored), ""
     async with httpx.AsyncClient(base_url=address, timeout=120) as client:
         while True:
@@ -264,7 +264,16 @@ async def loaded(process: subprocess.Popen[str], address: str, load: Load) -> Me
         seen.acknowledged += len(user.stored)
         seen.lost += await lost_of(address, user)
         await user.close()
+    await at_rest(address)
     return seen
+
+
+async def at_rest(address: str) -> None:
+    """Wait until the server works on nothing: it has 10 seconds to end, and the greedy one has asked for more."""
+    head = {"Authorization": f"Bearer {OPERATOR}"}
+    async with httpx.AsyncClient(base_url=address, headers=head, timeout=120) as client:
+        while "requests_in_progress 1\n" not in (await client.get("/metrics")).text:  # noqa: ASYNC110  (this one)
+            await asyncio.sleep(0.1)
 
 
 def run(load: Load) -> Measured:

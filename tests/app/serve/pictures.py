@@ -19,9 +19,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         ids = asyncio.run(filled(Path(folder) / "memory.db"))
         places = {
-            "search": (f"?q={QUESTION}", 1000, False),
-            "record": (f"/records/{ids['turn']}", 1000, False),
-            "phone": (f"?q={QUESTION}", 375, True),
+            "search": (f"?q={QUESTION}", 1200, False),
+            "record": (f"/records/{ids['turn']}", 1200, False),
+            "phone": (f"?q={QUESTION}", 390, True),
         }
         with running(Path(folder) / "memory.db", "--write") as server, page(Path(folder) / "profile") as tab:
             tab.open(server.link)

@@ -26,7 +26,7 @@ TOKENS = {name: f"the-long-token-of-{name}".ljust(24, ".") for name in ("ann", "
 
 
 def served(memory: Memory, *, writable: bool = True) -> Served:
-    """What a server with tokens serves."""
+    """The memory that a server with tokens serves."""
     return Served(
         memory, Scope("default", "operator"), tokens_of(TOKENS), Signer(b"secret"), frozenset(), writable=writable
     )

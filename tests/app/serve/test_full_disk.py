@@ -68,7 +68,7 @@ def test_a_full_disk_refuses_writes_and_loses_nothing(tmp_path: Path, ends_full:
                 assert client.post("/v1/records", json={"text": LONG, "source_key": "last"}).status_code == 201
                 stored.append("last")
         server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(30) in ({0, 1} if ends_full else {0})
+        assert server.process.wait(30) == 0  # what was acknowledged is in the log already, and the end needs no disk
     with Memory(path, embedder=None) as memory:
         assert run_sync(memory.operator().check) == []
         kept = {record.source_key for record in memory.bind(user="ann").sync.list(limit=1_000)} - {None}

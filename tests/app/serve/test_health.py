@@ -1,4 +1,4 @@
-"""Whether a server is ready, and what it says of its work."""
+"""The readiness of a server, and what it says of its work."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -130,16 +131,22 @@ def test_a_histogram_counts_each_answer_once_and_sums_up_its_buckets() -> None:
     assert counts == [sum(each <= limit for each in seconds) for limit in (*BUCKETS, float("inf"))]
 
 
-async def test_a_span_of_a_request_lies_below_that_of_its_caller_and_has_no_text(path: Path) -> None:
+def spans() -> tuple[Any, Any]:
+    """Where finished spans are, and a tracer that makes them; of the SDK, which may not be installed."""
     trace = pytest.importorskip("opentelemetry.sdk.trace")
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
     exporter, provider = InMemorySpanExporter(), trace.TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
+    return exporter, provider.get_tracer("test")
+
+
+async def test_a_span_of_a_request_lies_below_that_of_its_caller_and_has_no_text(path: Path) -> None:
+    exporter, tracer = spans()
     caller = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     async with Memory(path, embedder=None) as memory:
-        app = Observed(application(served(memory, writable=True)), Requests(), tracer=provider.get_tracer("test"))
+        app = Observed(application(served(memory, writable=True)), Requests(), tracer=tracer)
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=HOST) as client:
             await client.get(
                 f"/v1/owners/default/ann/records/{SECRET}", headers={**as_user("*"), "traceparent": caller}

@@ -1,29 +1,35 @@
-"""What a hook asks over the local socket, in this process."""
+"""The requests of a hook over the local socket, in this process."""
 
 from __future__ import annotations
 
+import asyncio
+import socket
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+import uvicorn
 from fastapi.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memory_core import Draft, Memory
 from memory_core.app.serve.application import application
+from memory_core.web.local import LOCAL
 from tests.app.serve.test_api import HOST, as_user, served
 
 ABOUT: dict[str, Any] = {"protocol": 1, "file": [1, 2], "collection": None, "session": "monday", "until": 2e9}
 
 
 def over_socket(app: ASGIApp) -> ASGIApp:
-    """The application as uvicorn calls it for a connection to a local socket."""
+    """The application as our server calls it for a connection to its local socket."""
 
     async def called(scope: Scope, receive: Receive, send: Send) -> None:
-        await app({**scope, "server": ("m.db-socket", None)}, receive, send)
+        await app({**scope, "server": ("m.db-socket", None), "state": {LOCAL: True}}, receive, send)
 
     return called
 
@@ -94,3 +100,35 @@ def test_hooks_are_answered_over_the_local_socket_only(tmp_path: Path, action: s
         app = application(replace(served(memory), hooked=(1, 2)))
         client = TestClient(app, base_url=HOST, headers=as_user("*"))
         assert client.post(f"/v1/owners/default/ann/hook/{action}", json=body).status_code == 403
+
+
+@pytest.mark.parametrize("headers", [{}, {"X-Forwarded-For": "127.0.0.1"}, as_user("tom")])
+def test_the_local_socket_of_another_server_makes_nobody_the_operator(tmp_path: Path, headers: dict[str, str]) -> None:
+    place = tmp_path / "proxied.sock"
+    with Memory(tmp_path / "m.db", embedder=None) as memory:
+        memory.bind(user="ann").sync.add("The spare key is with Mrs Okafor")
+        app = application(replace(served(memory), hooked=(1, 2)))
+        transport = httpx.HTTPTransport(uds=str(place))
+        with behind_a_proxy(app, place), httpx.Client(transport=transport, base_url=HOST, headers=headers) as client:
+            hook = "/v1/owners/default/ann/hook/prompt"
+            known = bool(headers.get("Authorization"))
+            assert client.get("/v1/owners").status_code == (403 if known else 401)
+            assert client.get("/v1/owners/default/ann/records").status_code == (404 if known else 401)
+            assert client.post(hook, json={"about": ABOUT, "prompt": "key"}).status_code == (403 if known else 401)
+            assert client.get("/v1/live", headers={"Host": "elsewhere"}).status_code == 421
+
+
+@contextmanager
+def behind_a_proxy(app: ASGIApp, place: Path) -> Generator[None]:
+    """uvicorn itself on a local socket, as proxies speak to it; a request there has no port either."""
+    server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None))
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(place))
+        listening.listen()
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))
+        thread.start()
+        try:
+            yield
+        finally:
+            server.should_exit = True
+            thread.join()

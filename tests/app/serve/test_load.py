@@ -23,4 +23,4 @@ def test_good_users_lose_nothing_among_slow_aborting_and_greedy_clients() -> Non
     assert set(seen.statuses) <= {200, 201}
     assert {status for status in seen.others if status >= 500} == set()
     assert not {name for name in seen.unanswered if not name.startswith("greedy")}
-    assert seen.exit_code in {0, 1}  # 1: what the greedy one had asked for was not done in 10 seconds
+    assert seen.exit_code == 0  # it worked on nothing when it was asked to end

@@ -29,6 +29,7 @@ def test_a_memory_is_stored_found_changed_and_erased(server: Running) -> None:
     with httpx.Client(base_url=server.address, headers=bearer(server), timeout=60) as api:
         made = api.post("/v1/records", json={"text": "The spare key is with Mrs Okafor", "kind": "fact"})
         assert made.status_code == 201, made.text
+        assert api.get("/v1/health").status_code == 200  # by a write
         place = made.headers["location"]
         (hit,) = api.post("/v1/search", json={"query": "who has the spare key", "explain": True}).json()["hits"]
         assert hit["record"]["id"] == made.json()["id"]

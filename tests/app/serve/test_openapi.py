@@ -1,4 +1,4 @@
-"""What the description of the API allows never fails, and every answer is as it says."""
+"""A request that the description of the API allows never fails, and every answer is as it says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What strangers do to a server with nothing but connections: it goes on, and it ends when it is asked to."""
+"""A server that strangers meet with nothing but connections: it goes on, and it ends when it is asked to."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def has_hung_up(client: socket.socket) -> bool:
 
 
 def is_answered(client: socket.socket) -> bool:
-    """Whether the server answers a request that is not for much."""
+    """True if the server answers a request that is not for much."""
     answer = b""
     while part := client.recv(1_000):
         answer += part
@@ -161,6 +161,14 @@ def test_a_client_that_does_not_end_its_second_request_is_hung_up_on(monkeypatch
     with served() as (_, place), client_of(place, REQUEST) as client:
         assert is_answered(client)
         client.sendall(HALF)
+        assert has_hung_up(client)
+
+
+def test_a_client_that_sends_no_further_request_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 300.0)
+    monkeypatch.setattr(server, "KEEP_ALIVE_SECONDS", 0.2)
+    with served() as (_, place), client_of(place, REQUEST) as client:
+        assert is_answered(client)
         assert has_hung_up(client)
 
 
@@ -240,6 +248,49 @@ async def test_few_requests_of_a_caller_are_worked_on_at_once_until_their_answer
         assert begun.empty()
         for _ in range(AT_ONCE + 2):
             begin.release()
+        end.set()
+
+
+PING, PROGRESS = b": ping\r\n\r\n", b'event: message\r\ndata: {"method":"notifications/progress"}\r\n\r\n'
+ANSWER, QUESTION = (
+    b'event: message\r\ndata: {"result":{}}\r\n\r\n',
+    b'data: {"method":"elicitation/create","id":1}\r\n\r\n',
+)
+
+
+@pytest.mark.parametrize(
+    ("method", "sent", "ends"),
+    [
+        ("POST", PING, False),
+        ("POST", PROGRESS, False),
+        ("POST", ANSWER, True),
+        ("POST", QUESTION, True),
+        ("GET", PING, True),
+    ],
+    ids=["a comment", "progress", "an answer", "a question", "what no work is behind"],
+)
+async def test_a_turn_lasts_until_a_stream_of_events_has_an_answer(method: str, sent: bytes, ends: bool) -> None:  # noqa: FBT001
+    begun, seen, end = asyncio.Queue[str](), list[str](), asyncio.Event()
+
+    async def streams(scope: Scope, receive: Receive, send: Send) -> None:
+        head = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]}
+        await send(head)
+        await send({"type": "http.response.body", "body": sent, "more_body": True})
+        await begun.put(scope["path"])
+        await end.wait()
+        await send({"type": "http.response.body", "body": b""})
+
+    transport = httpx.ASGITransport(FairShare(streams, 100))
+    async with (
+        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
+        asyncio.TaskGroup() as group,
+    ):
+        for _ in range(AT_ONCE + 1):
+            group.create_task(client.request(method, "/tom", headers={"Authorization": "tom"}))
+        group.create_task(client.request(method, "/ann", headers={"Authorization": "ann"}))
+        while "/ann" not in seen:
+            seen.append(await begun.get())
+        assert seen.count("/tom") == AT_ONCE + ends
         end.set()
 
 

@@ -1,4 +1,5 @@
-"""What writes beside each other to one memory until a moment; each function returns the texts that are stored then."""
+"""The writers that work beside each other on one memory until a moment; each function returns the texts that are
+stored then."""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ class Line:
     """A module of this folder with `measure(short=...)`."""
 
     what: str
-    """What its figures are about, as the table says it."""
+    """The subject of its figures, as the table says it."""
     limit: str | None = None
-    """What keeps it from its goal, shown where it is missed first; `None` if it has no goals."""
+    """The limit that keeps it from its goal, shown where it is missed first; `None` if it has no goals."""
     needs: tuple[str, ...] = ()
     """Modules without which it is skipped."""
     needs_peers: bool = False
-    """Whether it runs in the Python that has the peers, if there is one."""
+    """True if it runs in the Python that has the peers, where there is one."""
 
 
 LINES: Final[Mapping[str, Line]] = {
@@ -31,7 +31,7 @@ LINES: Final[Mapping[str, Line]] = {
         "Python calls between threads, and reading the ten records",
         needs=("langgraph.store.memory",),
     ),
-    "scan": Line("a scan of 100,000 vectors"),
+    "scan": Line("a scan of 10,000 and 100,000 vectors"),
     "turns": Line(
         "capture and recall in a turn, CPU",
         "a search and two synced writes; LangGraph's middleware and ADK also look up what the prompt shows",
@@ -54,6 +54,10 @@ LINES: Final[Mapping[str, Line]] = {
     "embed": Line(
         "embedding",
         "the model runs once for each text, so that a vector does not depend on other texts",
+    ),
+    "two_models": Line(
+        "the default embedder beside MiniLM alone",
+        "a second model reads each text, and its vocabulary is looked up in Python",
     ),
     "start": Line(
         "start",

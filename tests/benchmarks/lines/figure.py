@@ -1,4 +1,4 @@
-"""What a line of the table measures: one number beside another one, its spread and its goal."""
+"""The figure that a line of the table measures: one number beside another one, its spread and its goal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Figure:
     ratio: float | None = None
     """Ours beside it: the median of the rounds."""
     judged: Judged = "ours"
-    """Which of the two numbers the goal and the spread are about."""
+    """The one of the two numbers that the goal and the spread are about."""
     low: float
     high: float
     """The smallest and the largest of all rounds."""
@@ -32,12 +32,12 @@ class Figure:
 
     @property
     def value(self) -> float:
-        """What is judged."""
+        """The number that is judged."""
         return self.ours if self.judged == "ours" or self.ratio is None else self.ratio
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is reached; `None` without a goal."""
+        """True if the goal is reached; `None` without a goal."""
         if self.most is not None:
             return self.value <= self.most
         return None if self.least is None else self.value >= self.least

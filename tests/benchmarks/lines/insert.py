@@ -30,7 +30,7 @@ from memory_core.values.times import utc_now
 
 ROUNDS = 7
 COUNTS = {1: 800, 8: 3_200, 32: 6_400}
-"""How many adds by how many writers: each round takes about a second."""
+"""The numbers of adds, by the number of writers: each round takes about a second."""
 LEAST = {1: 0.7, 8: 0.6, 32: 0.5}
 MARKS = ", ".join("?" * (COLUMNS.count(",") + 1))
 SCOPE = Scope(app="bench", user="ann")
@@ -72,7 +72,7 @@ def raw(path: Path, records: Sequence[MemoryRecord], vectors: KnownVectors, batc
 
 
 def rows_of(record: MemoryRecord, vectors: KnownVectors, seq: int) -> tuple[tuple[object, ...], ...]:
-    """What one record is in each table."""
+    """The row of one record in each table."""
     item, key = prepare(record), 1 << OWNER_BITS | seq
     vector = vectors.stored(record.text)
     return (

@@ -1,4 +1,4 @@
-"""Whether a package can be imported here."""
+"""The packages that can be imported here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOT_INSTALLED: Final = 3
 
 
 def missing(modules: Sequence[str]) -> list[str]:
-    """Those that are not installed."""
+    """The modules that are not installed."""
 
     def is_there(module: str) -> bool:
         try:

@@ -41,13 +41,13 @@ Answers = dict[tuple[str, int], list[dict[str, float]]]
 
 
 def pythons() -> list[str]:
-    """Where stores are looked for."""
+    """The Pythons in which stores are looked for."""
     given = os.environ.get("PEERS_PYTHON")
     return [*([given] if given else []), sys.executable]
 
 
 def answer(what: str, store: str, folder: str, size: int) -> dict[str, float] | str:
-    """What a process measures, or why not."""
+    """The figures that a process measures, or the reason why there are none."""
     script = str(Path(__file__).parents[1] / "store_process.py")
     failure = "not installed"
     for python in pythons():

@@ -38,7 +38,7 @@ def rendered(page: str, results: Mapping[str, Result]) -> str:
 
 
 def about(results: Mapping[str, Result]) -> str:
-    """When and where the results were measured."""
+    """The time and the place at which the results were measured."""
     whole = [*results.values()]
 
     def every(of: Callable[[Result], object]) -> str:
@@ -72,7 +72,7 @@ def glance(results: Mapping[str, Result]) -> str:
 
 
 def section(result: Result) -> str:
-    """What is not in the table at a glance; empty if everything is."""
+    """The section of what is not in the table at a glance; empty if everything is."""
     if result.skipped is not None:
         return "" if LINES[result.line].limit is not None else f"Skipped: {result.skipped}."
     rest = [each for each in result.figures if each.met is None]
@@ -110,7 +110,7 @@ def stores(measured: Sequence[Figure]) -> str:
 
 
 def goal(figure: Figure) -> str:
-    """What is to be reached."""
+    """The goal that is to be reached."""
     unit = "x" if figure.judged == "ratio" else figure.unit
     if figure.most is not None:
         return f"≤ {figure.most:g} {unit}"
@@ -118,7 +118,7 @@ def goal(figure: Figure) -> str:
 
 
 def measured(figure: Figure) -> str:
-    """What is judged, with its spread."""
+    """The number that is judged, with its spread."""
     unit = "x" if figure.judged == "ratio" else figure.unit
     return f"{_with_unit(figure.value, unit)} ({_spread(figure)})"
 

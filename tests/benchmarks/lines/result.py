@@ -1,4 +1,4 @@
-"""What a run of a line leaves, as a JSON object."""
+"""The result that a run of a line leaves, as a JSON object."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class SkippedError(Exception):
 
 
 class Measured(NamedTuple):
-    """What a line found."""
+    """The figures that a line found."""
 
     figures: Sequence[Figure]
     notes: Sequence[str] = ()
-    """What was left out, and why."""
+    """The notes on what was left out, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Result:
     figures: Sequence[Figure] = ()
     skipped: str | None = None
     notes: Sequence[str] = ()
-    """What was left out, and why."""
+    """The notes on what was left out, and why."""
     date: str
     commit: str
     python: str
@@ -60,5 +60,5 @@ def dumped(results: Mapping[str, Result]) -> str:
 
 
 def loaded(text: str) -> dict[str, Result]:
-    """What `dumped` wrote."""
+    """The results that `dumped` wrote."""
     return {name: from_json(each) for name, each in json.loads(text).items()}

@@ -1,4 +1,4 @@
-"""How long an event loop is kept from its own work while memories are written and searched.
+"""The time for which an event loop is kept from its own work while memories are written and searched.
 
 A task of the caller's loop wakes every 2 ms and notes how late it is: beside nothing else (the machine's own noise),
 then beside 8 writers and 4 searchers of an owner of 2,000 that never pause.

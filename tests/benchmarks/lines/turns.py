@@ -1,4 +1,4 @@
-"""What capture and recall add to a turn in each framework: CPU, beside the same framework without a memory.
+"""The CPU that capture and recall add to a turn in each framework, beside the same framework without a memory.
 
 A short conversation and a long one of each kind take turns. Vectors are given: the model takes the same time in each
 framework, see the line `embed`.
@@ -67,7 +67,7 @@ async def costs(talk: Talk, before: Sequence[int], rounds: int, turns: int) -> C
 
 
 def added(found: Costs, length: int) -> list[float]:
-    """What the memory adds, in each round."""
+    """The time that the memory adds, in each round."""
     return [mine - bare for mine, bare in zip(found[length, True], found[length, False], strict=True)]
 
 

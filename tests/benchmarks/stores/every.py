@@ -24,4 +24,4 @@ STORES: Final[Mapping[str, type[Peer]]] = {
     "FAISS with SQLite": FaissWithSqlite,
 }
 LEFT_OUT: Final[Mapping[str, str]] = {"txtai": "it needs torch, which is gigabytes"}
-"""Why others are not among them."""
+"""The reasons why others are not among them."""

@@ -19,7 +19,7 @@ class Peer(Protocol):
     """A store of texts by owner."""
 
     durability: str
-    """What is on disk when an add returns."""
+    """The state of the disk when an add returns."""
     searches_by: str
     needs: str
     """The module without which it is left out."""

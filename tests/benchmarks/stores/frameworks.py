@@ -49,7 +49,7 @@ class AdkSqlite(AdkInMemory):
 
 
 def index_of(vectors: GivenVectors) -> Any:
-    """How LangGraph's stores come to their vectors."""
+    """The index configuration by which LangGraph's stores come to their vectors."""
     from langchain_core.embeddings import Embeddings
 
     class Given(Embeddings):

@@ -1,4 +1,4 @@
-"""What an erasure gives back to the disk: `python -m tests.storage.faults.freed`, with the library preloaded.
+"""The space that an erasure gives back to the disk: `python -m tests.storage.faults.freed`, with the library preloaded.
 
 Prints how often the secret word stands in bytes that were cut off a file or went with a deleted one, without an erasure
 and with one, as two numbers.

@@ -66,7 +66,7 @@ LYING: Final = Manner.DROP
 
 
 class Outcome(NamedTuple):
-    """What one fault did."""
+    """The outcome of one fault."""
 
     is_reported: bool
     is_lost: bool = False

@@ -29,7 +29,7 @@ class Operation:
     perform: Callable[[Memory, Path], object]
     """Do it to a memory; files that it makes go to the folder."""
     is_stepwise: bool = False
-    """Whether it consists of several transactions, each of which can be the last."""
+    """True if it consists of several transactions, each of which can be the last."""
     made: str | None = None
     """The name of a memory file that it makes: whole, as it was before, or not there."""
 
@@ -63,7 +63,7 @@ def make(folder: Path) -> None:
 
 
 FILES: Final = ("memory.db", "monday.db", "other.db", "imported.db", "carl.jsonl")
-"""What `make` makes."""
+"""The files that `make` makes."""
 
 
 def state(memory: Memory) -> State:
@@ -76,7 +76,7 @@ def state(memory: Memory) -> State:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a file is a memory in which nothing is wrong, after SQLite has undone what was interrupted in it."""
+    """True if a file is a memory in which nothing is wrong, after SQLite has undone what was interrupted in it."""
     if not path.stat().st_size:
         return False  # would be opened as a new memory
     with suppress(StorageError, NotAStoreError), Memory(path, embedder=EMBEDDER) as memory:

@@ -38,13 +38,13 @@ STEPS: Final[Sequence[Callable[[Memory], object]]] = (
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """What the losses of power did."""
+    """The outcome of the losses of power."""
 
     crashes: int
     lost: int
     half: int
     dropped: int
-    """How many unsynced writes were left out."""
+    """The number of unsynced writes that were left out."""
 
     @property
     def is_good(self) -> bool:

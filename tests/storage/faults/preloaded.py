@@ -18,7 +18,7 @@ _HEAD_BYTES: Final = 32
 
 
 class Kind(IntEnum):
-    """What goes wrong."""
+    """The call that goes wrong."""
 
     WRITE = 0
     SYNC = 1
@@ -27,7 +27,7 @@ class Kind(IntEnum):
 
 
 class Manner(IntEnum):
-    """How it goes wrong."""
+    """The way in which it goes wrong."""
 
     ERROR = 0
     """The call fails once, with EIO."""
@@ -40,7 +40,7 @@ class Manner(IntEnum):
 
 
 class What(IntEnum):
-    """What reached the files."""
+    """The change that reached the files."""
 
     WROTE = 1
     SYNCED = 2
@@ -56,9 +56,9 @@ class Event(NamedTuple):
     what: What
     path: str
     offset: int
-    """Where it wrote, the new size of a file that was cut, or the number of a mark."""
+    """The place where it wrote, the new size of a file that was cut, or the number of a mark."""
     data: bytes
-    """What it wrote, or the new path of a renamed file."""
+    """The bytes that it wrote, or the new path of a renamed file."""
 
 
 def compiler() -> str | None:
@@ -122,7 +122,7 @@ class Faults:
 
 
 def events(path: Path) -> Iterator[Event]:
-    """What was recorded, in order."""
+    """The events that were recorded, in order."""
     with path.open("rb") as file:
         while head := file.read(_HEAD_BYTES):
             what, path_length, offset, length = (int.from_bytes(head[n : n + 8], "little") for n in range(0, 32, 8))

@@ -24,7 +24,7 @@ Open = Callable[..., Memory]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What `Sample` leaves out is a long form; the hook of a folder runs before that of the folder above it."""
+    """A test that `Sample` leaves out is a long form; the hook of a folder runs before that of the folder above it."""
     seen: set[tuple[object, str]] = set()
     for item in items:
         if isinstance(item, pytest.Function) and issubclass(item.cls or object, Sample):
@@ -42,7 +42,7 @@ class Sample:
 
     @classmethod
     def holds(cls, function: Callable[..., object]) -> bool:
-        """Whether a test belongs to one of the parts."""
+        """True if a test belongs to one of the parts."""
         return not cls.parts or any(function in vars(part).values() for part in cls.parts)
 
 

@@ -1,4 +1,4 @@
-"""What a loopback server does with a request: checks it with the client's own models and hands it to local mode."""
+"""The engine of a loopback server: it checks a request with the client's own models and hands it to local mode."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LATE_SECONDS = 1.6
 
 
 class Fault(Enum):
-    """What can go wrong with one request."""
+    """The faults of one request."""
 
     UNAVAILABLE = auto()
     """503, gRPC UNAVAILABLE; nothing was done."""
@@ -182,7 +182,7 @@ class Engine:
         return [COMPLETED for _ in body.operations]
 
     def _check_shards(self, call: Call) -> None:
-        """Where shards have keys, a server wants one for each write."""
+        """Check that each write names a shard, where shards have keys: a server wants that."""
         if self.created[call.collection].sharding_method == models.ShardingMethod.CUSTOM:
             for operation in call.body.operations:
                 (change,) = vars(operation).values()

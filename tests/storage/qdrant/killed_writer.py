@@ -55,7 +55,7 @@ class Writer:
             self.note({"done": kind, "owner": owner, "change": change})
 
     def plan(self, kind: str, owner: str, held: dict[str, str]) -> dict[str, str | None]:
-        """What the operation changes: the new text by id, `None` for a record that is gone."""
+        """The changes of the operation: the new text by id, `None` for a record that is gone."""
         if kind == "erase":
             return dict.fromkeys(held)
         if kind in ("add", "batch"):

@@ -1,4 +1,4 @@
-"""What a test looks at on the server's side, once the work in the background is done."""
+"""The points that a test looks at on the server's side, once the work in the background is done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is lost where a server is approximate: on its own engine, with its graph and its int8 vectors, beside a file."""
+"""The losses of an approximate server: on its own engine, with its graph and its int8 vectors, beside a file."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def both(
 
 
 def shared(both: tuple[BoundMemory, BoundMemory], mode: Mode) -> float:
-    """How many of a file's ten best hits a server finds among its ten best, on average."""
+    """The number of a file's ten best hits that a server finds among its ten best, on average."""
     dice = random.Random(8)
     found: list[float] = []
     for _ in range(ASKED):

@@ -96,7 +96,7 @@ class Node:
                 time.sleep(0.2)
 
     def is_whole(self) -> bool:
-        """Whether it knows of no replica that is repaired or waits for it."""
+        """True if it knows of no replica that is repaired or waits for it."""
         try:
             collections = [one["name"] for one in self.ask("/collections")["collections"]]
             states = [self.ask(f"/collections/{name}/cluster") for name in collections]
@@ -208,7 +208,7 @@ def wait_until_whole(cluster: list[Node]) -> None:
 
 @dataclass
 class Acknowledged:
-    """What the server has said to some writers."""
+    """The acknowledgements of the server to some writers."""
 
     stored: dict[str, str] = field(default_factory=dict)
     """Texts by id."""

@@ -27,7 +27,7 @@ def anns(connect: Open) -> list[BoundMemory]:
 
 
 def at_once(*calls: Coroutine[Any, Any, Any]) -> list[Any]:
-    """What they return or raise."""
+    """The values that they return, or the errors that they raise."""
 
     async def work() -> list[Any]:
         return await asyncio.gather(*calls, return_exceptions=True)

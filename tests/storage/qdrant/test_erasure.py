@@ -1,4 +1,4 @@
-"""What is deleted stays deleted and what is erased is gone, whatever crashed before and whatever arrives later."""
+"""A deleted record stays deleted and an erased one is gone, whatever crashed before and whatever arrives later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens when requests fail: nothing acknowledged is lost, nothing is stored twice or by halves."""
+"""The outcome of requests that fail: nothing acknowledged is lost, nothing is stored twice or by halves."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.storage.qdrant.loopback import Loopback
 from tests.storage.qdrant.settled import points, settle
 
 ADDS = [60, pytest.param(10_000, marks=pytest.mark.torture)]
-"""How many records the fault runs add."""
+"""The numbers of records that the fault runs add."""
 QUICK_FAULTS = (Fault.UNAVAILABLE, Fault.BUSY, Fault.RESET, Fault.LOST, Fault.HALF)
 
 
@@ -263,6 +263,19 @@ def test_a_batch_whose_first_request_fails_never_happened(loopback: Loopback, se
             call()
     loopback.fail()
     assert everything(connect(server).bind(user="ann")) == []
+
+
+def test_a_probe_fails_while_writes_do_and_changes_no_record(loopback: Loopback, server: Server, connect: Open) -> None:
+    memory = connect(server)
+    record = run_sync(memory.bind(user="ann").add, "tea")
+    run_sync(memory.operator().probe)
+    loopback.fail(lambda call: Fault.UNAVAILABLE if call.is_write and not call.collection.endswith("-meta") else None)
+    with pytest.raises(StoreUnavailableError):
+        run_sync(memory.operator().probe)
+    assert everything(memory.bind(user="ann")) == [record]  # reads go on
+    loopback.fail()
+    run_sync(memory.operator().probe)
+    assert everything(memory.bind(user="ann")) == [record]
 
 
 def test_a_delete_that_stopped_half_way_says_so_and_can_be_repeated(

@@ -42,7 +42,7 @@ def read(memory: Memory) -> Truth:
 
 
 def after(truth: Truth, lines: list[dict[str, Any]]) -> tuple[Truth, dict[str, Any] | None]:
-    """What was acknowledged, and the operation that was under way."""
+    """The truth that was acknowledged, and the operation that was under way."""
     left = {owner: dict(held) for owner, held in truth.items()}
     for line in lines:
         if "done" in line:

@@ -56,7 +56,7 @@ def before_write(loopback: Loopback, monkeypatch: pytest.MonkeyPatch, number: in
 
 
 def ended(call: Callable[[], object]) -> MemoryCoreError | None:
-    """How a deletion ends."""
+    """The end of a deletion: its error, or `None`."""
     try:
         call()
     except (ConflictError, StorageError) as error:
@@ -67,7 +67,7 @@ def ended(call: Callable[[], object]) -> MemoryCoreError | None:
 def insist_that_it_is_true(
     error: MemoryCoreError | None, seen: Sequence[MemoryRecord], ann: BoundMemory, by_others: Sequence[str] = ()
 ) -> None:
-    """What the end of a deletion says of each record is so; `by_others` are gone in any case."""
+    """Check that the end of a deletion says of each record what is so; `by_others` are gone in any case."""
     ids, there = {record.id for record in seen}, {record.id for record in run_sync(ann.list, where=ANY_STATE).records}
     if error is None:
         assert not ids & there

@@ -1,4 +1,4 @@
-"""What only a real server shows; skipped unless the environment names one.
+"""The behaviour that only a real server shows; skipped unless the environment names one.
 
 `QDRANT_URL` is the address of a server (with gRPC at port 6334), `QDRANT_CLUSTER_URLS` the addresses of the nodes of a
 cluster, with commas. Each promise of the contract is tested once, with its first parameters; `TORTURE=1` adds

@@ -1,4 +1,4 @@
-"""Where the server is: arguments, environment, addresses."""
+"""The address of the server: arguments, environment, addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a store without transactions gives: every record whole, every write bounded, nobody stopped by another."""
+"""The guarantees of a store without transactions: every record whole, every write bounded, nobody stopped by
+another."""
 
 from __future__ import annotations
 
@@ -170,7 +171,7 @@ def test_a_record_that_is_deleted_while_a_server_reads_it_is_left_out(
 
 
 def test_computed_vectors_leave_the_state_of_a_record(loopback: Loopback, connect: Open) -> None:
-    """When a node dies, replicas may apply a change and the vectors in different orders: both have to have effect."""
+    """Replicas may, when a node dies, apply a change and the vectors in different orders: both have to have effect."""
     record = run_sync(connect().bind(user="ann").add, "tea", embed="later")
     settle(loopback)
     payload, _ = points(loopback)[record.id]

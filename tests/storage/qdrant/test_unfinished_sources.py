@@ -31,7 +31,7 @@ def edit(ann: BoundMemory, said: MemoryRecord) -> None:
 
 
 def shown(ann: BoundMemory) -> set[str]:
-    """What lists and searches of every kind show."""
+    """The texts that lists and searches of every kind show."""
     found = {record.text for record in run_sync(ann.list).records}
     for mode in ("hybrid", "lexical", "vector", "substring"):
         found |= {hit.record.text for hit in run_sync(ann.search, "2231", mode=mode, floor=False)}

@@ -1,4 +1,4 @@
-"""What is sent: how collections are made, and what every request says."""
+"""The requests that are sent: those that make collections, and the content of every other one."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_work_on_all_tenants_names_their_shards(loopback: Loopback, connect: Ope
 
 
 def is_anybodys(call: Call) -> bool:
-    """Whether it is the background looking for work, whoever's it is."""
+    """True if it is the background looking for work, whoever's it is."""
     return call.name == "retrieve" or (call.name in ("query", "scroll") and "key='_owner'" not in repr(call.body))
 
 

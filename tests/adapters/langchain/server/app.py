@@ -1,4 +1,5 @@
-"""What the test runs under `langgraph dev`: a graph with a store, an agent with a memory, and a node that blocks."""
+"""The application that the test runs under `langgraph dev`: a graph with a store, an agent with a memory, and a node
+that blocks."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from memory_langchain.testing import ScriptedChatModel
 
 
 def script(store: BaseStore) -> list[Any]:
-    """What the references agree about."""
+    """The calls about which the references agree, with their results."""
     store.put(("users", "ann"), "one", {"text": "tea", "n": 1})
     store.put(("users", "ann", "old"), "one", {"text": "milk", "n": 2})
     store.put(("users", "bob"), "two", {"text": "coffee", "n": 3})

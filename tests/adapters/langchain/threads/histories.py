@@ -51,12 +51,12 @@ Kind = Literal[
     "twice",
 ]
 ASKING = {"say", "fail", "ask", "edit input", "fork", "deaf", "fail model", "cancel", "twice"}
-"""What brings a question."""
+"""The acts that bring a question."""
 
 
 @dataclass(frozen=True)
 class Act:
-    """What a person does. `place` chooses among what there is at that time: a message, or a checkpoint."""
+    """An act of a person. `place` chooses among what there is at that time: a message, or a checkpoint."""
 
     kind: Kind
     person: str
@@ -103,9 +103,9 @@ class Played:
     act: Act
     turn: Turn
     brought: list[str]
-    """What this person has said with this invocation, or has added by `update_state` so far."""
+    """The texts that this person has said with this invocation, or has added by `update_state` so far."""
     question: str | None
-    """What this person has said with this invocation itself."""
+    """The text that this person has said with this invocation itself."""
     removed: set[str] = field(default_factory=set[str])
     """Ids that people have taken out directly before this invocation."""
     gone: set[str] = field(default_factory=set[str])
@@ -113,7 +113,7 @@ class Played:
     edited: set[str] = field(default_factory=set[str])
     """The texts that people have written over others."""
     corrected: dict[str, str] = field(default_factory=dict[str, str])
-    """What its person wrote directly before this invocation over messages of the thread, by their ids."""
+    """The texts that its person wrote directly before this invocation over messages of the thread, by their ids."""
 
 
 class Gate(AgentMiddleware[Any, Any, Any]):
@@ -157,7 +157,7 @@ class Hook(AgentMiddleware[Any, Any, Any]):
 
 
 def changed(messages: Sequence[BaseMessage], change: str) -> list[BaseMessage]:
-    """What a node or a hook writes into a thread."""
+    """The messages that a node or a hook writes into a thread."""
     last = messages[-1]
     if change == "supervise":
         return [HumanMessage("a task of the supervisor")]

@@ -59,7 +59,7 @@ class CountingSaver(InMemorySaver):
 
 @dataclass
 class Turn:
-    """What the watched agents of one invocation have seen."""
+    """The changes, the answers and the loads that the watched agents of one invocation have seen."""
 
     changes: list[Changes] = field(default_factory=list)
     answers: list[BaseMessage] = field(default_factory=list)

@@ -66,7 +66,7 @@ class _NoAsyncServer(_NoServer):
 
 
 class _NoTables:
-    """What their tests make before a test: a store whose tables can be made twice."""
+    """The stand-in for what their tests make before a test: a store whose tables can be made twice."""
 
     MIGRATIONS: Sequence[str] = ()
 

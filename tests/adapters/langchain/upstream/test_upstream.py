@@ -86,7 +86,7 @@ def installed(site: Path, *packages: str) -> Path:
 
 
 def outcome(folder: Path, tmp_path: Path, *tests: str, path: tuple[Path, ...] = ()) -> tuple[int, list[str]]:
-    """How many of these tests ran, and the names of those that failed, with their parameters."""
+    """The number of these tests that ran, and the names of those that failed, with their parameters."""
     report = tmp_path / "report.xml"
     given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     where = os.pathsep.join(map(str, [*path, ROOT, ROOT / "adapters", HERE, *given]))

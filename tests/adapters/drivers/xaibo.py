@@ -1,0 +1,30 @@
+"""An agent of Xaibo whose model has a memory."""
+
+from __future__ import annotations
+
+from memory_xaibo import CoreMemory
+from tests.adapters.drivers.driver import Setting, embedded
+from tests.adapters.xaibo.talking import Talk, Told
+
+
+class Xaibo:
+    """An agent, made for each message as Xaibo's servers do it."""
+
+    person = None
+
+    def __init__(self, setting: Setting) -> None:
+        assert setting.recall is None, "Xaibo's modules take a number of memories only"
+        self._memory, self._answer, self._seconds = setting.memory, setting.answer, setting.seconds
+        self._said = ""
+        self._model = Told(lambda _: self._answer(self._said))
+
+    async def say(self, text: str, conversation: str = "monday") -> str:
+        self._said = text
+        memory = CoreMemory({"session": conversation}, memory=self._memory)
+        return await Talk(memory, self._model, config=f"{{timeout: {self._seconds}}}").say(text)
+
+    def prompt(self) -> str:
+        return self._model.shown()
+
+    async def settled(self) -> None:
+        await embedded(self._memory)

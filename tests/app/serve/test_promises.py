@@ -1,0 +1,41 @@
+"""The numbers that docs/serve.md promises are those of the server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memory_core.app.serve.api import PAGE_BYTES
+from memory_core.app.serve.guard import MAX_BODY_BYTES
+from memory_core.app.serve.served import MAX_ITEMS
+from memory_core.web.connection import BODY_SECONDS, HEAD_SECONDS, READ_SECONDS
+from memory_core.web.fair_share import AT_ONCE
+from memory_core.web.process import END_SECONDS
+from memory_core.web.server import GRACE_SECONDS, KEEP_ALIVE_SECONDS, MAX_CONNECTIONS, SHARES
+
+PAGE = " ".join((Path(__file__).parents[3] / "docs" / "serve.md").read_text().split())
+SHARE = {4: "a quarter"}
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        f"requests in progress are answered for {GRACE_SECONDS} seconds",
+        f"What still runs {END_SECONDS} seconds after the server took the signal is ended",
+        f"about {PAGE_BYTES // 1_000_000} MB a page",
+        f"A request has at most {MAX_BODY_BYTES // 1_000_000} MB, and {MAX_ITEMS:,} items outside of `data`",
+        f"while the caller has {SHARE[SHARES]} of all connections in use",
+        f"At most {AT_ONCE} requests of one token",
+        f"half of the descriptors that the system lets it have, at most {MAX_CONNECTIONS:,}",
+        f"longer than {HEAD_SECONDS:.0f} seconds for the head of a request, {BODY_SECONDS:.0f} for the body, or leaves",
+        f"leaves an answer unread for {READ_SECONDS:.0f}",
+    ],
+)
+def test_the_page_says_what_the_server_does(promise: str) -> None:
+    assert promise in PAGE
+
+
+def test_an_idle_connection_has_two_minutes() -> None:
+    assert KEEP_ALIVE_SECONDS == 2 * 60
+    assert "after two minutes without a request" in PAGE
