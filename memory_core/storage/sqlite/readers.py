@@ -88,7 +88,7 @@ class Readers:
         self._current = first
         """The connection whose turn it is."""
         self._began: float | None = None
-        """When its read began; `None` if it has none."""
+        """The time at which its read began; `None` if it has none."""
         self._is_lent = False
         """True while the thread of the core loop uses it."""
         self._idle: list[Connection] = []
