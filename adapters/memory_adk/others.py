@@ -42,9 +42,9 @@ async def current(
         recall: Recalls for a question.
         running: The session that is not asked.
         read: Reads another session.
-        seconds: How long a search waits for all of them.
+        seconds: How long a search waits for all of them, beside the time that it takes itself.
     """
-    asked, end = {running, None}, asyncio.get_running_loop().time() + seconds
+    asked, left = {running, None}, seconds
     unread = set[str | None]()
 
     def is_left_out(record: MemoryRecord) -> bool:
@@ -59,16 +59,18 @@ async def current(
         if not names:
             return found
         asked.update(names)
-        has_changed, late = await _ask([name for name in names if name], read, end)
+        began = asyncio.get_running_loop().time()
+        has_changed, late = await _ask([name for name in names if name], read, left)
+        left = max(left - (asyncio.get_running_loop().time() - began), 0)
         unread.update(late)
         if not (late or has_changed):
             return found
 
 
-async def _ask(names: Collection[str], read: Read, end: float) -> tuple[bool, Collection[str]]:
+async def _ask(names: Collection[str], read: Read, seconds: float) -> tuple[bool, Collection[str]]:
     """Read the sessions that have changed; return whether any has, and those that did not answer in time."""
     asking = {asyncio.ensure_future(read(name)): name for name in names}
-    done, late = await asyncio.wait(asking, timeout=max(end - asyncio.get_running_loop().time(), 0))
+    done, late = await asyncio.wait(asking, timeout=seconds)
     for task in late:
         task.cancel()
     failed = {task: error for task in done if (error := task.exception()) is not None}

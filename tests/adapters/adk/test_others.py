@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from google.adk.sessions import InMemorySessionService
@@ -10,8 +11,10 @@ from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.session import Session
 
 from memory_adk import MemoryPlugin, MemoryService
+from memory_adk.others import current
 from memory_adk.testing import ScriptedLlm, ask, prompt
-from memory_core import Memory
+from memory_core import Memory, Recalled
+from memory_core.adapting import NOTHING, Asked
 from tests.adapters.adk.agents import ANN, APP, said_event, session_with, texts
 from tests.adapters.adk.test_following import running
 from tests.adapters.adk.test_rewind import rewind, rewound
@@ -57,6 +60,26 @@ async def test_memories_of_a_session_that_does_not_answer_in_time_are_left_out(
 ) -> None:
     assert not await _pin_in_prompt_of_next_session(memory, Stuck(), then="nothing")
     assert "their sessions were not read in time" in caplog.text
+
+
+async def test_the_time_that_a_search_takes_is_not_that_of_the_sessions(memory: Memory) -> None:
+    """As on a slow machine, whose first search loads a model."""
+    ann, has_searched = memory.bind(user=ANN), asyncio.Event()
+    await ann.bind(session="s1").add("My passphrase is xyzzy")
+
+    async def recalled(question: Asked) -> Recalled:
+        found = await ann.search(question.text)
+        if not has_searched.is_set():
+            await asyncio.sleep(2.1)
+            has_searched.set()
+        return replace(NOTHING, hits=tuple(hit for hit in found if not question.shows(hit.record)))
+
+    async def unchanged(_: str) -> bool:
+        await asyncio.sleep(0.01)
+        return False
+
+    found = await current(ann, Asked("passphrase"), recalled, "s2", unchanged, seconds=2)
+    assert [hit.record.text for hit in found.hits] == ["My passphrase is xyzzy"]
 
 
 @pytest.mark.parametrize("by", ["plugin", "tool"])
