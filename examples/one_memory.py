@@ -43,15 +43,21 @@ def main(
         day.asked_at_four(path)
         day.asked_at_six(path)
         day.next_morning(path)
-        if questions is not None:
-            for question in filter(None, map(str.strip, questions.read_text(encoding="utf-8").splitlines())):
-                transcript.scene(question, "your question, to what the agents have stored")
-                memory_core(["search", "--limit", "3", *_owner(path), "--", question])
+        _ask(questions, path, "your question, to what the agents have stored")
         transcript.commands(path, app="demo", user="ann")
     else:
         file = store or FOLDER / f"{input.stem}.db"
-        asked = [] if questions is None else ["--questions", str(questions)]
-        raise typer.Exit(memory_core(["ingest", *_owner(file), *asked, "--", str(input)]))
+        code = memory_core(["import", "--format", "conversation", "--yes", *_owner(file), "--", str(input)])
+        _ask(questions, file, "your question, to your conversation")
+        raise typer.Exit(code)
+
+
+def _ask(questions: Path | None, file: Path, of_what: str) -> None:
+    if questions is None:
+        return
+    for question in filter(None, map(str.strip, questions.read_text(encoding="utf-8").splitlines())):
+        transcript.scene(question, of_what)
+        memory_core(["search", "--limit", "3", *_owner(file), "--", question])
 
 
 def _owner(file: Path) -> list[str]:

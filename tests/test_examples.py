@@ -22,7 +22,7 @@ SAYS = {
     ],
     "langchain_agent.py": ["agent: The window seat.", "agent: I do not know."],
     "langchain_chat.py": ["tuesday  ann:   Which tea do I like best?", "  ann: My favourite tea is jasmine"],
-    "langchain_migrate.py": ["1 item: {'text': 'Ann drinks jasmine tea'}", "recalled: 'I live in Oslo'"],
+    "langgraph_import.py": ["1 item: {'text': 'Ann drinks jasmine tea'}", "recalled: 'I live in Oslo'"],
     "langgraph_nodes.py": [
         "tuesday  ann: Which tea is my favourite?",
         "graph: You said",
@@ -40,7 +40,7 @@ SAYS = {
     ],
     "memory_bank.py": ["18 steps, all readable", "found again: Step 2 - shell"],
     "own_store.py": ["Ann drinks jasmine tea"],
-    "qdrant_move.py": ["0 behind", "qdrant: Ann sold the boat in autumn"],
+    "qdrant_copy.py": ["0 behind", "qdrant: Ann sold the boat in autumn"],
     "xaibo_agent.py": [
         "agent: Ann's spare key is with Mrs Okafor",
         "agent: Noted.",

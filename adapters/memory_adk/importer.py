@@ -1,4 +1,4 @@
-"""Import ADK's SQLite files through `memory-core move --format adk`."""
+"""Import ADK's SQLite files through `memory-core import --format adk`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Import LangGraph's SqliteStore through `memory-core move --format langgraph`; `MemoryStore` finds the items."""
+"""Import LangGraph's SqliteStore through `memory-core import --format langgraph`; `MemoryStore` finds the items."""
 
 from __future__ import annotations
 

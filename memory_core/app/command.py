@@ -26,7 +26,7 @@ from memory_core.errors import InvalidInputError, StoreUnavailableError
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
 from memory_core.supplied import Reranker
-from memory_core.transfer.migrate import exists, is_server, memory_at
+from memory_core.transfer.copying import exists, is_server, memory_at
 from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.places import check_path, without_key
 from memory_core.values.progress import ProgressCallback, progress_bar

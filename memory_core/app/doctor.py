@@ -20,7 +20,7 @@ from memory_core.app.showing import counted
 from memory_core.embedding import onnx_telemetry
 from memory_core.errors import MemoryCoreError
 from memory_core.models import Finding
-from memory_core.transfer.migrate import is_server
+from memory_core.transfer.copying import is_server
 from memory_core.values.zones import machine_zone_name
 
 LEAST_FREE_BYTES: Final = 64 * 1024 * 1024

@@ -25,7 +25,7 @@ from memory_core.evaluation.questions import read_questions, resolve, templates
 from memory_core.every_record import every_record
 from memory_core.handle import BoundMemory, settled
 from memory_core.memory import Memory
-from memory_core.transfer.migrate import migrate
+from memory_core.transfer.copying import copy_memory
 from memory_core.values.checks import shown
 from memory_core.values.places import check_path, without_key
 from memory_core.values.private_files import new_private_file
@@ -132,7 +132,7 @@ async def _others(
         for name in embedders:
             copy = await stack.enter_async_context(Memory(":memory:", embedder=embedder_of(name)))
             with invocation.progress(f"vectors of {name}") as tell:
-                await migrate(await invocation.memory(), copy, progress=tell)
+                await copy_memory(await invocation.memory(), copy, progress=tell)
             others[f"with {name}"] = copy.bind(app=invocation.settings.app, user=invocation.settings.user)
             if name != NONE:
                 await settled(others[f"with {name}"])

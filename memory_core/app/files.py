@@ -1,4 +1,4 @@
-"""Commands on whole memories: export, migrate, backup, restore, reembed, check, sql-view."""
+"""Commands on whole memories: export, copy, backup, restore, reembed, check, sql-view."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from memory_core.errors import InvalidInputError
 from memory_core.memory import Memory
 from memory_core.models import Scope
 from memory_core.storage.shared.transfer import Carried
+from memory_core.transfer.copying import copy_memory, memory_at
 from memory_core.transfer.formats import Exporter
 from memory_core.transfer.jsonl import export_jsonl, export_records
-from memory_core.transfer.migrate import memory_at, migrate
 from memory_core.values.places import check_path
 from memory_core.values.private_files import new_private_file
 from memory_core.values.times import utc_now
@@ -133,7 +133,7 @@ def _is_memory(path: Path) -> bool:
     return found is not None and found.application == APPLICATION_ID
 
 
-async def migrate_(
+async def copy_(
     invocation: Invocation,
     *,
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A file, or qdrant://host/collection.")],
@@ -142,7 +142,7 @@ async def migrate_(
     source = await invocation.memory()
     async with memory_at(target, embedder_of(invocation.settings.embedder)) as there:
         with invocation.progress("comparing") as tell:
-            done = await migrate(source, there, progress=tell)
+            done = await copy_memory(source, there, progress=tell)
     rows = [(each.scope.app, each.scope.user, each.records, each.checksum) for each in done.owners]
     said = f"{counted(done.records, 'memory')} the same in both, {done.copied} copied and {done.removed} removed now"
     if done.behind:
@@ -231,7 +231,7 @@ async def sql_view(invocation: Invocation) -> Answer:
     return Answer({"view": name}, Text(f"the file has the view {name} now"))
 
 
-TRANSFERS: Final[Mapping[str, Work]] = {"export": export, "migrate": migrate_}
+TRANSFERS: Final[Mapping[str, Work]] = {"export": export, "copy": copy_}
 UPKEEP: Final[Mapping[str, Work]] = {
     "backup": backup,
     "restore": restore,

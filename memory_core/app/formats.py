@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
@@ -12,9 +11,7 @@ from typing import Any, Final
 from memory_core.app.sources.chatgpt import is_chatgpt
 from memory_core.app.sources.claude import is_claude
 from memory_core.errors import InvalidInputError
-from memory_core.transfer.foreign_files import foreign_database, lines_of
-from memory_core.transfer.foreign_values import fields_of
-from memory_core.transfer.jsonl import FORMAT
+from memory_core.transfer.foreign_files import foreign_database
 from memory_core.values.places import without_key
 
 IMPORTERS: Final = "memory_core.importers"
@@ -37,7 +34,7 @@ def names(group: str) -> list[str]:
 
 
 def sources() -> list[str]:
-    """The formats of `move`."""
+    """The formats of `import`."""
     return names(IMPORTERS)
 
 
@@ -67,25 +64,18 @@ def format_of(source: str) -> str:
     """The format of a source, from what is there.
 
     Raises:
-        InvalidInputError: It is an export of this package, or could be anything.
+        InvalidInputError: It could be anything.
     """
     path = Path(source).expanduser()
     if not path.exists():
         raise InvalidInputError(f"there is no file or folder {without_key(source)!r}")
     found = next((name for name, fits in _SIGNS.items() if fits(path)), None)
-    if found == LOSSLESS and _is_export(path):
-        raise InvalidInputError(f"{source!r} is an export of memory-core: memory-core import {source}")
     if found is None:
-        raise InvalidInputError(f"what {source!r} is cannot be seen; name it with --format: {', '.join(sources())}")
+        raise InvalidInputError(
+            f"what {source!r} is cannot be seen; name it with --format: {', '.join(sources())}; turn other documents "
+            "into text first, for example with a document loader (docs/howto/documents.md)"
+        )
     return found
-
-
-def _is_export(path: Path) -> bool:
-    _, first = next(lines_of(str(path)), ("", b""))
-    try:
-        return fields_of(json.loads(first)).get("format") == FORMAT
-    except (ValueError, RecursionError):
-        return False
 
 
 def _has_tables(name: str) -> Callable[[Path], bool]:
@@ -114,5 +104,6 @@ _SIGNS: Final[Mapping[str, Callable[[Path], bool]]] = {
     "mem0": lambda path: _is_mem0_folder(path) or _has_tables("mem0")(path),
     **{name: _has_tables(name) for name in _TABLES if name != "mem0"},
     LOSSLESS: lambda path: path.is_file() and path.suffix.lower() in {".jsonl", ".ndjson"},
+    "document": lambda path: path.is_file() and path.suffix.lower() == ".txt",
     "markdown": lambda path: (path.is_dir() and any(path.rglob("*.md"))) or path.suffix.lower() in {".md", ".markdown"},
 }

@@ -1,166 +1,84 @@
-"""`import` of an export of this package, `ingest` of conversations and documents, and the list of all formats."""
+"""`import`: bring in an export of this package, or what other programs have written after a look at what it becomes."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
-from pathlib import Path
-from typing import IO, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Group
-from rich.text import Text
 
 from memory_core.app import showing
-from memory_core.app.command import Answer, DryRun, Invocation, Work
-from memory_core.app.formats import EXPORTERS, IMPORTERS, LOSSLESS, entry_of, names
-from memory_core.app.intake import LINE, carry
-from memory_core.app.mapping import Ownership
-from memory_core.app.pending_vectors import compute_vectors, pending_vectors
-from memory_core.app.settings import NONE
-from memory_core.app.showing import counted
+from memory_core.app.batches import import_all
+from memory_core.app.command import Answer, DryRun, Invocation, Work, Yes
+from memory_core.app.formats import EXPORTERS, IMPORTERS, LOSSLESS, entry_of, format_of, names, sources
+from memory_core.app.import_look import look_at
+from memory_core.app.lossless import import_lossless, is_export
+from memory_core.app.mapping import Keys, Ownership
 from memory_core.errors import InvalidInputError
-from memory_core.memory import Memory
-from memory_core.models import Scope
-from memory_core.transfer.foreign_files import file_at, lines_of
 from memory_core.transfer.foreign_values import fields_of
 from memory_core.transfer.formats import Importer
-from memory_core.transfer.jsonl import import_jsonl
-from memory_core.transfer.migrate import exists
-from memory_core.values.progress import Progress
-from memory_core.values.text_lines import lines_in
 
-_FRAME_LINES: Final = 2
-"""The first and the last line of an export, which are no records."""
+UNASKED: Final = "nothing is imported yet, and nobody is there to ask; look with --dry-run, and confirm with --yes"
 _EXTRA: Final = re.compile(r"memory-core\[[^]]+\]")
-BY_SUFFIX: Final = {
-    ".jsonl": "conversation",
-    ".txt": "document",
-    ".md": "document",
-}
 
 
-async def import_(
+def _key(metavar: str, what: str) -> Any:  # typer's option
+    return typer.Option(metavar=metavar, help=f"The field of the source that {what}.")
+
+
+async def import_(  # noqa: PLR0913  (an option each)
     invocation: Invocation,
     *,
     source: Annotated[
-        str, typer.Argument(metavar="SOURCE", help="A file, a folder or an address; - is standard input.")
+        str,
+        typer.Argument(metavar="SOURCE", help="A file, a folder or an address; - is an export on standard input."),
     ],
-    dry_run: DryRun = False,
-) -> Answer:
-    """Bring in what `export` wrote, without loss. Importing twice adds nothing. `move` brings in other programs'."""
-    if dry_run and not exists(invocation.settings.file):
-        async with Memory(":memory:", embedder=None) as nothing:
-            return await _lossless(invocation, nothing, source, dry_run=True)
-    return await _lossless(invocation, await invocation.memory(create=True), source, dry_run=dry_run)
-
-
-async def _lossless(invocation: Invocation, memory: Memory, source: str, *, dry_run: bool) -> Answer:
-    with _opened(source) as lines, invocation.progress("importing") as tell:
-        total = max(0, _lines_in(lines) - _FRAME_LINES)
-
-        def told(progress: Progress) -> None:
-            tell(progress if progress.total else Progress(progress.done, total))
-
-        given = invocation.settings
-        owner = Scope(given.app, given.user) if given.named_user else None
-        done = await import_jsonl(memory, lines, owner=owner, dry_run=dry_run, progress=told)
-    computed = 0 if dry_run or given.embedder == NONE else await _compute_vectors(invocation, memory)
-    said = "would be written" if dry_run else "written"
-    view = Text(f"{counted(done.records, 'memory')} read, {done.written} {said}, {done.kept} here already")
-    if done.sourceless:
-        view.append(f"; {done.sourceless} made from memories that are not here")
-    if computed:
-        view.append(f"; {counted(computed, 'vector')} computed")
-    return Answer({**asdict(done), "dry_run": dry_run, "vectors_computed": computed}, view)
-
-
-async def _compute_vectors(invocation: Invocation, memory: Memory) -> int:
-    """Compute the vectors that an export without them has left out; returns how many were pending."""
-    operator = memory.operator()
-    waiting = await pending_vectors(operator)
-    await compute_vectors(invocation, operator, waiting)
-    return sum(waiting.values())
-
-
-def _opened(source: str) -> AbstractContextManager[IO[bytes]]:
-    return nullcontext(sys.stdin.buffer) if source == "-" else file_at(source).open("rb")
-
-
-def _lines_in(file: IO[bytes]) -> int:
-    """The number of lines of a file, for a bar; 0 for a pipe, which can be read once only."""
-    if not file.seekable():
-        return 0
-    count = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
-    file.seek(0)
-    return count
-
-
-def _lines_at(path: Path) -> int:
-    """The number of lines of a file that are not blank, for a bar; a missing file is reported when it is read."""
-    if not path.expanduser().is_file():
-        return 0
-    return sum(bool(line.strip()) for _, line in lines_of(str(path)))
-
-
-async def ingest(
-    invocation: Invocation,
-    *,
-    sources: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Conversations and documents.")],
-    questions: Annotated[
-        Path | None, typer.Option("--questions", metavar="FILE", help="Then ask these, one on each line.")
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", help="What the source is, if that cannot be seen.", autocompletion=sources),
     ] = None,
+    user_from: Annotated[str | None, _key("KEY", "names the user of each memory")] = None,
+    session_from: Annotated[str | None, _key("KEY", "names the session")] = None,
+    time_from: Annotated[str | None, _key("KEY", "says when")] = None,
+    kind_from: Annotated[str | None, _key("KEY", "names the kind")] = None,
+    author_from: Annotated[str | None, _key("KEY", "names who said it")] = None,
+    one_user: Annotated[
+        bool, typer.Option("--one-user", help="Everything becomes --user's, also what the source gives to others.")
+    ] = False,
+    yes: Yes = False,
     dry_run: DryRun = False,
 ) -> Answer:
-    """Remember conversations and documents.
+    """Bring in what `export` or another program wrote.
 
-    Conversations are .jsonl files, documents are .txt and .md files.
-
-    A line of a conversation is a JSON object such as
-    {"at": "2026-03-02T09:12:00+01:00", "session": "monday", "author": "Ann", "text": "The tide turns at noon"}.
-    Exit code 1: some lines could not be used.
+    What another program wrote is shown first, as what it would become. Users that the source names are owners of their
+    own; what names none is --user's. Importing twice adds nothing, so an interrupted import is run again.
     """
-    asked = [] if questions is None else _lines(questions)
-    noun = LINE if all(path.suffix.lower() == ".jsonl" for path in sources) else "part"
-    found = [(str(path), _by_suffix(path)) for path in sources]
-    total = sum(_lines_at(path) for path in sources) if noun == LINE else 0
-    answer = await carry(invocation, found, Ownership(invocation.settings), dry_run=dry_run, noun=noun, total=total)
-    if not asked or dry_run:
-        return answer
-    owner, answers, views = await invocation.owner(), list[Any](), [answer.view]
-    for question in asked:
-        hits = await owner.search(question, limit=3, explain=True)
-        answers.append({"question": question, "hits": [hit.to_dict() for hit in hits]})
-        views += [Text(f"\n{showing.line(question)}", "bold"), showing.hits(hits, explain=True)]
-    value = {**fields_of(answer.json), "answers": answers}
-    return Answer(value, Group(*(view for view in views if view is not None)), answer.code)
-
-
-def _by_suffix(path: Path) -> Importer:
-    format_ = BY_SUFFIX.get(path.suffix.lower())
-    if format_ is None:
-        raise InvalidInputError(
-            f"{str(path)!r} has none of the suffixes {', '.join(BY_SUFFIX)}; try `move` for a file of another program, "
-            "and turn other documents into text first, for example with a document loader (docs/howto/documents.md)"
-        )
-    importer: Importer = entry_of(IMPORTERS, format_)
-    return importer
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return [line for line in lines_in(path.read_text(encoding="utf-8")) if line.strip()]
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path} cannot be read as questions: it is not text in UTF-8 ({error})") from error
+    if format_ is None and is_export(source):
+        return await import_lossless(invocation, source, dry_run=dry_run)
+    if user_from is not None and one_user:
+        raise InvalidInputError("--user-from names many users and --one-user one; give only one of them")
+    importer: Importer = entry_of(IMPORTERS, format_ or format_of(source))
+    keys = Keys(user=user_from, session=session_from, time=time_from, kind=kind_from, author=author_from)
+    ownership = Ownership(invocation.settings, keys, one_user=one_user)
+    look = await look_at(importer(source), ownership)
+    if ownership.may_merge:
+        look.insist_on_one_person(ownership.default)
+        look.insist_on_an_owner()
+    if not dry_run and not yes:
+        showing.console(errors=True).print(look.table())
+        invocation.confirm("Import them?", yes=False, unasked=UNASKED)
+    total = sum(share.memories for share in look.shares.values())
+    done = await import_all(invocation, importer(source), ownership, dry_run=dry_run, total=total)
+    view = Group(look.table(), done.view) if dry_run and done.view is not None else done.view
+    return Answer({"owners": look.to_dict(), **fields_of(done.json)}, view, done.code)
 
 
 async def formats_(_invocation: Invocation) -> Answer:
-    """List the formats of `move`, `import` and `export`."""
+    """List the formats of `import` and `export`."""
     rows = [("import and export", LOSSLESS, "a text file without loss, one JSON object a line")]
-    for command, group in (("move", IMPORTERS), ("export", EXPORTERS)):
+    for command, group in (("import", IMPORTERS), ("export", EXPORTERS)):
         for name in names(group):
             try:
                 said = (entry_of(group, name).__doc__ or "").strip().partition("\n")[0].rstrip(".")
@@ -172,4 +90,4 @@ async def formats_(_invocation: Invocation) -> Answer:
     return Answer([dict(zip(keys, row, strict=True)) for row in rows], showing.table(keys, rows))
 
 
-COMMANDS: Final[Mapping[str, Work]] = {"ingest": ingest, "import": import_, "formats": formats_}
+COMMANDS: Final[Mapping[str, Work]] = {"import": import_, "formats": formats_}

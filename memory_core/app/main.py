@@ -16,7 +16,7 @@ except ImportError as error:
     extra = "serve" if sys.argv[1:2] == ["serve"] else "cli"
     raise ImportError(f"`memory-core` needs typer and rich: pip install 'memory-core[{extra}]'") from error
 
-from memory_core.app import doctor, evaluating, files, importing, moving, reading, serving, showing, writing
+from memory_core.app import doctor, evaluating, files, importing, reading, serving, showing, writing
 from memory_core.app.command import Work, add_command
 from memory_core.app.settings import settings
 from memory_core.errors import InvalidInputError, MemoryCoreError, reason_for_log
@@ -39,7 +39,7 @@ GROUPS: Final[Mapping[str, Mapping[str, Work]]] = {
     "Write": writing.COMMANDS,
     "Read": reading.COMMANDS,
     "Serve": serving.COMMANDS,
-    "Bring in and take out": {**moving.COMMANDS, **importing.COMMANDS, **files.TRANSFERS},
+    "Bring in and take out": {**importing.COMMANDS, **files.TRANSFERS},
     "Keep the file well": {**files.UPKEEP, **doctor.COMMANDS, **evaluating.COMMANDS},
 }
 """The commands of this package, as `--help` lists them."""

@@ -19,7 +19,7 @@ from typing import Any, Final
 from memory_core.errors import InvalidInputError
 from memory_core.settings import DEFAULT_EMBEDDER, made_or_none
 from memory_core.supplied import Embedder, Reranker
-from memory_core.transfer.migrate import is_server
+from memory_core.transfer.copying import is_server
 from memory_core.values.checks import shown
 from memory_core.values.places import check_path
 

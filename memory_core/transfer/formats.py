@@ -34,10 +34,10 @@ class Found:
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Fields of the source that are not in the draft's `data`, for options such as `--time-from`."""
     is_of_somebody: bool = False
-    """It may be anybody's, because the source holds several people's memories and does not say whose each is: `move`
+    """It may be anybody's, because the source holds several people's memories and does not say whose each is: `import`
     asks for `--one-user` first."""
     people: Collection[str] = ()
-    """Keys of `given` that may name the user, although the importer cannot tell: `move` makes no owner of several."""
+    """Keys of `given` that may name the user, although the importer cannot tell: `import` makes no owner of several."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ from memory_core.models import DERIVING, Fingerprint, Page, Scope
 from memory_core.protocols import Store
 from memory_core.requests import ListRequest
 from memory_core.storage.shared.transfer import Carried, Copyable, Tombstones, tombstone
+from memory_core.transfer.copying import port_of, store_of
 from memory_core.transfer.lines import from_json, to_json
-from memory_core.transfer.migrate import port_of, store_of
 from memory_core.values.checks import shown
 from memory_core.values.json_text import encode_json
 from memory_core.values.progress import Progress, ProgressCallback
@@ -318,7 +318,7 @@ class _Reader:
         found = _parsed(number, line)
         if found.get("format") != FORMAT or not isinstance(found.get("version"), int):
             raise InvalidInputError(
-                f"line {number} is not the first line of an export of memory-core; `memory-core move` takes those of "
+                f"line {number} is not the first line of an export of memory-core; `memory-core import` takes those of "
                 "others, which `memory-core formats` lists"
             )
         if found["version"] > VERSION:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of `reembed`, `backup`, `maintain` or `migrate`.
+    """The progress of `reembed`, `backup`, `maintain` or `copy`.
 
     An operation reports it before it begins, after every batch, and when it is done.
 

@@ -1,4 +1,4 @@
-"""Which requests came over a local socket of this server, which only the user who started it can open."""
+"""The requests that came over a local socket of this server, which only the user who started it can open."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Generator:
     is_whole: bool = False
     """A file in which a field is there twice is refused as a whole."""
     mine: bool = False
-    """It is moved with `--one-user`."""
+    """It is imported with `--one-user`."""
 
 
 def present(fields: Fields) -> dict[str, Any]:

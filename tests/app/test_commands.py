@@ -60,14 +60,12 @@ def invocations(folder: Path, id: str, other: str) -> dict[str, list[str]]:  # n
         "stats": ["stats", "--all"],
         "eval": ["eval", "questions.jsonl"],
         "maintain": ["maintain", "--dry-run"],
-        "ingest": ["ingest", "talk.jsonl"],
         "export": ["export", "all.jsonl", "--overwrite"],
         "import": ["import", "all.jsonl"],
-        "move": ["move", "talk.jsonl", "--yes"],
         "formats": ["formats"],
         "backup": ["backup", "copy.db", "--overwrite"],
         "restore": ["restore", "copy.db", "--file", "restored.db", "--overwrite", "--yes"],
-        "migrate": ["migrate", "moved.db"],
+        "copy": ["copy", "moved.db"],
         "reembed": ["reembed", "hashing"],
         "check": ["check"],
         "doctor": ["doctor"],
@@ -173,7 +171,9 @@ def test_messages_as_chat_apis_take_them_are_a_conversation(run: Run, tmp_path: 
     said = [{"role": "user", "content": "The key is blue"}, {"role": "assistant", "content": "Noted."}]
     wrong = [{"role": "robot", "content": "x"}, {"role": "user", "content": 7}]
     (tmp_path / "monday.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in [*said, *wrong]))
-    assert len(run("ingest", "monday.jsonl", "--json", code=1).value["refused"]) == 2
+    assert (
+        len(run("import", "monday.jsonl", "--format", "conversation", "--yes", "--json", code=1).value["refused"]) == 2
+    )
     found = run("list", "--order", "oldest", "--json").value["records"]
     assert [(each["role"], each["text"], each["session"]) for each in found] == [
         ("user", "The key is blue", "monday"),
@@ -220,7 +220,7 @@ def test_the_name_of_an_owner_does_not_drive_a_terminal(run: Run, tmp_path: Path
     name = "ann\x1b]0;owned\x07\x1b[2J\u202e"
     for user in (name, "other"):
         run("add", "tea", "--user", user)
-    calls = [["stats", "--all"], *([command, "--user", name] for command in ("stats", "list", "recall", "migrate"))]
+    calls = [["stats", "--all"], *([command, "--user", name] for command in ("stats", "list", "recall", "copy"))]
     calls[3].append("tea")
     calls[4].append("moved.db")
     calls += [["search", "nothing", "--user", "nobody"], ["why", "tea", "--expect", "x", "--user", name]]
@@ -431,10 +431,10 @@ def test_an_owner_without_memories_is_told_who_has_some(run: Run) -> None:
         (["add", "tea", "--data", "[1]"], "--data must be a JSON object"),
         (["add", "tea", "--importance", "7"], "importance must be a number from 0 to 1"),
         (["add", " "], "nothing to remember"),
-        (["import", "talk.txt", "--file", "new.db"], "line 1 is not JSON"),
-        (["move", "talk.txt", "--yes", "--format", "nope"], "there is no importer for 'nope'; the formats are adk"),
-        (["import", "nowhere.jsonl"], "No such file"),
-        (["move", "chroma"], "there is no file or folder 'chroma'"),
+        (["import", "memory.db", "--file", "new.db"], "what 'memory.db' is cannot be seen; name it with --format"),
+        (["import", "talk.txt", "--yes", "--format", "nope"], "there is no importer for 'nope'; the formats are adk"),
+        (["import", "nowhere.jsonl"], "there is no file or folder 'nowhere.jsonl'"),
+        (["import", "chroma"], "there is no file or folder 'chroma'"),
         (["backup", "memory.db"], "there is 'memory.db' already; give another name, or --overwrite"),
         (["restore", "typo.db"], "there is no memory file 'typo.db'; name a file that `memory-core backup` has made"),
         (["restore", "memory.db"], "there is 'memory.db' already; give another name, or --overwrite"),
@@ -641,7 +641,7 @@ def test_bash_completes_commands_options_and_formats(completed: Callable[[str], 
         function=$(complete -p memory-core | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
         COMP_WORDS=(memory-core se); COMP_CWORD=1; $function memory-core; echo "${{COMPREPLY[@]}}"
         COMP_WORDS=(memory-core search --exp); COMP_CWORD=2; $function memory-core; echo "${{COMPREPLY[@]}}"
-        COMP_WORDS=(memory-core move x --format ch); COMP_CWORD=4; $function memory-core; echo "${{COMPREPLY[@]}}"
+        COMP_WORDS=(memory-core import x --format ch); COMP_CWORD=4; $function memory-core; echo "${{COMPREPLY[@]}}"
     """
     said = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
     assert said.stdout.splitlines() == ["search serve", "--explain", "chatgpt chroma"]

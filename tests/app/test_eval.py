@@ -229,10 +229,3 @@ def test_templates_of_texts_with_separators_are_questions_once_they_are_edited(r
     made = tmp_path / "made.jsonl"
     made.write_bytes(made.read_bytes().replace(b"EDIT: ", b""))
     assert run("eval", "made.jsonl", "--words-only", "--json").value["questions"] == 1
-
-
-def test_a_question_to_ingested_texts_is_a_whole_line(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text(KEY)
-    (tmp_path / "asked.txt").write_bytes(f"{SEPARATED}\r\n\n".encode())
-    done = run("ingest", "notes.txt", "--questions", "asked.txt", "--words-only", "--json")
-    assert [each["question"] for each in done.value["answers"]] == [SEPARATED]

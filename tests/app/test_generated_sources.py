@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from qdrant_client import models
 
 from memory_core import InvalidInputError, Where
+from memory_core.app.batches import Batches
 from memory_core.app.command import Invocation
 from memory_core.app.formats import IMPORTERS, entry_of, names
-from memory_core.app.intake import Intake
 from memory_core.app.mapping import Ownership
 from memory_core.app.settings import Settings
 from memory_core.models import STATES, MemoryRecord
@@ -62,16 +62,16 @@ def owner_of(item: Item, generator: Generator) -> str | None:
     return str(item.owner) if (isinstance(item.owner, str) and item.owner) or is_number else None
 
 
-async def moved(format_: str, source: str, *, mine: bool) -> tuple[Intake, list[MemoryRecord]]:
-    """The report of a move, and everything that is stored."""
+async def imported(format_: str, source: str, *, mine: bool) -> tuple[Batches, list[MemoryRecord]]:
+    """The report of an import, and everything that is stored."""
     invocation = Invocation(ME)
-    intake = Intake(invocation, Ownership(ME, one_user=mine), dry_run=False)
+    batches = Batches(invocation, Ownership(ME, one_user=mine), dry_run=False)
     try:
         memory = await invocation.memory(create=True)
-        await intake.take(entry_of(IMPORTERS, format_)(source), lambda _: None)
+        await batches.take(entry_of(IMPORTERS, format_)(source), lambda _: None)
         owners = [memory.bind(app=each.app, user=each.user) for each in await memory.operator().owners()]
         found = [(await owner.list(where=Where(states=STATES), limit=1_000)).records for owner in owners]
-        return intake, [record for records in found for record in records]
+        return batches, [record for records in found for record in records]
     finally:
         await invocation.close()
 
@@ -79,10 +79,10 @@ async def moved(format_: str, source: str, *, mine: bool) -> tuple[Intake, list[
 def insist_on_every_item(items: Sequence[Item], generator: Generator, format_: str, source: str) -> None:
     if generator.is_whole and any(isinstance(value, Twice) for item in items for value in item.fields.values()):
         with pytest.raises(InvalidInputError, match="there twice"):
-            asyncio.run(moved(format_, source, mine=False))
+            asyncio.run(imported(format_, source, mine=False))
         return
-    intake, stored = asyncio.run(moved(format_, source, mine=generator.mine))
-    left_out = [*intake.report.refused, *intake.report.left_out]
+    batches, stored = asyncio.run(imported(format_, source, mine=generator.mine))
+    left_out = [*batches.report.refused, *batches.report.left_out]
     for item in items:
         holders = Counter(record.user for record in stored if item.words in record.text)
         owner = owner_of(item, generator)

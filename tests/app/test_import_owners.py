@@ -59,7 +59,7 @@ def listed(run: Run, user: str) -> list[dict[str, Any]]:
 
 
 def importing(*more: str) -> list[str]:
-    return ["move", "chroma.sqlite3", "--yes", "--format", "chroma", "--words-only", "--user", "shared", *more]
+    return ["import", "chroma.sqlite3", "--yes", "--format", "chroma", "--words-only", "--user", "shared", *more]
 
 
 @pytest.mark.usefixtures("chroma")

@@ -39,8 +39,8 @@ from memory_core.concurrency.loop import on_core
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.storage.shared.transfer import Copyable, checksum
 from memory_core.testing import Ticks
+from memory_core.transfer.copying import memory_at, port_of
 from memory_core.transfer.jsonl import Exported, Imported, export_jsonl, import_jsonl
-from memory_core.transfer.migrate import memory_at, port_of
 from tests.app.conftest import Run
 from tests.open_store import store_of
 from tests.storage.embedders import DIMENSIONS, WordEmbedder

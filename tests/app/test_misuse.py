@@ -45,8 +45,8 @@ NO_FILE = [f"qdrnt+https://{SECRET}@host/memories", f"s3://bucket/x.db?key={SECR
 SERVER = f"qdrant+https://{SECRET}@127.0.0.1:1/memories"
 COMMANDS: dict[str, list[str]] = {
     **{name: [] for name in ("list", "stats", "check", "reembed", "doctor", "sql-view", "maintain", "serve")},
-    **{name: ["tea"] for name in ("add", "search", "recall", "why", "show", "history", "edit", "forget", "move")},
-    **{name: ["new"] for name in ("export", "backup", "migrate", "import", "ingest", "eval")},
+    **{name: ["tea"] for name in ("add", "search", "recall", "why", "show", "history", "edit", "forget")},
+    **{name: ["new"] for name in ("export", "backup", "copy", "import", "eval")},
     "update": ["tea", "--text", "milk"],
     "supersede": ["tea", "milk"],
     "erase": ["--yes"],
@@ -97,16 +97,13 @@ def test_what_makes_or_changes_a_file_refuses_a_server(run: Run, tmp_path: Path,
         ["export", "ADDRESS", "--format", "langgraph"],
         ["eval", "ADDRESS", "--make", "1"],
         ["eval", "ADDRESS"],
-        ["migrate", "ADDRESS"],
+        ["copy", "ADDRESS"],
         ["restore", "ADDRESS", "--file", "new.db"],
         ["import", "ADDRESS"],
-        ["move", "ADDRESS"],
         *(
-            ["move", "ADDRESS", "--format", each]
+            ["import", "ADDRESS", "--format", each]
             for each in ("markdown", "chroma", "mem0", "chatgpt", "adk", "langgraph")
         ),
-        ["ingest", "ADDRESS"],
-        ["ingest", "memory.jsonl", "--questions", "ADDRESS"],
         ["maintain", "--undo", "ADDRESS"],
         ["serve", "--tokens", "ADDRESS"],
         ["serve", "--socket", "ADDRESS"],
@@ -116,7 +113,7 @@ def test_an_address_in_place_of_a_file_is_refused_and_its_key_is_not_shown(
     run: Run, tmp_path: Path, call: list[str], address: str
 ) -> None:
     run("add", "The spare key is with Mrs Okafor")
-    if call[0] == "migrate" and address == SERVER:
+    if call[0] == "copy" and address == SERVER:
         pytest.skip("that is what it is for")
     refused_and_nothing_made(run, tmp_path, *(address if part == "ADDRESS" else part for part in call))
 

@@ -11,8 +11,8 @@ import pytest
 from memory_core import Draft, Link, Memory, run_sync
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import Ticks
+from memory_core.transfer.copying import copy_memory
 from memory_core.transfer.jsonl import export_jsonl, import_jsonl
-from memory_core.transfer.migrate import migrate
 from tests.app.conftest import Run
 
 
@@ -47,7 +47,7 @@ def test_an_import_and_a_migration_count_what_has_no_source(tmp_path: Path, targ
     ):
         run_sync(export_jsonl, memory, lines.append)
         for _ in range(2):
-            report = run_sync(migrate, memory, moved)
+            report = run_sync(copy_memory, memory, moved)
             assert (report.records, report.sourceless) == (3, 1)
             assert run_sync(import_jsonl, imported, lines).sourceless == 1
         for copy in (moved, imported):
@@ -64,9 +64,9 @@ def test_the_command_line_says_how_many(run: Run, tmp_path: Path) -> None:
     assert (Path(restored["file"]).name, restored["sourceless"]) == ("restored.db", 1)
     said = run("restore", "backup.db", "--file", "again.db").out
     assert "1 made from memories that are not here" in " ".join(said.split())
-    moved = run("migrate", "moved.db", "--file", "backup.db", "--words-only", "--json").value
+    moved = run("copy", "moved.db", "--file", "backup.db", "--words-only", "--json").value
     assert moved["sourceless"] == 1
     assert json.dumps(moved)
     assert "1 made from memories that are not here" in " ".join(
-        run("migrate", "moved.db", "--file", "backup.db").out.split()
+        run("copy", "moved.db", "--file", "backup.db").out.split()
     )

@@ -4,8 +4,9 @@
 
 A question counts where all its evidence stands in a block of so many tokens. Beside the block of `recall` stand the
 same budgets filled with the whole texts of BM25's, cosine's and their rank fusion's list (see `breadth.py`), and of the
-default search's list, each as "author: text" on a line of its own; a text that does not fit is passed over, as in the
-block. In a block a long text counts as present with the passage that is shown of it, in a list it has to fit whole.
+default search's list, each as "author: text" on a line of its own, and the latter also with a date before each line,
+since a block has dates; a text that does not fit is passed over, as in the block. In a block a long text counts as
+present with the passage that is shown of it, in a list it has to fit whole.
 
 A token is estimated as four characters, rounded up for each line: about right for English with the models of today, too
 few for other languages, the same for everybody here.
@@ -41,6 +42,8 @@ from tests.corpora.loading import CORPORA, Owner, Question, owners
 BUDGETS: Final = (500, 1_000, 2_000, 4_000)
 _LISTED: Final = 500
 """The number of hits of a list: more than the largest budget holds."""
+_DATED: Final = "search, with dates"
+_DATE: Final = "2026-01-05 "
 _FULL: Final = 8
 """Tokens of the shortest line."""
 
@@ -89,11 +92,12 @@ async def measure(
     keyed = dict(zip(reversed(texts), reversed(keys), strict=True))
     place = {key: at for at, key in enumerate(keys)}
     costs = [tokens(_line(draft)) for draft in owner.records]
+    dated = [tokens(_DATE + _line(draft)) for draft in owner.records]
     baselines = Baselines(texts, np.asarray(await embedder.embed_documents(texts), np.float32))
     shares: defaultdict[str, defaultdict[int, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for question in owner.questions:
         found = await handle.search(question.text, limit=_LISTED, floor=floor)
-        lists = {"search": [place[str(hit.record.source_key)] for hit in found]}
+        lists = {name: [place[str(hit.record.source_key)] for hit in found] for name in ("search", _DATED)}
         lists |= baselines.rank(question.text, np.asarray(await embedder.embed_query(question.text), np.float32))
         for peer, ask_peer in peers.items():
             lists[peer] = [place[keyed[text]] for text in await ask_peer(question.text, _LISTED) if text in keyed]
@@ -101,7 +105,7 @@ async def measure(
         for budget in budgets:
             shares["recall"][budget].append(set(question.evidence) <= held[budget])
             for system, order in lists.items():
-                present = {keys[at] for at in within(order, costs, budget)}
+                present = {keys[at] for at in within(order, dated if system == _DATED else costs, budget)}
                 shares[system][budget].append(set(question.evidence) <= present)
     await embedder.close()
     return shares

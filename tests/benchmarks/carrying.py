@@ -15,7 +15,7 @@ from pathlib import Path
 
 from common import GivenVectors, drafts
 from memory_core import Memory
-from memory_core.transfer.migrate import migrate
+from memory_core.transfer.copying import copy_memory
 
 
 async def main(count: int) -> None:
@@ -28,7 +28,7 @@ async def main(count: int) -> None:
                 await handle.add_many(drafts(min(1_000, count - first), first))
             for what in ("carried and compared", "compared"):
                 start = time.perf_counter()
-                report = await migrate(source, target)
+                report = await copy_memory(source, target)
                 seconds = time.perf_counter() - start
                 assert (report.records, report.behind) == (count, 0)
                 print(f"{count} records {what}: {seconds:.1f} s, {count / seconds:.0f} /s")

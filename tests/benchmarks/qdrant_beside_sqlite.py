@@ -36,7 +36,7 @@ from memory_core import Draft, Memory, MiniLmEmbedder, run_sync
 from memory_core.storage.qdrant.codec import WORDS
 from memory_core.storage.qdrant.settings import Patience, Server
 from memory_core.storage.qdrant.store import QdrantStore
-from memory_core.transfer.migrate import migrate
+from memory_core.transfer.copying import copy_memory
 from tests.corpora.loading import CORPORA, Owner, owners
 from tests.storage.qdrant.counting import Counter
 from tests.storage.qdrant.edge_engine import EdgeEngine
@@ -82,7 +82,7 @@ def recall(url: str) -> None:
         ):
             for person in people:
                 run_sync(file.bind(user=person.name).add_many, list(person.records))
-            run_sync(migrate, file, server)
+            run_sync(copy_memory, file, server)
             both = [found(memory, people) for memory in (file, server)]
         print(f"{corpus:16} recall@{FIRST}: SQLite {100 * both[0]:.1f}, Qdrant {100 * both[1]:.1f}", flush=True)
 

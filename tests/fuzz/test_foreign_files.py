@@ -22,8 +22,8 @@ from rich.console import Console
 
 from memory_adk.radbot import importing as radbot
 from memory_core import InvalidInputError
-from memory_core.app import moving
 from memory_core.app.formats import IMPORTERS, entry_of
+from memory_core.app.import_look import look_at
 from memory_core.app.mapping import Keys, Ownership
 from memory_core.app.settings import Settings
 from memory_core.app.showing import as_json
@@ -157,7 +157,7 @@ def look(folder: Path, format_: str, suffix: str, content: bytes) -> None:
     importer = entry_of(IMPORTERS, format_)
     for keys in (Keys(), named):
         try:
-            seen = asyncio.run(moving._looked(importer(str(source)), Ownership(OWN, keys)))
+            seen = asyncio.run(look_at(importer(str(source)), Ownership(OWN, keys)))
             Console(file=io.StringIO()).print(seen.table())
             assert json.loads(as_json(seen.to_dict())) is not None
             seen.insist_on_one_person(Ownership(OWN).default)
@@ -170,7 +170,7 @@ def check(folder: Path, run: Run, format_: str, suffix: str, content: bytes) -> 
     source = folder / f"{NAMES.get(format_, 'source')}{suffix}"
     source.write_bytes(content)
     begin()
-    arguments = ("move", str(source), "--format", format_, "--words-only", "--user", "ann")
+    arguments = ("import", str(source), "--format", format_, "--words-only", "--user", "ann")
     looked = run(*arguments, "--dry-run")
     assert run(*arguments, "--yes", "--json") == looked
     insist_on_what_was_there()

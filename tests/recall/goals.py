@@ -62,6 +62,10 @@ async def table(*, quick: bool) -> None:
     _print("follow-ups", f"{found.in_conversation}; alone {found.alone}, full question {found.full} of {asked}")
     _print("full questions after another conversation", f"{found.after_another} of {asked}")
     _print("small talk in the midst of a conversation that pushes nothing", f"{found.silent} of {asked}")
+    for language, pushed in (await pushing.by_language()).items():
+        _print(f"evidence pushed, {language}", f"{fmean(pushed.kept):.1%} of {len(pushed.kept)}")
+        if pushed.silent:
+            _print(f"small talk that pushes nothing, {language}", f"{fmean(pushed.silent):.1%} of {len(pushed.silent)}")
     for who, answered in (("a stranger", False), ("an answered stranger", True)):
         for budget, loss in (await poison.measure(every=4 if quick else 1, answered=answered)).items():
             for name, lost in loss.lost.items():

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memory_core import PULLED, PUSHED, BoundMemory, Draft, Memory, RecallOptions
+from tests.corpora.loading import owners as people
 from tests.recall.everyday_chats import chats, fill
 
 CORPORA: Final = Path(__file__).parents[1] / "corpora"
@@ -147,3 +148,27 @@ async def follow_up(kind: str, options: RecallOptions = PUSHED) -> FollowedUp:
             if not is_silent:
                 counted.misses.append(f"not silent after {said}: {text!r}")
     return counted
+
+
+@dataclass(frozen=True, slots=True)
+class InLanguage:
+    """The outcome for a person who writes one language."""
+
+    kept: list[bool]
+    """True for each question whose evidence is in the pushed block."""
+    silent: list[bool]
+    """True for each message of small talk in that language to which nothing was pushed."""
+
+
+async def by_language(options: RecallOptions = PUSHED) -> dict[str, InLanguage]:
+    """Ask the questions of `languages.jsonl`, and say the small talk of their languages."""
+    found: dict[str, InLanguage] = {}
+    async with Memory(":memory:") as memory:
+        for person in people("languages"):
+            user = memory.bind(app="push", user=person.name)
+            await user.add_many(person.records)
+            blocks = [(await user.recall(each.text, options), each.evidence) for each in person.questions]
+            kept = [set(evidence) <= {record.source_key for record in block.records} for block, evidence in blocks]
+            said = [each["text"] for each in SMALL_TALK if each["language"] == person.name]
+            found[person.name] = InLanguage(kept, [not await user.recall(text, options) for text in said])
+    return found

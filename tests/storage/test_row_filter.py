@@ -1,4 +1,5 @@
-"""What Python has to look at: beside other work, and in one state of the file although records change meanwhile."""
+"""The records at which Python has to look: beside other work, and in one state of the file although records change
+meanwhile."""
 
 from __future__ import annotations
 

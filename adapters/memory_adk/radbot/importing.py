@@ -1,4 +1,4 @@
-"""Import RadBot's collections through `memory-core move --format radbot`.
+"""Import RadBot's collections through `memory-core import --format radbot`.
 
 Every field of a point is kept. Vectors are not imported, because another embedder computed them; the texts get new
 ones. The id of a point is the record's source key, so a repeated import adds only new points.

@@ -70,7 +70,7 @@ def _is_stock(path: Path) -> bool:
 def _how_to_bring_in(source: Path, path: Path) -> str:
     old = path.with_name(f"{path.name}.spade_llm") if source == path else source
     commands = [["mv", str(path), str(old)]] if source == path else []
-    commands.append(["memory-core", "move", "--format", "spade-llm", str(old), "--file", str(path)])
+    commands.append(["memory-core", "import", "--format", "spade-llm", str(old), "--file", str(path)])
     return (
         f"{str(source)!r} is a database of spade_llm; stop the processes that use it, and bring its memories in with "
         f"`{' && '.join(shlex.join(each) for each in commands)}`"

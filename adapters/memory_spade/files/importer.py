@@ -1,4 +1,4 @@
-"""Import spade_llm's files through `memory-core move --format spade-llm`."""
+"""Import spade_llm's files through `memory-core import --format spade-llm`."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Listed:
 
     lines: Sequence[Line]
     count: int
-    """How many memories there are on all pages together."""
+    """The number of memories on all pages together."""
     is_all: bool
     """False if there may be more than are counted."""
     kinds: Sequence[Facet]
@@ -39,7 +39,7 @@ class Listed:
 
 
 async def searched(found: Visit, query: str, where: Where, pairs: Pairs, wanted: int) -> Listed:
-    """What a search finds.
+    """The memories that a search finds.
 
     Args:
         pairs: The question and the conditions as they stand in the address.
@@ -68,14 +68,14 @@ async def _beyond(found: Visit, query: str, where: Where, hits: Sequence[Hit]) -
 
 
 async def _found_kinds(found: Visit, query: str, where: Where, hits: Sequence[Hit]) -> Counter[str]:
-    """How many memories of each kind the search finds under the other conditions."""
+    """The number of memories of each kind that the search finds under the other conditions."""
     if where.kinds is not None:
         hits = await found.reach.search(query, limit=MOST_FOUND, where=replace(where, kinds=None))
     return Counter(hit.record.kind for hit in hits)
 
 
 async def browsed(found: Visit, where: Where, pairs: Pairs, cursor: str) -> Listed:
-    """What there is, newest first."""
+    """The memories that there are, newest first."""
     page = await found.reach.list(where=where, limit=PAGE, cursor=cursor or None)
     together = found.served.together(found.owner)
     kinds = Counter[str]()

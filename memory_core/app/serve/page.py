@@ -213,7 +213,7 @@ async def why(found: Visited, id: Text, q: Text = "") -> Response:  # noqa: A002
 
 @routes.get("/o/{app}/{user}/facets")
 async def facets(found: Visited, q: Text = "") -> Response:
-    """What there is to browse by, besides the kinds and the conditions of the list: tiers, states and collections."""
+    """The values to browse by, besides the kinds and the conditions of the list: tiers, states and collections."""
     together = found.served.together(found.owner)
     counts = [await owner.stats() for owner in together]
     collections = {name: None for owner in together for name in await owner.collections()}

@@ -35,7 +35,7 @@ PARTS: Final[Mapping[str, str]] = {
     "reranker": "reranker",
     "substring": "contains the words",
 }
-"""What people call each part of a score."""
+"""The name that people give each part of a score."""
 
 
 @dataclass(frozen=True, slots=True)

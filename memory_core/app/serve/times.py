@@ -11,7 +11,7 @@ _WEEK = 7 * _DAY
 
 
 def ago(value: datetime, now: datetime) -> str:
-    """How long ago it was; of what is to come, or is older than a week, the day where it was."""
+    """The time that has passed since; of what is to come, or is older than a week, the day where it was."""
     seconds = int((now - value).total_seconds())
     if not 0 <= seconds < _WEEK:
         return moment(value)[:10]

@@ -14,12 +14,14 @@ from memory_core.storage.shared.versions import versions_of
 from memory_core.storage.sqlite import revisions
 from memory_core.storage.sqlite.codec import COLUMNS, to_record
 from memory_core.storage.sqlite.damage import explaining
+from memory_core.storage.sqlite.matching_rows import READ_FIELDS
 from memory_core.storage.sqlite.owners import SIZE, Owner, find
 from memory_core.storage.sqlite.row_filter import narrow
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import Conditions, conditions, owner_range
 from memory_core.storage.sqlite.writing import overwrite_columns
 from memory_core.values.json_text import encode_json
+from memory_core.where.meaning import names_any
 from memory_core.where.where import ANY_STATE, Where
 
 
@@ -59,10 +61,14 @@ def known(db: sqlite3.Connection, scope: Scope, keys: Sequence[str] | None, now:
         return [Known(key, id, rev, version, state, bool(left)) for key, id, rev, version, state, left in rows]  # noqa: A001
 
 
-def touch(db: sqlite3.Connection, scope: Scope, records: Sequence[MemoryRecord], now: int) -> tuple[MemoryRecord, ...]:
+def touch(
+    db: sqlite3.Connection, scope: Scope, where: Where, records: Sequence[MemoryRecord], now: int
+) -> tuple[MemoryRecord, ...]:
     """Count a read of these records, and return them as they are then. Followers are not notified: nothing that is
-    searched changes. A record that somebody has changed since it was read is returned as it was, and not counted.
+    searched changes. A record that somebody has changed since it was read is returned as it was, and not counted; so is
+    one that somebody else has read meanwhile, if the conditions are on that.
     """
+    is_counted_once = names_any(where.matching or (), READ_FIELDS)
     owner = find(db, scope)
     wanted = encode_json([record.id for record in records])
     rows = db.execute(
@@ -73,9 +79,12 @@ def touch(db: sqlite3.Connection, scope: Scope, records: Sequence[MemoryRecord],
     touched: dict[str, tuple[int, MemoryRecord]] = {}
     for record in records:
         key, one = found.get(record.id, (0, None))
-        if one is not None and one == replace(record, accessed_at=one.accessed_at, access_count=one.access_count):
+        if one is None:
+            continue
+        reads = {} if is_counted_once else {name: getattr(one, name) for name in READ_FIELDS}
+        if one == replace(record, **reads):
             touched[one.id] = key, replace(one, accessed_at=moment(now), access_count=one.access_count + 1)
-    overwrite_columns(db, touched.values(), "accessed_at", "access_count")
+    overwrite_columns(db, touched.values(), *READ_FIELDS)
     return tuple(touched[record.id][1] if record.id in touched else record for record in records)
 
 

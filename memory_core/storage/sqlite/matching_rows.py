@@ -29,7 +29,7 @@ KEPT_BYTES: Final = 4 * 1024 * 1024
 """Most bytes of cached results for one owner. Agents and graphs search with the same conditions repeatedly."""
 _ANSWER_BYTES: Final = 1_024
 """Approximate bytes of a result without rows."""
-_UNNOTED: Final = ("accessed_at", "access_count")
+READ_FIELDS: Final = ("accessed_at", "access_count")
 """Fields that a read changes without creating a new row."""
 _ALWAYS: Final = -1
 """A time before every expiry; the ranking leaves out records that have expired."""
@@ -59,7 +59,7 @@ class MatchingRows:
     def rows(self, db: sqlite3.Connection, owner: int, scope: Scope, where: Where) -> RowNumbers:
         """The matching rows, ascending; deleted and expired rows may be among them."""
         found = conditions(owner, scope, where, _ALWAYS)
-        name, is_kept = found.name, not names_any(where.matching or (), _UNNOTED)
+        name, is_kept = found.name, not names_any(where.matching or (), READ_FIELDS)
         result = (self._results.get(name) if is_kept else None) or _NO_RESULT
         if result.size < len(self._owner_index):
             result = _Result(np.concatenate([result.rows, self._since(db, found, result.size)]), len(self._owner_index))

@@ -25,7 +25,7 @@ from memory_core.where.where import EVERYTHING, Where
 
 
 class Part(NamedTuple):
-    """What one owner contributes."""
+    """The part that one owner contributes."""
 
     owner: Owner
     scope: Scope

@@ -37,6 +37,8 @@ MOST_CONNECTIONS: Final = 8
 """Most reads that run at a time."""
 MOST_OF_OWNER: Final = 2
 """Most reads of one owner that run at a time, apart from a search."""
+PATIENCE_SECONDS: Final = 1.0
+"""The time that closing leaves to what is being read."""
 BRIEF_STEPS: Final = 20_000
 """Steps of SQLite, about a millisecond, after which a statement in the thread of the core loop is given up."""
 _STEPS: Final = 100_000
@@ -86,7 +88,7 @@ class Readers:
         self._current = first
         """The connection whose turn it is."""
         self._began: float | None = None
-        """When its read began; `None` if it has none."""
+        """The time at which its read began; `None` if it has none."""
         self._is_lent = False
         """True while the thread of the core loop uses it."""
         self._idle: list[Connection] = []
@@ -157,12 +159,15 @@ class Readers:
             self._wake(current, waiting)
 
     async def close(self) -> None:
-        """End the reads that are running, refuse those that wait, and close the connections opened meanwhile."""
+        """Refuse further reads, end those that take longer than `PATIENCE_SECONDS`, and close what `connect` opened."""
         self._is_closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        if self._unanswered:
+            await asyncio.wait([read.done for read in self._unanswered], timeout=PATIENCE_SECONDS)
+        self._connect = None
         if self._opening is not None:
             await asyncio.wait([self._opening])
+        if self._timer is not None:
+            self._timer.cancel()
         answer([(read.done, None, closed()) for read in self._unanswered])
         with self._lock:
             note_waiting(-len(self._waiting))
@@ -173,7 +178,7 @@ class Readers:
 
     def _watch(self, seconds: float) -> None:
         """After that time, see whether the current read has lost its turn."""
-        if self._timer is None and self._connect is not None and not self._is_closed:
+        if self._timer is None and self._connect is not None:
             self._timer = asyncio.get_running_loop().call_later(seconds, self._end_turn)
 
     def _end_turn(self) -> None:
@@ -188,15 +193,14 @@ class Readers:
                 self._current, self._began = fresh, None
         if fresh is not None:
             self._wake(fresh, waiting)
-        elif left <= 0 and self._opening is None and len(self._more) + 1 < MOST_CONNECTIONS:
-            self._opening = asyncio.create_task(self._open(), name="memory-core reader")
+        elif left <= 0 and self._connect and self._opening is None and len(self._more) + 1 < MOST_CONNECTIONS:
+            self._opening = asyncio.create_task(self._open(self._connect), name="memory-core reader")
         self._watch(left if left > 0 else TURN_SECONDS)
 
-    async def _open(self) -> None:
+    async def _open(self, connect: Callable[[], Awaitable[Connection]]) -> None:
         """Open another connection; if that fails, the reads wait for those that are running."""
-        assert self._connect is not None  # noqa: S101  (for type checkers: `_watch` has seen to it)
         try:
-            fresh = await self._connect()
+            fresh = await connect()
         except StorageError:
             return
         finally:

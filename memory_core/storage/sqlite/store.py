@@ -441,5 +441,5 @@ class SqliteStore:
         page = await paging.read(self._reader, scope, request, now)
         if not request.touch or self._read_only or not page.records:
             return page
-        touched = await self._writer.write(lambda db: listing.touch(db, scope, page.records, now))
+        touched = await self._writer.write(lambda db: listing.touch(db, scope, request.where, page.records, now))
         return replace(page, records=touched)

@@ -63,7 +63,7 @@ async def test_what_spade_llm_stored_is_found_by_its_context(tmp_path: Path) -> 
         (tmp_path / "there").mkdir()
         exported, there = tmp_path / "exported.db", tmp_path / "there" / "bot_localhost_base_memory.db"
         await export_agent_memories(handle, exported, agent_id="bot@localhost")
-    command = ["move", "--format", "spade-llm", str(exported), "--file", str(there), "--yes"]
+    command = ["import", "--format", "spade-llm", str(exported), "--file", str(there), "--yes"]
     assert await asyncio.to_thread(main, command) == 0
     brought_in = AgentBaseMemory("bot@localhost", str(tmp_path / "there"))
     found = (await brought_in.search_memories("harbour ledger"))[0]

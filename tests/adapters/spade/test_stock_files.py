@@ -108,7 +108,7 @@ async def test_an_agent_with_a_database_of_stock_does_not_start_and_says_why(
 ) -> None:
     await StockBaseMemory(jid("bot"), memory_path=str(tmp_path)).store_memory("fact", "written by stock")
     bot = MemoryLLMAgent(jid("bot"), "pw", ScriptedProvider(lambda _: ""), agent_base_memory=(True, tmp_path))
-    with pytest.raises(NotAStoreError, match="&& memory-core move --format spade-llm"):
+    with pytest.raises(NotAStoreError, match="&& memory-core import --format spade-llm"):
         await start(bot)
 
 

@@ -1,4 +1,4 @@
-"""What keeps people with a screen reader or a keyboard from a page, as axe finds it."""
+"""The barriers of a page for people with a screen reader or a keyboard, as axe finds them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AXE = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text(encoding=
 
 
 def violations(tab: Page) -> list[str]:
-    """What axe objects to, of whatever weight: rule and element."""
+    """The objections of axe, of whatever weight: rule and element."""
     tab.evaluate("window.found = undefined")
     tab.evaluate(AXE)
     tab.evaluate("axe.run().then(done => { window.found = done.violations })")

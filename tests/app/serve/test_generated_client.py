@@ -12,7 +12,7 @@ import pytest
 from tests.app.serve.conftest import running
 
 GENERATOR = Path(sys.prefix) / "client-generator"
-"""Where `.ci/client-generator` has installed it."""
+"""The folder in which `.ci/client-generator` has installed it."""
 PROGRAM = Path(__file__).with_name("generated_client.py")
 
 pytestmark = [

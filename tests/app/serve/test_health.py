@@ -132,7 +132,8 @@ def test_a_histogram_counts_each_answer_once_and_sums_up_its_buckets() -> None:
 
 
 def spans() -> tuple[Any, Any]:
-    """Where finished spans are, and a tracer that makes them; of the SDK, which may not be installed."""
+    """The exporter in which finished spans are, and a tracer that makes them; of the SDK, which may not be
+    installed."""
     trace = pytest.importorskip("opentelemetry.sdk.trace")
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter

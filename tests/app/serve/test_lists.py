@@ -1,4 +1,4 @@
-"""What the lists of the page say: kinds, where relevance ends, the way back, people, conversations and times."""
+"""The lists of the page: kinds, where relevance ends, the way back, people, conversations and times."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def resident():
 
 
 def measured(code: str, *arguments: str) -> Mapping[str, float]:
-    """What a process of its own prints."""
+    """The figures that a process of its own prints."""
     here = Path(__file__).parents[1]
     path = [str(here), str(here.parents[1]), *sys.path[1:]]
     command = [sys.executable, "-c", f"import sys\nsys.path[:0] = {path}\n{HELPER}{code}", *arguments]
@@ -96,7 +96,7 @@ async def milliseconds(call: Callable[[str], Awaitable[object]], texts: Sequence
 
 
 async def of_texts(turns: int, at_once: int) -> list[Figure]:
-    """What embedding costs, of texts and of questions."""
+    """The cost of embedding, of texts and of questions."""
     corpus = owners("assistant_chats")
     texts = [record.text for owner in corpus for record in owner.records]
     asked = [question.text for owner in corpus for question in owner.questions]
@@ -122,7 +122,7 @@ async def of_texts(turns: int, at_once: int) -> list[Figure]:
 
 
 def more(name: str, unit: str, ours: Sequence[float], other: Sequence[float], *, most: float) -> Figure:
-    """How much more one costs."""
+    """The amount by which one costs more."""
     differences = [mine - its for mine, its in zip(ours, other, strict=True)]
     return absolute(f"{name}, more", unit, differences, beside=f"{BESIDE}, in all", other=other, most=most)
 
@@ -148,7 +148,7 @@ async def filled(path: Path, dimensions: int, size: int) -> None:
 
 
 def of_records(size: int, rounds: int) -> list[Figure]:
-    """What the longer vectors of an owner cost."""
+    """The cost of the longer vectors of an owner."""
     sides = (DIMENSIONS + encoder.DIMENSIONS, DIMENSIONS)
     found: dict[int, list[Mapping[str, float]]] = {side: [] for side in sides}
     disk: dict[int, float] = {}

@@ -15,7 +15,7 @@ from memory_core.models import Mode
 from memory_core.storage.qdrant.searching import CANDIDATES
 from memory_core.storage.qdrant.settings import Server
 from memory_core.storage.qdrant.store import QdrantStore
-from memory_core.transfer.migrate import migrate
+from memory_core.transfer.copying import copy_memory
 from tests.storage.embedders import WordEmbedder
 from tests.storage.qdrant.edge_engine import EdgeEngine
 from tests.storage.qdrant.loopback import Loopback
@@ -55,7 +55,7 @@ def both(
         for word in ("contract", "4711"):
             drafts += [Draft(f"{word} no{number}", occurred_at=START) for number in range(CANDIDATES)]
         run_sync(file.bind(user="ann").add_many, drafts)
-        run_sync(migrate, file, server)
+        run_sync(copy_memory, file, server)
         real_loopback.on_loop(real_engine.optimize)
         yield file.bind(user="ann"), server.bind(user="ann")
 

@@ -23,12 +23,12 @@ from memory_core.storage.qdrant.settings import Layout, Server
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing import ReembeddingContract, Ticks
 from memory_core.testing.base import MakeMemory, everything, texts
-from memory_core.transfer.migrate import migrate
+from memory_core.transfer.copying import copy_memory
 from tests.storage.embedders import WordEmbedder
 from tests.storage.qdrant.conftest import Sample
 from tests.storage.qdrant.emptied import client_of, drop, emptied_collection
 from tests.storage.qdrant.test_contract import OnAServer
-from tests.storage.qdrant.test_migrate import live, state
+from tests.storage.qdrant.test_copying import live, state
 
 URL = os.environ.get("QDRANT_URL", "")
 NODES = [url for url in os.environ.get("QDRANT_CLUSTER_URLS", "").split(",") if url]
@@ -111,9 +111,9 @@ def test_memories_move_to_a_server_and_back(tmp_path: Path) -> None:
         opened(ONE, new_name("test"), clock) as server,
     ):
         live(source, clock)
-        run_sync(migrate, source, server)
+        run_sync(copy_memory, source, server)
         with Memory(tmp_path / "b.db", embedder=WordEmbedder(), clock=clock) as back:
-            run_sync(migrate, server, back)
+            run_sync(copy_memory, server, back)
             assert state(source) == state(server) == state(back)
 
 

@@ -31,8 +31,8 @@ from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.storage.shared.transfer import Copyable, checksum
 from memory_core.testing import Ticks
 from memory_core.testing.base import everything
+from memory_core.transfer.copying import COPIED_AT_ONCE, Report, copy_memory
 from memory_core.transfer.jsonl import export_jsonl, import_jsonl
-from memory_core.transfer.migrate import COPIED_AT_ONCE, Report, migrate
 from memory_core.where.where import ANY_STATE
 from tests.open_store import store_of
 from tests.storage.embedders import WordEmbedder
@@ -99,8 +99,8 @@ def test_memories_go_to_qdrant_and_back_and_nobody_can_tell(tmp_path: Path) -> N
         file(tmp_path / "b.db", clock, untouched[1]) as back,
     ):
         live(source, clock)
-        there = run_sync(migrate, source, server)
-        home = run_sync(migrate, server, back)
+        there = run_sync(copy_memory, source, server)
+        home = run_sync(copy_memory, server, back)
         assert state(source) == state(server) == state(back)
         assert {f"{o.scope.app} {o.scope.user}": o.checksum for o in there.owners} == state(source)
         assert (there.records, there.removed) == (there.copied, 0) == (home.records, home.removed)
@@ -115,7 +115,7 @@ def test_what_changed_since_is_carried_over_by_the_next_move(tmp_path: Path) -> 
     clock = Ticks()
     with file(tmp_path / "a.db", clock, WordEmbedder()) as source, qdrant(clock, WordEmbedder()) as server:
         live(source, clock)
-        first = run_sync(migrate, source, server)
+        first = run_sync(copy_memory, source, server)
         ann = source.bind(user="ann")
         page = run_sync(ann.list, where=Where(session="a"), limit=4).records
         run_sync(ann.delete, page[0].id)
@@ -124,12 +124,12 @@ def test_what_changed_since_is_carried_over_by_the_next_move(tmp_path: Path) -> 
         run_sync(ann.list, where=Where(ids=(page[3].id,)), touch=True)
         run_sync(source.bind(app="other", user="ann").erase)
         wait_until_paid(ann)
-        again = run_sync(migrate, source, server)
+        again = run_sync(copy_memory, source, server)
         assert state(source) == state(server)
         assert again.copied < first.copied / 2
         assert again.removed >= 2
         assert_same_to_a_caller(ann, server.bind(user="ann"))
-        assert run_sync(migrate, source, server).copied == 0
+        assert run_sync(copy_memory, source, server).copied == 0
 
 
 def test_what_was_made_of_a_record_stays_when_an_import_brings_that_under_another_source_key(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_a_source_that_is_written_to_meanwhile_is_copied_too(tmp_path: Path) -> 
         run_sync(ann.add_many, [Draft(f"turn {n}", session="s") for n in range(200)])
 
         async def both() -> Report:
-            report, _ = await asyncio.gather(migrate(source, server), write())
+            report, _ = await asyncio.gather(copy_memory(source, server), write())
             return report
 
         async def write() -> None:
@@ -183,7 +183,7 @@ def test_a_source_that_is_written_to_meanwhile_is_copied_too(tmp_path: Path) -> 
                 await asyncio.sleep(0)
 
         assert run_sync(both).records >= 200
-        assert run_sync(migrate, source, server).behind == 0
+        assert run_sync(copy_memory, source, server).behind == 0
         assert state(source) == state(server)
 
 
@@ -191,7 +191,7 @@ def test_another_embedder_computes_its_own_vectors(tmp_path: Path) -> None:
     clock, other = Ticks(), WordEmbedder("other", 32)
     with file(tmp_path / "a.db", clock, WordEmbedder()) as source, qdrant(clock, other) as server:
         live(source, clock)
-        run_sync(migrate, source, server)
+        run_sync(copy_memory, source, server)
         ann = server.bind(user="ann")
         wait_until_paid(ann)
         assert state(source) == state(server)
@@ -205,16 +205,16 @@ def test_a_target_with_memories_of_its_own_is_left_alone(tmp_path: Path) -> None
         run_sync(source.bind(user="ann").add, "theirs")
         run_sync(server.bind(user="bob").add, "ours")
         with pytest.raises(InvalidInputError, match="not copied from this source"):
-            run_sync(migrate, source, server)
+            run_sync(copy_memory, source, server)
         assert run_sync(server.bind(user="bob").list).records[0].text == "ours"
 
 
 def test_progress_is_told_batch_by_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory_core.transfer.migrate.COPIED_AT_ONCE", 128)
+    monkeypatch.setattr("memory_core.transfer.copying.COPIED_AT_ONCE", 128)
     clock, told = Ticks(), list[Progress]()
     with file(tmp_path / "a.db", clock, None) as source, qdrant(clock, None) as server:
         run_sync(source.bind(user="ann").add_many, [f"note {n}" for n in range(300)])
-        run_sync(migrate, source, server, progress=told.append)
+        run_sync(copy_memory, source, server, progress=told.append)
     assert [progress.done for progress in told] == [0, 128, 256, 300, 300]
     assert {(progress.total, progress.part) for progress in told} == {(300, "owner 1 of 1")}
 
@@ -257,7 +257,7 @@ def test_a_target_that_returns_another_text_than_it_got_is_no_copy_and_the_error
 
 def move(source: str, target: str) -> int:
     """The command line in this process; returns its exit code."""
-    return main(["migrate", "--words-only", "--file", source, target])
+    return main(["copy", "--words-only", "--file", source, target])
 
 
 def kill_moves(

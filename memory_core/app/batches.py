@@ -24,8 +24,8 @@ from memory_core.handle import BoundMemory
 from memory_core.models import Draft, MemoryRecord, Scope
 from memory_core.records.draft_to_record import check_draft, has_expired
 from memory_core.records.kinds import MESSAGE_KIND
-from memory_core.transfer.formats import Found, Importer, Refused
-from memory_core.transfer.migrate import exists
+from memory_core.transfer.copying import exists
+from memory_core.transfer.formats import Found, Refused
 from memory_core.values.checks import check_key
 from memory_core.values.progress import Progress
 from memory_core.values.times import utc_now
@@ -35,10 +35,6 @@ PUT_AT_ONCE: Final = 256
 """Memories of an owner in one transaction."""
 MAX_SHOWN: Final = 10
 """Refusals that are printed; `--json` has all of them."""
-LINE: Final = "line"
-EXAMPLE: Final = (
-    '{"at": "2026-03-02T09:12:00+01:00", "session": "monday", "author": "Ann", "text": "The tide turns at noon"}'
-)
 
 
 @dataclass(slots=True)
@@ -66,52 +62,45 @@ class Report:
         return {**asdict(self), **named}
 
 
-async def carry(
-    invocation: Invocation,
-    sources: list[tuple[str, Importer]],
-    owners: Ownership,
-    *,
-    dry_run: bool,
-    noun: str = "memory",
-    total: int = 0,
+async def import_all(
+    invocation: Invocation, found: AsyncIterator[Found | Refused], owners: Ownership, *, dry_run: bool, total: int
 ) -> Answer:
-    """Import from sources.
+    """Store everything that an importer finds.
 
     Args:
-        total: How many memories they have, for a bar; 0 if that is not known.
+        total: The number of memories, for a bar.
     """
-    intake = Intake(invocation, owners, dry_run=dry_run)
-    with invocation.progress("moving") as tell:
-        for source, importer in sources:
-            await intake.take(importer(source), lambda done: tell(Progress(done, max(done, total) if total else 0)))
-        tell(Progress(intake.read, intake.read))
-    report = intake.report
+    batches = Batches(invocation, owners, dry_run=dry_run)
+    with invocation.progress("importing") as tell:
+        await batches.take(found, lambda done: tell(Progress(done, max(done, total))))
+        tell(Progress(batches.read, batches.read))
+    report = batches.report
     for refused in report.refused[:MAX_SHOWN]:
         showing.note(f"{refused.place}: {refused.reason}")
     for left_out in report.left_out:
         showing.note(f"{left_out.place}: {left_out.reason}")
     if report.expired:
-        showing.note(f"{report.expired} of {counted(report.read, noun)}: expired over there, so left out")
+        showing.note(f"{report.expired} of {counted(report.read, 'memory')}: expired over there, so left out")
     if report.undated:
         dated = "would be dated" if dry_run else "dated"
-        showing.note(f"{report.undated} of {counted(report.read, noun)}: no time in the source, so {dated} now")
+        showing.note(f"{report.undated} of {counted(report.read, 'memory')}: no time in the source, so {dated} now")
     if len(report.refused) > MAX_SHOWN:
         showing.note(f"… and {len(report.refused) - MAX_SHOWN} more")
-    if report.refused and noun == LINE:
-        showing.note(f"a line is such as {EXAMPLE}")
-    if intake.others:
-        names = ", ".join(f"{app}/{user}" for app, user in sorted(intake.others)[:MAX_SHOWN])
-        more = f" and {len(intake.others) - MAX_SHOWN} more" if len(intake.others) > MAX_SHOWN else ""
+    if batches.others:
+        names = ", ".join(f"{app}/{user}" for app, user in sorted(batches.others)[:MAX_SHOWN])
+        more = f" and {len(batches.others) - MAX_SHOWN} more" if len(batches.others) > MAX_SHOWN else ""
         showing.note(f"the source names their owners: {names}{more} (choose with --app and --user)")
     if report.refused:
-        showing.note(f"{len(report.refused)} of {counted(report.read + len(report.refused), noun)} could not be used")
+        showing.note(
+            f"{len(report.refused)} of {counted(report.read + len(report.refused), 'memory')} could not be used"
+        )
     new = "would be new" if dry_run else "of them new"
     forgotten = f", {report.forgotten} forgotten here before" if report.forgotten else ""
-    view = Text(f"{counted(report.read, noun)} read, {report.new} {new}, {report.known} known{forgotten}")
+    view = Text(f"{counted(report.read, 'memory')} read, {report.new} {new}, {report.known} known{forgotten}")
     return Answer({**report.to_dict(), "dry_run": dry_run}, view, 1 if report.refused else 0)
 
 
-class Intake:
+class Batches:
     """Stores what importers yield, in batches of one owner, and counts."""
 
     def __init__(self, invocation: Invocation, owners: Ownership, *, dry_run: bool) -> None:

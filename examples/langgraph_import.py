@@ -1,6 +1,6 @@
-"""Migrate from LangGraph's `InMemoryStore` (or `SqliteStore`) and from files of messages.
+"""Import from LangGraph's `InMemoryStore` (or `SqliteStore`) and from files of messages.
 
-python examples/langchain_migrate.py
+python examples/langgraph_import.py
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def copy_history(path: Path, history: MemoryChatMessageHistory) -> int:
 
 
 def main() -> None:
-    """Create old data, migrate it, and find it in the new store."""
+    """Create old data, import it, and find it in the new store."""
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "memory.db") as memory:
         old = InMemoryStore()
         old.put(("users", "ann"), "drink", {"text": "Ann drinks jasmine tea"})

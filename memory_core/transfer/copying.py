@@ -1,7 +1,7 @@
-"""Moving memories between stores: SQLite to Qdrant, Qdrant to SQLite, or one file to another.
+"""Copying memories between stores: SQLite to Qdrant, Qdrant to SQLite, or one file to another.
 
 Both sides are read, record by record with a digest, and records that differ are copied, until nothing differs. So the
-only state of a move is the target itself: a killed move continues when it is started again, and a move whose source is
+only state of a copy is the target itself: a killed one continues when it is started again, and one whose source is
 being written to is repeated until both sides agree. A record that the target returns otherwise than it was given is an
 error and never counts as copied.
 """
@@ -36,8 +36,8 @@ NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """One owner after a move, as of the last listing of both sides."""
+class CopiedOwner:
+    """One owner after a copy, as of the last listing of both sides."""
 
     scope: Scope
     records: int
@@ -52,9 +52,9 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of a move."""
+    """The result of a copy."""
 
-    owners: tuple[Moved, ...]
+    owners: tuple[CopiedOwner, ...]
     copied: int
     """Records written to the target by this call."""
     removed: int
@@ -72,11 +72,11 @@ class Report:
 
     @property
     def sourceless(self) -> int:
-        """See `Moved.sourceless`."""
+        """See `CopiedOwner.sourceless`."""
         return sum(owner.sourceless for owner in self.owners)
 
 
-async def migrate(source: Memory, target: Memory, *, progress: ProgressCallback | None = None) -> Report:
+async def copy_memory(source: Memory, target: Memory, *, progress: ProgressCallback | None = None) -> Report:
     """Make `target` an exact copy of `source`: all owners, all records in every state, all forgotten keys.
 
     `source` can be read and written meanwhile: the next call copies what is written after the last comparison of its
@@ -89,13 +89,13 @@ async def migrate(source: Memory, target: Memory, *, progress: ProgressCallback 
             sides.
 
     Raises:
-        InvalidInputError: A store does not support moves, or the target contains memories that are not copies of these.
+        InvalidInputError: A store does not support it, or the target contains memories that are not copies of these.
         StorageError: A store failed, or the target returns other records than were copied to it; the message names
             them. Everything else is copied then.
     """
 
     async def work() -> Report:
-        return await _Move(port_of(await store_of(source)), port_of(await store_of(target)), progress).carry()
+        return await _Copying(port_of(await store_of(source)), port_of(await store_of(target)), progress).copy()
 
     return await on_core(work)
 
@@ -129,18 +129,18 @@ class _Difference:
 
 
 @dataclass(slots=True)
-class _Move:
+class _Copying:
     source: Copyable
     target: Copyable
     tell: ProgressCallback | None
     copied: int = 0
     removed: int = 0
     same_vectors: bool = False
-    moved: list[Moved] = field(default_factory=list[Moved])
+    finished: list[CopiedOwner] = field(default_factory=list[CopiedOwner])
     wrong: list[str] = field(default_factory=list[str])
     """The differences although all was copied: a sentence for each owner."""
 
-    async def carry(self) -> Report:
+    async def copy(self) -> Report:
         await self._claim()
         fingerprint = await self.source.fingerprint()
         self.same_vectors = fingerprint is not None and fingerprint == await self.target.fingerprint()
@@ -148,11 +148,13 @@ class _Move:
         # Owners that are gone are emptied; an owner that appears meanwhile is left to the next call.
         scopes += [scope for scope in await self.target.owners() if scope not in set(scopes)]
         for number, scope in enumerate(scopes, 1):
-            await self._carry_owner(scope, number, len(scopes))
+            await self._copy_owner(scope, number, len(scopes))
         await self.target.adopt(await self.source.tombstones())  # keys forgotten while records were copied
         if self.wrong:
             raise StorageError(f"the target is no copy of the source: {'; '.join(self.wrong)}")
-        return Report(tuple(owner for owner in self.moved if owner.records or owner.behind), self.copied, self.removed)
+        return Report(
+            tuple(owner for owner in self.finished if owner.records or owner.behind), self.copied, self.removed
+        )
 
     async def _claim(self) -> None:
         """Make sure that the target is a copy of the source, or empty."""
@@ -161,20 +163,20 @@ class _Move:
             return
         if ours.digests or await self.target.owners():
             raise InvalidInputError(
-                "the target contains memories that were not copied from this source, and a move would replace them; "
+                "the target contains memories that were not copied from this source, and a copy would replace them; "
                 "give a new file or another collection name"
             )
         await self.target.adopt(theirs)
 
-    async def _carry_owner(self, scope: Scope, number: int, owners: int) -> None:
+    async def _copy_owner(self, scope: Scope, number: int, owners: int) -> None:
         sent: dict[str, bytes] = {}
-        for carried in range(PASSES + 1):
+        for passed in range(PASSES + 1):
             here, there = await asyncio.gather(self.source.manifest(scope), self.target.manifest(scope))
             found = self._difference(here, there)
             done = len(here) - len(found.differing)
             self._tell(number, owners, done, len(here))
             behind = len(found.differing) + len(found.gone)
-            if not behind or carried == PASSES:
+            if not behind or passed == PASSES:
                 self._compare(scope, here, there, found, sent)
                 return
             await self.target.restore(scope, (), remove=found.gone)
@@ -191,7 +193,7 @@ class _Move:
         present = {entry.id: entry.digest for entry in there}
         wrong = [one for one in found.differing if sent.get(one) == known[one] != present.get(one)]
         total, behind = checksum(there), len(found.differing) + len(found.gone) - len(wrong)
-        self.moved.append(Moved(scope, len(there), total, behind, sourceless(there)))
+        self.finished.append(CopiedOwner(scope, len(there), total, behind, sourceless(there)))
         if wrong or (not behind and total != checksum(here)):
             named = ", ".join(map(repr, wrong[:NAMED])) + (f" and {len(wrong) - NAMED} more" if wrong[NAMED:] else "")
             sums = f"checksum {checksum(here)} at the source and {total} at the target"

@@ -1,4 +1,4 @@
-"""`move` from each program: everything of ten people is there, whose it was, and kills change nothing.
+"""`import` from each program: everything of ten people is there, whose it was, and kills change nothing.
 
 The small form is among the ordinary tests; `make torture` moves 5,000 memories and kills the move at ten points.
 """
@@ -51,7 +51,7 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True)
 class Program:
-    """A program whose memories are moved."""
+    """A program whose memories are imported."""
 
     write: Callable[[Path, Sequence[Said]], object]
     options: Sequence[str] = ()
@@ -212,16 +212,16 @@ def insist_on_everything(program: Program, items: Sequence[Said], found: Counter
     assert kept == wanted
 
 
-def move_of(source: str, format_: str) -> list[str]:
+def import_of(source: str, format_: str) -> list[str]:
     """The arguments of a move, up to the name of the file."""
-    arguments = ["move", source, "--format", format_, "--yes", "--words-only", *PROGRAMS[format_].options]
+    arguments = ["import", source, "--format", format_, "--yes", "--words-only", *PROGRAMS[format_].options]
     return [*arguments, "--user", "default", "--json", "--file"]
 
 
 def move_with_kills(source: str, format_: str, items: Sequence[Said], kills: int) -> None:
     """The same at the end, however often the move was killed; and moving again adds nothing."""
     program = PROGRAMS[format_]
-    command = [sys.executable, "-m", "memory_core", *move_of(source, format_)]
+    command = [sys.executable, "-m", "memory_core", *import_of(source, format_)]
     began = time.monotonic()
     subprocess.run([*command, "whole.db"], check=True, capture_output=True)
     whole = time.monotonic() - began
@@ -245,11 +245,11 @@ def test_everything_of_each_program_is_there_and_whose_it_was(run: Run, tmp_path
     items, program = said(100), PROGRAMS[format_]
     program.write(tmp_path / "theirs", items)
     for new, known in ((len(items), 0), (0, len(items))):
-        told = run(*move_of("theirs", format_), "moved.db").value
+        told = run(*import_of("theirs", format_), "there.db").value
         assert (told["new"], told["known"], told["refused"]) == (new, known, [])
-        insist_on_everything(program, items, stored("moved.db"))
+        insist_on_everything(program, items, stored("there.db"))
     if program.options[:1] == ["--user-from"]:  # without a word about the owners nothing becomes one
-        refused = run("move", "theirs", "--format", format_, "--yes", "--words-only", "--file", "other.db", code=2)
+        refused = run("import", "theirs", "--format", format_, "--yes", "--words-only", "--file", "other.db", code=2)
         assert "who would all become default/ann" in refused.err
 
 

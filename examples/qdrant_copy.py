@@ -1,4 +1,4 @@
-"""Move a memory from a file to Qdrant while it is in use, and check that nothing is lost.
+"""Copy a memory from a file to Qdrant while it is in use, and check that nothing is lost.
 
 Runs offline with qdrant_client's local mode; for a server, pass its URL to `QdrantStore` instead of ":memory:".
 """
@@ -10,7 +10,7 @@ import asyncio
 from memory_core import Memory, Progress
 from memory_core.embedding.multilingual import MultilingualEmbedder
 from memory_core.storage.qdrant.store import QdrantStore
-from memory_core.transfer.migrate import migrate
+from memory_core.transfer.copying import copy_memory
 
 FACTS = ["Ann drinks jasmine tea", "Ann sails from Rostock to Riga", "Ann's boat is called Fram"]
 
@@ -23,12 +23,12 @@ async def main() -> None:
     async with Memory("notes.db") as file, Memory(QdrantStore(":memory:", embedder=MultilingualEmbedder())) as qdrant:
         ann = file.bind(user="ann")
         await ann.add_many(FACTS)
-        print("first move")
-        await migrate(file, qdrant, progress=tell)
+        print("first copy")
+        await copy_memory(file, qdrant, progress=tell)
 
         await ann.add("Ann sold the boat in autumn")  # life goes on
-        print("second move, which carries over what is new")
-        report = await migrate(file, qdrant, progress=tell)
+        print("second copy, of what is new")
+        report = await copy_memory(file, qdrant, progress=tell)
         print(f"{report.copied} copied; checksum {report.owners[0].checksum} on both sides, {report.behind} behind")
 
         for name, memory in (("file", file), ("qdrant", qdrant)):

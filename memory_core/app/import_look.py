@@ -1,4 +1,4 @@
-"""`move`: bring in another program's memories, after a look at what they would become."""
+"""A look at a source: how many memories each owner would get, since when, and said by whom."""
 
 from __future__ import annotations
 
@@ -6,72 +6,22 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-import typer
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 
 from memory_core.app import showing
-from memory_core.app.command import Answer, DryRun, Invocation, Work, Yes
-from memory_core.app.formats import IMPORTERS, entry_of, format_of, sources
-from memory_core.app.intake import carry
-from memory_core.app.mapping import PERSON_KEYS, Keys, Ownership
+from memory_core.app.mapping import PERSON_KEYS, Ownership
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft, Scope
 from memory_core.records.draft_to_record import check_draft
-from memory_core.transfer.foreign_values import fields_of, name_of
-from memory_core.transfer.formats import Found, Importer, Refused
+from memory_core.transfer.foreign_values import name_of
+from memory_core.transfer.formats import Found, Refused
 
 MOST_OWNERS: Final = 20
 """Owners in the table; the rest are counted."""
-UNASKED: Final = "nothing is moved yet, and nobody is there to ask; look with --dry-run, and confirm with --yes"
 _NAMES_KEPT: Final = 1_000
 """Names of people kept for each field."""
-
-
-def _key(metavar: str, what: str) -> Any:  # typer's option
-    return typer.Option(metavar=metavar, help=f"The field of the source that {what}.")
-
-
-async def move(  # noqa: PLR0913  (an option each)
-    invocation: Invocation,
-    *,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A file, a folder or an address.")],
-    format_: Annotated[
-        str | None,
-        typer.Option("--format", help="What the source is, if that cannot be seen.", autocompletion=sources),
-    ] = None,
-    user_from: Annotated[str | None, _key("KEY", "names the user of each memory")] = None,
-    session_from: Annotated[str | None, _key("KEY", "names the session")] = None,
-    time_from: Annotated[str | None, _key("KEY", "says when")] = None,
-    kind_from: Annotated[str | None, _key("KEY", "names the kind")] = None,
-    author_from: Annotated[str | None, _key("KEY", "names who said it")] = None,
-    one_user: Annotated[
-        bool, typer.Option("--one-user", help="Everything becomes --user's, also what the source gives to others.")
-    ] = False,
-    yes: Yes = False,
-    dry_run: DryRun = False,
-) -> Answer:
-    """Bring in the memories of another program. First shows what they would become; moving twice adds nothing.
-
-    Users that the source names are owners of their own; what names none is --user's. An interrupted move is run again.
-    """
-    if user_from is not None and one_user:
-        raise InvalidInputError("--user-from names many users and --one-user one; give only one of them")
-    importer: Importer = entry_of(IMPORTERS, format_ or format_of(source))
-    keys = Keys(user=user_from, session=session_from, time=time_from, kind=kind_from, author=author_from)
-    ownership = Ownership(invocation.settings, keys, one_user=one_user)
-    look = await _looked(importer(source), ownership)
-    if ownership.may_merge:
-        look.insist_on_one_person(ownership.default)
-        look.insist_on_an_owner()
-    if not dry_run and not yes:
-        showing.console(errors=True).print(look.table())
-        invocation.confirm("Move them?", yes=False, unasked=UNASKED)
-    total = sum(share.memories for share in look.shares.values())
-    done = await carry(invocation, [(source, importer)], ownership, dry_run=dry_run, total=total)
-    view = Group(look.table(), done.view) if dry_run and done.view is not None else done.view
-    return Answer({"owners": look.to_dict(), **fields_of(done.json)}, view, done.code)
 
 
 @dataclass(slots=True)
@@ -183,8 +133,8 @@ def _counted(names: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in ordered[:3]) + (", ..." if len(ordered) > 3 else "")
 
 
-async def _looked(found: AsyncIterator[Found | Refused], ownership: Ownership) -> Look:
-    """Read a source to its end; what it refuses is reported when it is moved."""
+async def look_at(found: AsyncIterator[Found | Refused], ownership: Ownership) -> Look:
+    """Read a source to its end; what it refuses is reported when it is imported."""
     look = Look()
     async for item in found:
         if isinstance(item, Refused):
@@ -203,6 +153,3 @@ async def _looked(found: AsyncIterator[Found | Refused], ownership: Ownership) -
                 if name is not None and len(look.people[key]) < _NAMES_KEPT:
                     look.people[key].add(name)
     return look
-
-
-COMMANDS: Final[Mapping[str, Work]] = {"move": move}

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from memory_core import Draft, Memory
+from memory_core.app.batches import PUT_AT_ONCE, Batches
 from memory_core.app.command import Invocation
-from memory_core.app.intake import PUT_AT_ONCE, Intake
 from memory_core.app.mapping import Ownership
 from memory_core.app.settings import Settings
 from memory_core.models import STATES
@@ -22,7 +22,7 @@ def settings(path: Path) -> Settings:
     return Settings(str(path), "default", "ann", "none", named_user=True)
 
 
-async def imported(path: Path, drafts: list[Draft], *, dry_run: bool) -> Intake:
+async def imported(path: Path, drafts: list[Draft], *, dry_run: bool) -> Batches:
     """Store these, as an importer finds them."""
 
     async def found() -> AsyncIterator[Found | Refused]:
@@ -30,12 +30,12 @@ async def imported(path: Path, drafts: list[Draft], *, dry_run: bool) -> Intake:
             yield Found(f"item {number}", draft)
 
     invocation = Invocation(settings(path))
-    intake = Intake(invocation, Ownership(invocation.settings), dry_run=dry_run)
+    batches = Batches(invocation, Ownership(invocation.settings), dry_run=dry_run)
     try:
-        await intake.take(found(), lambda _: None)
+        await batches.take(found(), lambda _: None)
     finally:
         await invocation.close()
-    return intake
+    return batches
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
