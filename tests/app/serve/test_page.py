@@ -309,6 +309,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.timeout(300)  # a text of 900,000 characters gets vectors, in many pieces
 def test_a_hostile_memory_does_nothing(at: Page, server: Running, tmp_path: Path) -> None:
     with Memory(tmp_path / "m.db") as memory:
         ann = memory.bind(user="ann")
