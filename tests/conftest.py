@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
+import socket
+from collections.abc import Generator
 from ipaddress import ip_address
+from typing import Any, cast
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
@@ -60,11 +62,33 @@ def _is_local(host: object) -> bool:
     return address.is_loopback or address.is_unspecified
 
 
-def _refuse_network(event: str, arguments: tuple[object, ...]) -> None:
-    if event == "socket.connect" and isinstance(address := arguments[1], tuple) and not _is_local(address[0]):
-        raise RuntimeError(f"a test tried to connect to {address!r}; tests must work without a network")
-    if event == "socket.getaddrinfo" and not _is_local(arguments[0]):
-        raise RuntimeError(f"a test tried to look up {arguments[0]!r}; tests must work without a network")
+def _check(what: str, host: object) -> None:
+    if not _is_local(host):
+        raise RuntimeError(f"a test tried to {what} {host!r}; tests must work without a network")
 
 
-sys.addaudithook(_refuse_network)
+def _look_up(host: object, *args: Any, **kwargs: Any) -> Any:
+    _check("look up", host)
+    return _real_look_up(host, *args, **kwargs)
+
+
+def _connect(connecting: socket.socket, address: Any) -> None:
+    if isinstance(address, tuple):
+        _check("connect to", cast("tuple[object, ...]", address)[0])
+    _real_connect(connecting, address)
+
+
+_real_look_up: Any = socket.getaddrinfo
+_real_connect: Any = socket.socket.connect
+
+
+# Not an audit hook: up to Python 3.11, a thread that begins to be traced for coverage while a hook runs in another one
+# is ended (https://github.com/python/cpython/issues/98257). pytest-socket, which langchain-tests brings, puts the real
+# `connect` back after each test.
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Refuse the network to a test and its fixtures."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket, "getaddrinfo", _look_up)
+        patch.setattr(socket.socket, "connect", _connect)
+        return (yield)

@@ -152,7 +152,9 @@ def test_conversations_stand_once_each_with_their_first_words(
         for turn in range(3):
             moment = START + timedelta(minutes=10 * n + 15 * turn)
             ann.add(Draft(f"talk {n} turn {turn}", session=f"talk/{n}", occurred_at=moment, kind="message"))
-    assert _conversations(client.get(f"{BASE}/conversations").text) == [f"talk {n} turn 0" for n in (3, 2, 1, 0)]
+    everything = client.get(f"{BASE}/conversations").text
+    assert _conversations(everything) == [f"talk {n} turn 0" for n in (3, 2, 1, 0)]
+    assert everything.count("3 memories") == 4
     monkeypatch.setattr(conversations, "PAGE", 1)
     monkeypatch.setattr(conversations, "_READ_AT_ONCE", 2)
     found, query, pages = list[str](), "", 0
@@ -167,7 +169,8 @@ def test_conversations_stand_once_each_with_their_first_words(
     assert pages > 2
     first = client.get(f"{BASE}?session=talk/0").text
     assert shown(first) == ["talk 0 turn 2", "talk 0 turn 1", "talk 0 turn 0"]
-    assert "3 memories" in page
+    assert "There are no older conversations" in page
+    assert "belongs to a conversation" not in page
 
 
 def _conversations(page: str) -> list[str]:
