@@ -54,7 +54,8 @@ async def conversations(found: Annotated[Visit, Depends(visit)], cursor: Annotat
             break
     some = await asyncio.gather(*(_conversation(found.owner, name, record) for name, record in last.items()))
     more = None if place is None else query_of([("cursor", place)])
-    return found.drawn("conversations.html", conversations=[each for each in some if each is not None], more=more)
+    shown = [each for each in some if each is not None]
+    return found.drawn("conversations.html", conversations=shown, more=more, is_later=bool(cursor))
 
 
 async def _conversation(owner: BoundMemory, session: str, last: MemoryRecord) -> Conversation | None:

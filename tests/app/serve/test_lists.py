@@ -129,6 +129,16 @@ def test_a_very_long_question_has_no_way_back_in_every_link(client: TestClient) 
     assert "back=" not in listed
 
 
+def test_a_very_long_way_back_is_in_no_link_of_the_page_of_a_memory(client: TestClient, what: Served) -> None:
+    long = f"{BASE}?q={'a' * 10_000}"
+    for page in (
+        client.get(f"{BASE}/records/cat", params={"back": long}).text,
+        send(client, what, "cat", "correct", text=" ", back=long).text,
+    ):
+        assert "/records/cat" in page
+        assert "a" * 10_000 not in page
+
+
 def test_people_have_counts_and_dates_and_pages(what: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     operator = signed_in(what, None)
     page = operator.get("/owners").text
@@ -167,7 +177,8 @@ def test_conversations_stand_once_each_with_their_first_words(
     assert pages > 2
     first = client.get(f"{BASE}?session=talk/0").text
     assert shown(first) == ["talk 0 turn 2", "talk 0 turn 1", "talk 0 turn 0"]
-    assert "3 memories" in page
+    assert "3 memories" in first
+    assert "belongs to a conversation" not in page
 
 
 def _conversations(page: str) -> list[str]:
