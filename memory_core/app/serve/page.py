@@ -216,11 +216,10 @@ async def facets(found: Visited, q: Text = "") -> Response:
     """The values to browse by, besides the kinds and the conditions of the list: tiers, states and collections."""
     together = found.served.together(found.owner)
     counts = [await owner.stats() for owner in together]
-    collections = {name: None for owner in together for name in await owner.collections()}
+    collections = {name for owner in together for name in await owner.collections()}
+    first, others = dict.fromkeys(sorted(collections)[:MOST_COLLECTIONS]), [*_asked(q), *_pairs(found)]
     return found.drawn(
-        "_facets.html",
-        facets=_facets(counts, [*_asked(q), *_pairs(found)])
-        | {"Collections": facets_of("under", collections, [*_asked(q), *_pairs(found)])[:MOST_COLLECTIONS]},
+        "_facets.html", facets=_facets(counts, others) | {"Collections": facets_of("under", first, others)}
     )
 
 

@@ -14,7 +14,9 @@ from fastapi.testclient import TestClient
 
 from memory_core import Draft, Memory, Patch
 from memory_core.app.serve import conversations, people
+from memory_core.app.serve.conditions import MOST_OF_DATA
 from memory_core.app.serve.served import Served, Space
+from memory_core.app.serve.shapes import MOST_CHIPS
 from memory_core.app.serve.times import ago, in_utc
 from tests.app.serve.test_api import served
 from tests.app.serve.test_forms import BASE, links, send, signed_in
@@ -121,6 +123,18 @@ def test_a_way_back_never_leads_to_another_server(client: TestClient, what: Serv
     assert BASE in links(page.partition("<article")[0])
     assert back not in unescape(page)
     assert send(client, what, "cat", "forget", back=back).url.path == BASE
+
+
+def test_many_kinds_conditions_and_data_make_no_page_of_very_many_links(client: TestClient, what: Served) -> None:
+    ann = what.memory.bind(user="ann").sync
+    ann.add_many(
+        [Draft("A knot", kind=f"kind {n}", id=f"knot{n}", data={str(k): k for k in range(99)}) for n in range(99)]
+    )
+    page = client.get(f"{BASE}?kinds=kind 98&{'&'.join(f'ids=knot{n}' for n in range(99))}").text
+    assert len(kinds(page)) == page.partition('aria-label="Conditions"')[2].count("Remove this condition") == MOST_CHIPS
+    assert kinds(page)["kind 98"] == 1
+    assert kinds(client.get(BASE).text).items() >= {"decision": 2, "fact": 4, "message": 25}.items()
+    assert client.get(f"{BASE}/records/knot0").text.count(">data ") == MOST_OF_DATA
 
 
 def test_a_very_long_question_has_no_way_back_in_every_link(client: TestClient) -> None:
