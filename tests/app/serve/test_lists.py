@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -197,6 +198,20 @@ def test_conversations_stand_once_each_with_their_first_words(
 
 def _conversations(page: str) -> list[str]:
     return re.findall(r'session=talk%2F\d">(.*?)</a>', page)
+
+
+def test_conversations_of_long_texts_are_not_all_read_at_once(what: Served) -> None:
+    tom = what.memory.bind(user="tom").sync
+    for n in range(60):
+        tom.add(Draft(f"talk {n} " + "x" * 999_000, session=f"talk/{n % 2}", occurred_at=START))
+    tracemalloc.start()
+    try:
+        page = signed_in(what, "tom").get("/o/default/tom/conversations").text
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "30 memories" in page
+    assert most < 30_000_000
 
 
 def test_who_has_no_conversation_is_told_so(what: Served) -> None:
