@@ -22,7 +22,8 @@ _SESSION: Final = "mcp-session-id"
 
 
 class LimitedSessions:
-    """An ASGI application in front of the SDK's. A caller is who sends the same bearer token."""
+    """An ASGI application in front of the SDK's. A caller is who sends the same bearer token, however its scheme
+    is written."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -37,12 +38,11 @@ class LimitedSessions:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        caller, named = headers.get("authorization", ""), headers.get(_SESSION)
+        caller, named = headers.get("authorization", "").partition(" ")[2], headers.get(_SESSION)
         if named is None:
             await self._beginning(caller, scope, receive, send)
         elif scope["method"] == "DELETE":
-            self._open.get(caller, OrderedDict()).pop(named, None)
-            await self._app(scope, receive, send)
+            await self._ending(caller, named, scope, receive, send)
         else:
             await self._using(caller, named, scope, receive, send)
 
@@ -57,6 +57,16 @@ class LimitedSessions:
             self._in_use[session] -= 1
             if not self._in_use[session]:
                 del self._in_use[session]
+
+    async def _ending(self, caller: str, session: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """A request to end a session, which goes on and counts if that is refused."""
+
+        async def watched(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                self._open.get(caller, OrderedDict()).pop(session, None)
+            await send(message)
+
+        await self._app(scope, receive, watched)
 
     async def _beginning(self, caller: str, scope: Scope, receive: Receive, send: Send) -> None:
         """A request without a session, whose answer names the one that it has begun, if it has."""

@@ -123,6 +123,7 @@ async def _listen(
     from memory_core.app.serve.beside import served_beside  # noqa: PLC0415
     from memory_core.app.serve.local_socket import HAS_LOCAL_SOCKETS, place_beside  # noqa: PLC0415
     from memory_core.app.serve.serving import listening, serve_until_signal  # noqa: PLC0415
+    from memory_core.app.serve.shares import share_of  # noqa: PLC0415
     from memory_core.web.requests import Requests  # noqa: PLC0415
 
     beside = place_beside(invocation.path) if HAS_LOCAL_SOCKETS and not is_server(invocation.settings.file) else None
@@ -135,7 +136,9 @@ async def _listen(
             said += others.missing
             requests = Requests()
             app = application(served, others.apps, requests)
-            return await serve_until_signal(app, sockets, lambda: _print(said), requests=requests, traced=traced)
+            return await serve_until_signal(
+                app, sockets, lambda: _print(said), caller_of=share_of(served), requests=requests, traced=traced
+            )
 
 
 def _print(said: Sequence[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from typing import Final
 
 try:
@@ -24,23 +25,23 @@ class FairShare:
     """An application in front of another one, which passes on `AT_ONCE` requests of a caller and lets others wait; it
     answers 429 to a caller who has too many in progress.
 
-    A caller is who sends the same token or the same cookie. Callers without any are answered at once, and hold nothing
-    but a connection, which has limits of its own.
+    Requests of nobody are answered at once, and hold nothing but a connection, which has limits of its own.
 
     Args:
         most: Requests of a caller that may be in progress.
+        caller_of: Called with each request; returns the name of its caller, or `None` for nobody.
     """
 
-    def __init__(self, app: ASGIApp, most: int) -> None:
+    def __init__(self, app: ASGIApp, most: int, caller_of: Callable[[Scope], str | None]) -> None:
         self._app = app
         self._most = most
+        self._caller_of = caller_of
         self._running: Counter[str] = Counter()
         self._turns: dict[str, asyncio.Semaphore] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
-        caller = headers.get("authorization") or headers.get("cookie")
+        caller = self._caller_of(scope) if scope["type"] == "http" else None
         if caller is None:
             await self._app(scope, receive, send)
             return
@@ -79,6 +80,12 @@ class FairShare:
             await self._app(scope, receive, noting_send)
         finally:
             end_turn()
+
+
+def token_of(scope: Scope) -> str | None:
+    """The token of a request, whoever has it and however its scheme is written."""
+    given = Headers(scope=scope).get("authorization")
+    return None if given is None else given.partition(" ")[2].strip() or given
 
 
 def _is_stream(start: Message) -> bool:

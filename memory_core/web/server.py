@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from typing import Final
 
 from memory_core.web.connection import Connection
-from memory_core.web.fair_share import FairShare
+from memory_core.web.fair_share import FairShare, token_of
 from memory_core.web.listening import BACKLOG
 from memory_core.web.observed import Observed, global_tracer
 from memory_core.web.requests import Requests
 
 try:
     import uvicorn
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Scope
     from typing_extensions import override
 except ImportError as error:
     raise ImportError("a web server needs uvicorn: pip install 'memory-core[serve]' or 'memory-core[mcp]'") from error
@@ -40,6 +40,7 @@ class WebServer(uvicorn.Server):
         app: Without a lifespan, which is the caller's.
         grace_seconds: How long requests in progress may take after `should_exit` was set.
         on_start: Called once when requests are answered.
+        caller_of: Returns the caller whose share a request takes; see `FairShare`.
         requests: Counts what is answered.
         traced: Make an OpenTelemetry span of each request.
     """
@@ -50,6 +51,7 @@ class WebServer(uvicorn.Server):
         grace_seconds: int = GRACE_SECONDS,
         on_start: Callable[[], object] = lambda: None,
         *,
+        caller_of: Callable[[Scope], str | None] = token_of,
         requests: Requests | None = None,
         traced: bool = False,
     ) -> None:
@@ -57,7 +59,7 @@ class WebServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 Observed(
-                    FairShare(app, max(limit // SHARES, 1)),
+                    FairShare(app, max(limit // SHARES, 1), caller_of),
                     requests or Requests(),
                     tracer=global_tracer() if traced else None,
                 ),

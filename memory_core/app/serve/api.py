@@ -180,7 +180,7 @@ async def list_records(
     cursor: Annotated[str | None, Query(description="`cursor` of the page before.")] = None,
 ) -> Page:
     """Records without ranking, one page at a time; long ones make a page of fewer than `limit`."""
-    return await _page(owner, _conditions(request, where), order, limit, cursor)
+    return await short_page(owner, _conditions(request, where), order, limit, cursor)
 
 
 PAGE_BYTES: Final = 4_000_000
@@ -188,7 +188,7 @@ PAGE_BYTES: Final = 4_000_000
 _FIRST_STEP: Final = 8
 
 
-async def _page(owner: BoundMemory, where: Where, order: Order, limit: int, cursor: str | None) -> Page:
+async def short_page(owner: BoundMemory, where: Where, order: Order, limit: int, cursor: str | None) -> Page:
     """A page that is limited in bytes, too. Nobody knows how long records are before they are read: so a few are read
     first, and each time at most twice as many."""
     found, size, step = list[MemoryRecord](), 0, _FIRST_STEP

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
+from itertools import islice
 from typing import Final
 from urllib.parse import urlencode
 
@@ -27,6 +28,8 @@ TIMES: Final = ("since", "until", "as_of")
 JSON: Final = ("left", "data", "matching")
 _OF_ITS_OWN: Final = ("ids", "left", "data", "links")
 """Conditions that no link of a single value shows."""
+MOST_OF_DATA: Final = 50
+"""Keys of `data` that the page of a record has links for."""
 NAMES: Final = tuple(each.name for each in fields(Where))
 
 Pairs = Sequence[tuple[str, str]]
@@ -96,7 +99,7 @@ def conditions_on(record: MemoryRecord) -> list[tuple[str, str, tuple[str, str]]
             found.append((name, str(value), (key, str(value))))
     found += [("left", "yes", ("left", "true"))] if record.left else []
     found += [("tag", tag, ("tags_all", tag)) for tag in record.tags]
-    for key, value in record.data.items():
+    for key, value in islice(record.data.items(), MOST_OF_DATA):
         if value is None or isinstance(value, str | int | float | bool):
             found.append((f"data {key}", str(value), ("data", json.dumps({key: value}, ensure_ascii=False))))
     for name in ("importance", "confidence"):

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
+from memory_core.app.serve.api import short_page
 from memory_core.app.serve.conditions import query_of
-from memory_core.app.serve.shapes import Line, line_of
+from memory_core.app.serve.shapes import line_of
 from memory_core.app.serve.visits import Visit, visit
 from memory_core.handle import BoundMemory
 from memory_core.models import MemoryRecord, Stats
@@ -33,7 +34,8 @@ class Conversation:
     """A conversation, known by its first words."""
 
     session: str
-    first: Line
+    first: str
+    """Its first memory, as a list shows it: the whole ones of all conversations may be very long together."""
     counts: Stats
     query: str
     """The list of its memories."""
@@ -45,7 +47,7 @@ async def conversations(found: Annotated[Visit, Depends(visit)], cursor: Annotat
     last: dict[str, MemoryRecord] = {}
     read, place = 0, cursor or None
     while True:
-        page = await found.owner.list(where=ANY_STATE, limit=_READ_AT_ONCE, cursor=place)
+        page = await short_page(found.owner, ANY_STATE, "newest", _READ_AT_ONCE, place)
         for record in page.records:
             if record.session is not None:
                 last.setdefault(record.session, record)
@@ -65,4 +67,4 @@ async def _conversation(owner: BoundMemory, session: str, last: MemoryRecord) ->
     if counts.newest != last.occurred_at:
         return None
     oldest: Sequence[MemoryRecord] = (await handle.list(where=ANY_STATE, order="oldest", limit=1)).records
-    return Conversation(session, line_of((oldest or [last])[0]), counts, query_of([("session", session)]))
+    return Conversation(session, line_of((oldest or [last])[0]).text, counts, query_of([("session", session)]))

@@ -37,7 +37,6 @@ from memory_core.app.serve.visits import (
     insist_on_own_form,
     is_fragment,
     own_address,
-    short_enough,
     signed_in,
     visit,
 )
@@ -99,9 +98,10 @@ async def start(request: Request) -> Response:
 async def sign_in_form(request: Request, key: Text = "", then: Text = "/") -> Response:
     """Ask for a token; the link that the server printed has it already.
 
-    A link on a page of somebody else signs nobody in: it could have their token, and they would get what is typed then.
+    A link on a page signs nobody in: it could have the token of somebody else, who would get what is typed then. A page
+    of this server has such a link as a way back that somebody else made.
     """
-    is_led_here = request.headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}
+    is_led_here = request.headers.get("sec-fetch-site", "none") != "none"
     caller = caller_with(served_by(request).tokens, key) if key and not is_led_here else None
     if caller is not None:
         return _signed_in(request, caller, then)
@@ -166,7 +166,7 @@ async def memories(
         query=query_of(asked),
         listed=listed,
         legend=legend_of([*listed.lines, *listed.beyond]),
-        back=short_enough(found.base + query_of([*asked, *rest])),
+        back=own_address(found.base + query_of([*asked, *rest])),
     )
 
 
@@ -216,11 +216,10 @@ async def facets(found: Visited, q: Text = "") -> Response:
     """The values to browse by, besides the kinds and the conditions of the list: tiers, states and collections."""
     together = found.served.together(found.owner)
     counts = [await owner.stats() for owner in together]
-    collections = {name: None for owner in together for name in await owner.collections()}
+    collections = {name for owner in together for name in await owner.collections()}
+    first, others = dict.fromkeys(sorted(collections)[:MOST_COLLECTIONS]), [*_asked(q), *_pairs(found)]
     return found.drawn(
-        "_facets.html",
-        facets=_facets(counts, [*_asked(q), *_pairs(found)])
-        | {"Collections": facets_of("under", collections, [*_asked(q), *_pairs(found)])[:MOST_COLLECTIONS]},
+        "_facets.html", facets=_facets(counts, others) | {"Collections": facets_of("under", first, others)}
     )
 
 

@@ -148,8 +148,7 @@ def bearer(request: Request) -> Caller:
     """
     if is_local(request.scope):
         return THE_OPERATOR
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    caller = caller_with(served_by(request).tokens, token.strip()) if scheme.lower() == "bearer" else None
+    caller = caller_by_token(request, served_by(request))
     if caller is None:
         raise HTTPException(
             401,
@@ -157,6 +156,12 @@ def bearer(request: Request) -> Caller:
             headers={"WWW-Authenticate": "Bearer"},
         )
     return caller
+
+
+def caller_by_token(request: Request, served: Served) -> Caller | None:
+    """The caller whose token a request has, if anybody's."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return caller_with(served.tokens, token.strip()) if scheme.lower() == "bearer" else None
 
 
 class TokenFirst(APIRoute):

@@ -18,7 +18,7 @@ from memory_core.web.requests import Requests
 from memory_core.web.server import WebServer
 
 try:
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Scope
 except ImportError as error:
     raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
 
@@ -30,6 +30,7 @@ async def serve_until_signal(
     sockets: Sequence[socket.socket],
     on_start: Callable[[], object],
     *,
+    caller_of: Callable[[Scope], str | None],
     requests: Requests | None = None,
     traced: bool = False,
 ) -> int | None:
@@ -39,10 +40,11 @@ async def serve_until_signal(
 
     Args:
         on_start: Called once when requests are answered, and signals end the server in an orderly way.
+        caller_of: Returns the caller whose share a request takes.
         requests: Counts what is answered.
         traced: Make an OpenTelemetry span of each request.
     """
-    server = WebServer(app, on_start=on_start, requests=requests, traced=traced)
+    server = WebServer(app, on_start=on_start, caller_of=caller_of, requests=requests, traced=traced)
     received, loop = list[int](), asyncio.get_running_loop()
     survive_errors(loop)
 

@@ -14,6 +14,8 @@ from memory_core.where.where import Where
 
 SHOWN_CHARS: Final = 400
 """Characters of a memory in a list; its own page shows all of them."""
+MOST_CHIPS: Final = 50
+"""Conditions, and kinds, above a list: each has a link with all the others."""
 COLOURS: Final = 8
 BAR: Final = 100.0
 """The width of the longest bar, in the unit of its drawing."""
@@ -140,13 +142,12 @@ def _cut(text: str) -> tuple[str, bool]:
 
 
 def chips_of(where: Where, others: Sequence[tuple[str, str]]) -> list[Chip]:
-    """The conditions of a read but for the kinds, each with the query without it; `others` are the other pairs of the
-    query."""
+    """The first conditions of a read but for the kinds, each with the query without it; `others` are the other pairs of
+    the query."""
     pairs = pairs_of(where)
     return [
         Chip(name.replace("_", " "), value, query_of([*others, *(pair for pair in pairs if pair != (name, value))]))
-        for name, value in pairs
-        if name != "kinds"
+        for name, value in [pair for pair in pairs if pair[0] != "kinds"][:MOST_CHIPS]
     ]
 
 
@@ -162,22 +163,24 @@ class Facet:
 
 def facets_of(name: str, values: Mapping[str, int | None], others: Sequence[tuple[str, str]]) -> list[Facet]:
     """The values of a condition in order; `others` are the pairs of the query, of which those of this name go."""
-    kept = [pair for pair in others if pair[0] != name]
-    return [Facet(value, count, query_of([*kept, (name, value)])) for value, count in sorted(values.items())]
+    kept = query_of([pair for pair in others if pair[0] != name])
+    return [Facet(value, count, _also(kept, name, value)) for value, count in sorted(values.items())]
 
 
 def kinds_of(counts: Mapping[str, int], chosen: Sequence[str], others: Sequence[tuple[str, str]]) -> list[Facet]:
-    """The kinds of what a list could show, each with a link that asks for it, or no longer does; `others` are the other
-    pairs of the query."""
+    """The kinds of what a list could show, those that are chosen and the most frequent ones, each with a link that asks
+    for it, or no longer does; `others` are the other pairs of the query."""
+    picked, kept = frozenset(chosen), query_of(others)
+    kinds = sorted({*counts, *picked}, key=lambda kind: (kind not in picked, -counts.get(kind, 0), kind))
     return [
-        Facet(
-            kind,
-            counts.get(kind, 0),
-            query_of(others if kind in chosen else [*others, ("kinds", kind)]),
-            kind in chosen,
-        )
-        for kind in sorted({*counts, *chosen})
+        Facet(kind, counts.get(kind, 0), kept if kind in picked else _also(kept, "kinds", kind), kind in picked)
+        for kind in sorted(kinds[:MOST_CHIPS])
     ]
+
+
+def _also(query: str, name: str, value: str) -> str:
+    """The query with one more pair."""
+    return f"{query}&{query_of([(name, value)])[1:]}" if query else query_of([(name, value)])
 
 
 def conditions_of(record: MemoryRecord) -> list[Chip]:

@@ -130,14 +130,10 @@ def base_of(app: str, user: str) -> str:
 
 
 def own_address(text: str) -> str | None:
-    """The text if it is an address on this server: a link of somebody else must not lead elsewhere."""
+    """The text if it is an address on this server, since a link of somebody else must not lead elsewhere, and so short
+    that each link of a page can have it."""
     is_path = text.startswith("/") and not text.startswith(("//", "/\\"))
-    return text if is_path and text.isascii() and text.isprintable() else None
-
-
-def short_enough(address: str) -> str | None:
-    """An address that each link of a page can have in it; `None` in place of a very long one."""
-    return address if len(address) <= _MOST_BACK else None
+    return text if is_path and len(text) <= _MOST_BACK and text.isascii() and text.isprintable() else None
 
 
 def cookie_name(request: Request) -> str:

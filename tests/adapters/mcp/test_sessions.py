@@ -81,6 +81,17 @@ async def test_what_its_client_has_ended_counts_no_longer() -> None:
         assert await is_open(client, TOM, others[1])
 
 
+async def test_a_session_counts_as_long_as_it_is_open_whatever_its_caller_sends() -> None:
+    async with served() as client:
+        first = await begin(client, TOM)
+        headers = {"Authorization": f"Bearer {TOM}", SESSION: first, "mcp-protocol-version": "none"}
+        assert (await client.delete("/mcp", headers=headers)).status_code == 405
+        for scheme in ("bearer", "BEARER", "Bearer"):
+            begun = await client.post("/mcp", json=BEGIN, headers={"Authorization": f"{scheme} {TOM}"})
+            assert begun.status_code == 200
+        assert not await is_open(client, TOM, first)
+
+
 async def test_nobody_ends_the_sessions_of_somebody_else() -> None:
     async with served() as client:
         of_ann = await begin(client, ANN)

@@ -190,10 +190,10 @@ def test_no_form_is_accepted_that_this_page_did_not_make(file: Memory) -> None:
         assert unharmed(file), path
 
 
-def test_a_link_on_another_page_signs_nobody_in(file: Memory) -> None:
+def test_a_link_on_a_page_signs_nobody_in(file: Memory) -> None:
     client = TestClient(application(served(file)), base_url=HOST, follow_redirects=False)
     link = f"/sign-in?key={TOKENS['tom']}"
-    for site in ("cross-site", "same-site"):
+    for site in ("cross-site", "same-site", "same-origin"):  # also after a sign-in, and as a way back
         led = client.get(link, headers={"sec-fetch-site": site, "sec-fetch-mode": "navigate"})
         assert (led.status_code, "set-cookie" in led.headers) == (200, False)
         assert TOKENS["tom"] not in led.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -14,7 +15,9 @@ from fastapi.testclient import TestClient
 
 from memory_core import Draft, Memory, Patch
 from memory_core.app.serve import conversations, people
+from memory_core.app.serve.conditions import MOST_OF_DATA
 from memory_core.app.serve.served import Served, Space
+from memory_core.app.serve.shapes import MOST_CHIPS
 from memory_core.app.serve.times import ago, in_utc
 from tests.app.serve.test_api import served
 from tests.app.serve.test_forms import BASE, links, send, signed_in
@@ -123,10 +126,32 @@ def test_a_way_back_never_leads_to_another_server(client: TestClient, what: Serv
     assert send(client, what, "cat", "forget", back=back).url.path == BASE
 
 
+def test_many_kinds_conditions_and_data_make_no_page_of_very_many_links(client: TestClient, what: Served) -> None:
+    ann = what.memory.bind(user="ann").sync
+    ann.add_many(
+        [Draft("A knot", kind=f"kind {n}", id=f"knot{n}", data={str(k): k for k in range(99)}) for n in range(99)]
+    )
+    page = client.get(f"{BASE}?kinds=kind 98&{'&'.join(f'ids=knot{n}' for n in range(99))}").text
+    assert len(kinds(page)) == page.partition('aria-label="Conditions"')[2].count("Remove this condition") == MOST_CHIPS
+    assert kinds(page)["kind 98"] == 1
+    assert kinds(client.get(BASE).text).items() >= {"decision": 2, "fact": 4, "message": 25}.items()
+    assert client.get(f"{BASE}/records/knot0").text.count(">data ") == MOST_OF_DATA
+
+
 def test_a_very_long_question_has_no_way_back_in_every_link(client: TestClient) -> None:
     listed = client.get(BASE, params={"q": "harbour " * 1_000}).text
     assert "/records/" in listed
     assert "back=" not in listed
+
+
+def test_a_very_long_way_back_is_in_no_link_of_the_page_of_a_memory(client: TestClient, what: Served) -> None:
+    long = f"{BASE}?q={'a' * 10_000}"
+    for page in (
+        client.get(f"{BASE}/records/cat", params={"back": long}).text,
+        send(client, what, "cat", "correct", text=" ", back=long).text,
+    ):
+        assert "/records/cat" in page
+        assert "a" * 10_000 not in page
 
 
 def test_people_have_counts_and_dates_and_pages(what: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,11 +195,26 @@ def test_conversations_stand_once_each_with_their_first_words(
     first = client.get(f"{BASE}?session=talk/0").text
     assert shown(first) == ["talk 0 turn 2", "talk 0 turn 1", "talk 0 turn 0"]
     assert "There are no older conversations" in page
+    assert "3 memories" in first
     assert "belongs to a conversation" not in page
 
 
 def _conversations(page: str) -> list[str]:
     return re.findall(r'session=talk%2F\d">(.*?)</a>', page)
+
+
+def test_conversations_of_long_texts_are_not_all_read_at_once(what: Served) -> None:
+    tom = what.memory.bind(user="tom").sync
+    for n in range(60):
+        tom.add(Draft(f"talk {n} " + "x" * 999_000, session=f"talk/{n % 2}", occurred_at=START))
+    tracemalloc.start()
+    try:
+        page = signed_in(what, "tom").get("/o/default/tom/conversations").text
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "30 memories" in page
+    assert most < 30_000_000
 
 
 def test_who_has_no_conversation_is_told_so(what: Served) -> None:

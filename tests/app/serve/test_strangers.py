@@ -20,12 +20,16 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from memory_core import Memory
+from memory_core.app.serve.callers import Caller
+from memory_core.app.serve.shares import share_of
 from memory_core.web import connection, server
-from memory_core.web.fair_share import AT_ONCE, FairShare
+from memory_core.web.fair_share import AT_ONCE, FairShare, token_of
 from memory_core.web.listening import BACKLOG, listening_on
 from memory_core.web.process import survive_errors
 from memory_core.web.server import WebServer
 from tests.app.serve.conftest import Running, running
+from tests.app.serve.test_api import HOST, TOKENS
+from tests.app.serve.test_api import served as of_server
 
 DESCRIPTORS = 128
 STRANGERS = 220
@@ -210,16 +214,44 @@ async def test_one_caller_has_a_limited_number_of_requests_in_progress() -> None
         await end.wait()
         await answered(scope, receive, send)
 
-    transport = httpx.ASGITransport(FairShare(slow, 1))
+    transport = httpx.ASGITransport(FairShare(slow, 1, token_of))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         first = asyncio.create_task(client.get("/", headers={"Authorization": "Bearer tom"}))
         await going_on.wait()
-        refused = await client.get("/", headers={"Authorization": "Bearer tom"})
+        refused = await client.get("/", headers={"Authorization": "bearer  tom"})
         end.set()
         others = await client.get("/", headers={"Authorization": "Bearer ann"})
         assert [refused.status_code, others.status_code, (await first).status_code] == [429, 200, 200]
         assert refused.headers["retry-after"] == "1"
         assert (await client.get("/", headers={"Authorization": "Bearer tom"})).status_code == 200
+
+
+async def test_a_caller_has_one_share_however_they_sign_in(tmp_path: Path) -> None:
+    async with Memory(tmp_path / "m.db", embedder=None) as memory:
+        what = of_server(memory)
+        ann, again = (what.signer.cookie(Caller("ann"), now) for now in (2e9, 2e9 + 1))
+        token = {"Authorization": f"Bearer {TOKENS['ann']}"}
+        ways = [
+            token,
+            token | {"Cookie": "a=b"},
+            {"Authorization": f"bearer  {TOKENS['ann']}"},
+            {"Cookie": f"memory_core_8765={ann}"},
+            {"Cookie": f"a=b; memory_core_8765={again}"},
+            {"Cookie": f"memory_core_8765={ann}", "Authorization": "Bearer nobody"},
+        ]
+        seen = list[str | None]()
+        share = share_of(what)
+
+        async def noting(scope: Scope, receive: Receive, send: Send) -> None:
+            seen.append(share(scope))
+            await answered(scope, receive, send)
+
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(noting), base_url=HOST) as client:
+            for headers in ways:
+                await client.get("/", headers=headers)
+            await client.get("/", headers={"Authorization": f"Bearer {TOKENS['tom']}"})
+            await client.get("/", headers={"Authorization": "Bearer nobody", "Cookie": "memory_core_8765=x"})
+        assert seen == [*["ann"] * len(ways), "tom", None]
 
 
 async def test_few_requests_of_a_caller_are_worked_on_at_once_until_their_answers_begin() -> None:
@@ -232,7 +264,7 @@ async def test_few_requests_of_a_caller_are_worked_on_at_once_until_their_answer
         await end.wait()
         await send({"type": "http.response.body", "body": b"x"})
 
-    transport = httpx.ASGITransport(FairShare(slow, 100))
+    transport = httpx.ASGITransport(FairShare(slow, 100, token_of))
     async with (
         httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
         asyncio.TaskGroup() as group,
@@ -280,7 +312,7 @@ async def test_a_turn_lasts_until_a_stream_of_events_has_an_answer(method: str, 
         await end.wait()
         await send({"type": "http.response.body", "body": b""})
 
-    transport = httpx.ASGITransport(FairShare(streams, 100))
+    transport = httpx.ASGITransport(FairShare(streams, 100, token_of))
     async with (
         httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
         asyncio.TaskGroup() as group,
