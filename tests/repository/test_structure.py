@@ -54,6 +54,16 @@ def test_the_picture_of_the_architecture_is_what_the_imports_are() -> None:
     assert found.group() == drawing(), "draw it again: python -m tests.repository.architecture"
 
 
+def test_each_file_that_the_page_of_the_architecture_names_is_there() -> None:
+    files = [
+        path.as_posix()
+        for folder in ("memory_core", "adapters", "tests", ".ci")
+        for path in ROOT.glob(f"{folder}/**/*.*")
+    ]
+    named = re.findall(r"`((?:[\w.-]+/)*\w+\.(?:py|json|yml))`", PAGE.read_text(encoding="utf-8"))
+    assert [name for name in named if not any(file.endswith(f"/{name}") for file in files)] == []
+
+
 def code_lines(path: Path) -> list[tuple[int, str]]:
     """Lines with something on them by number, without indentation, imports and signatures."""
     source = path.read_text(encoding="utf-8")
