@@ -30,6 +30,7 @@ def main(
     store: Annotated[Path | None, typer.Option(help="The memory file; for a conversation .demo/NAME.db.")] = None,
 ) -> None:
     """Show four frameworks with one memory, or store your own conversation and query it."""
+    asked = [] if questions is None else _questions(questions)
     if store is None:
         FOLDER.mkdir(exist_ok=True)
     if input is None:
@@ -43,19 +44,27 @@ def main(
         day.asked_at_four(path)
         day.asked_at_six(path)
         day.next_morning(path)
-        _ask(questions, path, "your question, to what the agents have stored")
+        _ask(asked, path, "your question, to what the agents have stored")
         transcript.commands(path, app="demo", user="ann")
     else:
         file = store or FOLDER / f"{input.stem}.db"
         code = memory_core(["import", "--format", "conversation", "--yes", *_owner(file), "--", str(input)])
-        _ask(questions, file, "your question, to your conversation")
+        _ask(asked, file, "your question, to your conversation")
         raise typer.Exit(code)
 
 
-def _ask(questions: Path | None, file: Path, of_what: str) -> None:
-    if questions is None:
-        return
-    for question in filter(None, map(str.strip, questions.read_text(encoding="utf-8").splitlines())):
+def _questions(path: Path) -> list[str]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        transcript.error(f"the questions in {path} cannot be read: {reason}")
+        raise typer.Exit(2) from error
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _ask(questions: list[str], file: Path, of_what: str) -> None:
+    for question in questions:
         transcript.scene(question, of_what)
         memory_core(["search", "--limit", "3", *_owner(file), "--", question])
 
