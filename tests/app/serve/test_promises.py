@@ -26,7 +26,7 @@ SHARE = {4: "a quarter"}
         f"about {PAGE_BYTES // 1_000_000} MB a page",
         f"A request has at most {MAX_BODY_BYTES // 1_000_000} MB, and {MAX_ITEMS:,} items outside of `data`",
         f"while the caller has {SHARE[SHARES]} of all connections in use",
-        f"At most {AT_ONCE} requests of one token",
+        f"At most {AT_ONCE} requests of one caller",
         f"half of the descriptors that the system lets it have, at most {MAX_CONNECTIONS:,}",
         f"longer than {HEAD_SECONDS:.0f} seconds for the head of a request, {BODY_SECONDS:.0f} for the body, or leaves",
         f"leaves an answer unread for {READ_SECONDS:.0f}",
