@@ -58,15 +58,25 @@ class FairShare:
                 del self._running[caller], self._turns[caller]
 
     async def _in_turn(self, turns: asyncio.Semaphore, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request in its turn, which ends when its answer begins: the rest goes at the client's pace."""
+        """Answer a request in its turn, which ends when its answer begins: the rest goes at the client's pace. An
+        application hears only then that the client has hung up: it could leave the request, and its work would go on
+        (MCP)."""
         await turns.acquire()
-        has_turn, is_stream = True, False
+        has_ended, is_whole, is_stream = asyncio.Event(), False, False
 
         def end_turn() -> None:
-            nonlocal has_turn
-            if has_turn:
-                has_turn = False
+            if not has_ended.is_set():
+                has_ended.set()
                 turns.release()
+
+        async def patient_receive() -> Message:
+            nonlocal is_whole
+            message = await receive()
+            if message["type"] == "http.request":
+                is_whole = not message.get("more_body", False)
+            elif is_whole:
+                await has_ended.wait()
+            return message
 
         async def noting_send(message: Message) -> None:
             nonlocal is_stream
@@ -77,7 +87,7 @@ class FairShare:
             await send(message)
 
         try:
-            await self._app(scope, receive, noting_send)
+            await self._app(scope, patient_receive, noting_send)
         finally:
             end_turn()
 

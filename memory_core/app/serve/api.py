@@ -186,6 +186,8 @@ async def list_records(
 PAGE_BYTES: Final = 4_000_000
 """The bytes that the records of a page have together, but for the last ones."""
 _FIRST_STEP: Final = 8
+_MOST_A_STEP: Final = 64
+"""Long records may follow any number of short ones."""
 
 
 async def short_page(owner: BoundMemory, where: Where, order: Order, limit: int, cursor: str | None) -> Page:
@@ -199,7 +201,7 @@ async def short_page(owner: BoundMemory, where: Where, order: Order, limit: int,
         cursor = page.cursor
         if cursor is None or len(found) == limit or size >= PAGE_BYTES:
             return Page(tuple(found), cursor)
-        step = max(min(2 * step, (PAGE_BYTES - size) * len(found) // max(size, 1)), 1)
+        step = max(min(2 * step, _MOST_A_STEP, (PAGE_BYTES - size) * len(found) // max(size, 1)), 1)
 
 
 def _conditions(request: Request, text: str | None) -> Where:

@@ -24,6 +24,20 @@ from memory_mcp import StaticTokens, http_app, memory_server
 FEW = 2
 
 
+BEGIN = {
+    "jsonrpc": "2.0",
+    "method": "initialize",
+    "id": "begin",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}},
+}
+
+
+def call(number: int, query: str) -> dict[str, Any]:  # JSON-RPC
+    """A search that is sent without a client of the SDK."""
+    called = {"name": "memory_search", "arguments": {"query": query}}
+    return {"jsonrpc": "2.0", "method": "tools/call", "id": number, "params": called}
+
+
 async def until(is_so: Callable[[], bool]) -> None:
     """Wait for something on another loop, which cannot set an event of this one."""
     while not is_so():  # noqa: ASYNC110
@@ -85,6 +99,30 @@ async def test_a_call_that_works_takes_a_turn_until_its_answer(
                 assert slow.begun == ["tea"] * AT_ONCE + ["tea 1"]
                 slow.may_end = True
             assert slow.begun.count("tea") == AT_ONCE + FEW
+
+
+async def test_whoever_hangs_up_keeps_the_turn_of_what_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reranking, "DEADLINE_SECONDS", 600.0)
+    slow = Slow()
+    async with Memory(tmp_path / "m.db", embedder=None, reranker=slow) as memory:
+        for user in TOKENS:
+            await memory.bind(app="demo", user=user).add_many([Draft(f"tea {n}") for n in range(2)])
+        async with served(memory) as url, client_of(url, "bob") as bob, httpx2.AsyncClient(timeout=60) as http:
+            http.headers |= {
+                "Authorization": f"Bearer {TOKENS['ann']}",
+                "Accept": "application/json, text/event-stream",
+            }
+            http.headers["mcp-session-id"] = (await http.post(url, json=BEGIN)).headers["mcp-session-id"]
+            for number in range(AT_ONCE):
+                async with http.stream("POST", url, json=call(number, "tea")):
+                    await until(lambda: len(slow.begun) > number)  # noqa: B023  (it ends before the next one)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(http.post(url, json=call(AT_ONCE, "tea")))
+                group.create_task(bob.found("tea 1"))
+                await until(lambda: "tea 1" in slow.begun)
+                assert slow.begun == ["tea"] * AT_ONCE + ["tea 1"]
+                slow.may_end = True
+            assert slow.begun.count("tea") == AT_ONCE + 1
 
 
 async def test_idle_event_streams_and_questions_to_a_person_take_no_turn(tmp_path: Path) -> None:

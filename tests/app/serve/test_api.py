@@ -331,3 +331,14 @@ def test_a_page_of_long_texts_ends_early_and_its_cursor_leads_to_the_rest(ann: T
             break
     assert len(found) == len(set(found)) == 24
     assert max(sizes) * 480_000 < 2 * PAGE_BYTES
+
+
+def test_a_page_ends_early_also_where_long_texts_follow_many_short_ones(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db", embedder=None) as memory:
+        owner = memory.bind(user="ann").sync
+        owner.add_many([Draft(f"{number} " + "x" * 100_000) for number in range(120)])
+        owner.add_many([Draft(f"short {number}") for number in range(248)])
+    with client_of(tmp_path / "m.db") as client:
+        page = client.get("/v1/records", params={"limit": 1_000}).json()
+    assert page["cursor"] is not None
+    assert sum(len(record["text"]) for record in page["records"]) < 2 * PAGE_BYTES
