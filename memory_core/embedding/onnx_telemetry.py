@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from functools import cache
+import threading
 from typing import Final
 
 VARIABLE: Final = "ORT_DISABLE_TELEMETRY"
@@ -22,6 +22,9 @@ REPORTING: Final = (
 
 logger = logging.getLogger(__name__)
 
+_is_said = threading.Lock()
+"""Locked for good by the thread that warns; models are loaded in several at once."""
+
 
 def turn_off() -> None:
     """Call this before an import of onnxruntime, or of a package that imports it; warns once if that comes too late.
@@ -29,7 +32,8 @@ def turn_off() -> None:
     A value that the application gave the variable stays: `0` asks for telemetry.
     """
     if is_on_unasked():
-        _warn()
+        if _is_said.acquire(blocking=False):
+            logger.warning(REPORTING)
     elif not os.environ.get(VARIABLE):
         # The variable stays set. If it were removed again, a child process that imports onnxruntime before this package
         # would report, and native threads may be reading the environment meanwhile. That it is set when onnxruntime is
@@ -40,8 +44,3 @@ def turn_off() -> None:
 def is_on_unasked() -> bool:
     """True if onnxruntime was imported first, by something else, and nobody has said whether it may report."""
     return sys.modules.get("onnxruntime") is not None and not os.environ.get(VARIABLE)
-
-
-@cache
-def _warn() -> None:
-    logger.warning(REPORTING)
