@@ -33,8 +33,8 @@ T = TypeVar("T")
 
 _TEXTS_A_JOB: Final = 8
 _CHARS_A_JOB: Final = 1_000
-"""A job of a thread has no more texts or, if it has several, characters: about 20 ms of work. Whoever else embeds waits
-so long, and so does the end of the interpreter."""
+"""Most texts of a job of a thread and, if it has several, most characters: about 20 ms of work. Other callers of the
+embedder wait that long, and so does the end of the interpreter."""
 
 _CACHED_QUERIES: Final = 1_024
 """Number of cached query vectors: 2.4 MB at 576 dimensions."""

@@ -44,7 +44,7 @@ class Monitor:
         self.vectors_pending: int | None = None
 
     async def look(self) -> None:
-        """Bring `is_ready` up to date; whoever asks meanwhile waits for the same answer."""
+        """Bring `is_ready` up to date; callers that ask meanwhile wait for the same answer."""
         if self._asking is None and time.monotonic() >= self._until:
             self._asking = asyncio.create_task(self._ask(), name="memory-core probe")
         if self._asking is not None:
