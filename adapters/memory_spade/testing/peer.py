@@ -68,8 +68,12 @@ class Peer(Agent):
     def heard(self, message: Message) -> None:
         """Pass an answer to the waiting caller; answers without a waiting caller are dropped."""
         waiting = self._waiting[message.thread if self._waiting.get(message.thread) else None]
-        if waiting:
-            waiting.popleft().set_result(message)
+        while waiting:
+            answer = waiting.popleft()
+            # A cancelled question stays here until its task runs again.
+            if not answer.done():
+                answer.set_result(message)
+                return
 
 
 class _Mailbox(CyclicBehaviour):

@@ -105,6 +105,32 @@ async def test_a_peer_cannot_ask_before_it_is_started(container: None) -> None:
         await Peer("ann@localhost").ask("bob@localhost", "Hello?")
 
 
+@pytest.mark.parametrize("server", ["pyjabber"], indirect=True)
+async def test_a_peer_hears_on_when_an_answer_meets_the_end_of_its_question(
+    server: XmppServer, container: None, jid: Callable[[str], str]
+) -> None:
+    """An error in `heard` would end the behaviour that listens, and every later question would go unanswered."""
+    asked = asyncio.Event()
+
+    class Echo(Peer):
+        def heard(self, message: Message) -> None:
+            asked.set()
+
+    ann, bob = Peer(jid("ann")), Echo(jid("bob"))
+    await server.start(ann)
+    await server.start(bob)
+    try:
+        question = asyncio.create_task(ann.ask(jid("bob"), "Hello?", thread="one"))
+        await asyncio.wait_for(asked.wait(), 60)
+        question.cancel()
+        ann.heard(Message(to=jid("ann"), body="Too late", thread="one"))  # before the question has heard of its end
+        with pytest.raises(asyncio.CancelledError):
+            await question
+    finally:
+        await server.stop(ann)
+        await server.stop(bob)
+
+
 async def test_an_account_that_logs_in_again_still_gets_its_messages(
     server: XmppServer, container: None, jid: Callable[[str], str]
 ) -> None:
