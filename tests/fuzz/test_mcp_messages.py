@@ -128,7 +128,7 @@ async def posting(memory: Memory) -> AsyncIterator[Session]:
     transport = httpx2.ASGITransport(app=app)
     async with (
         app.router.lifespan_context(app),
-        httpx2.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as http,
+        httpx2.AsyncClient(transport=transport, base_url="http://localhost", timeout=300) as http,
     ):
         session = Session(http)
         await session.begin()

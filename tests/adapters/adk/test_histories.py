@@ -242,7 +242,7 @@ async def heard(runner: Runner, told: str) -> list[Event]:
 
 @pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL.*:UserWarning")
 @pytest.mark.parametrize("kind", SERVICES)
-@settings(max_examples=EACH, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=EACH, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(steps=STEPS)
 def test_after_the_next_turn_the_memory_has_the_live_texts_of_the_session(
     tmp_path_factory: pytest.TempPathFactory, kind: str, steps: list[tuple[str, int, int]]

@@ -101,7 +101,6 @@ def texts(db: Path) -> list[str]:
     return [record.text for record in stored(db)]
 
 
-@pytest.mark.timeout(300)  # several programs, one after the other
 @pytest.mark.process
 @pytest.mark.parametrize("options", [(), ("--write",)], ids=["read-only", "writable"])
 def test_a_prompt_is_answered_as_from_the_file_and_nothing_is_imported_for_it(db: Path, options: Sequence[str]) -> None:
@@ -423,7 +422,7 @@ def test_a_socket_or_a_server_of_another_user_is_not_asked(tmp_path: Path) -> No
         finally:
             os.seteuid(0)
         assert asked(db, 5) is None
-        listening.settimeout(5)
+        listening.settimeout(300)
         connection, _ = listening.accept()
         assert connection.recv(100) == b""
         connection.close()

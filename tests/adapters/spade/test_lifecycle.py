@@ -287,7 +287,7 @@ def process(tmp_path: Path, server: XmppServer, jid: str, then: str) -> Iterator
 @ON_ONE_SERVER
 def test_a_process_ends_although_nobody_stopped_its_agent(server: XmppServer, jid: Jid, tmp_path: Path) -> None:
     with process(tmp_path, server, jid("bot"), "asyncio.sleep(0)") as running:
-        running.communicate(timeout=60)
+        running.communicate(timeout=300)
     assert running.returncode == 0
     assert not (tmp_path / "own.db-wal").exists()
 
@@ -298,13 +298,13 @@ def test_an_interrupted_process_folds_its_memory_into_the_file(server: XmppServe
         assert running.stdout is not None
         assert running.stdout.readline() == "ready\n"
         running.send_signal(signal.SIGINT)
-        running.communicate(timeout=60)
+        running.communicate(timeout=300)
     assert running.returncode == 0
     assert not (tmp_path / "own.db-wal").exists()
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300)
 
 
 @pytest.mark.process

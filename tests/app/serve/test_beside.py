@@ -102,7 +102,7 @@ async def test_an_open_client_does_not_keep_the_server_from_ending(tmp_path: Pat
         async with over_http(f"{server.address}/mcp", server.key) as ann:
             await ann.ok("memory_store", content="Ann rows")
             server.process.terminate()
-            assert await asyncio.to_thread(server.process.wait, 60) == 0
+            assert await asyncio.to_thread(server.process.wait, 300) == 0
     assert await asyncio.to_thread(os.listdir, tmp_path) == ["m.db"]
     with Memory(path, embedder=None) as memory:
         assert "Ann rows" in {record.text for record in memory.bind(user="ann").sync.list()}

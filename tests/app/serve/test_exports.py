@@ -50,7 +50,7 @@ def test_downloads_that_nobody_reads_stop_nobody_and_the_server_ends(tmp_path: P
             lines = client.get("/v1/export").text.splitlines()
         assert json.loads(lines[-1])["end"]["records"] == LONG + 1
         server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(30) == 0
+        assert server.process.wait(300) == 0
 
 
 @pytest.mark.process
@@ -59,7 +59,7 @@ def test_downloads_that_are_broken_off_leave_nothing_behind(tmp_path: Path) -> N
         for _ in range(DOWNLOADS):
             download(server).close()
         server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(30) == 0
+        assert server.process.wait(300) == 0
 
 
 async def test_an_export_reads_only_what_is_asked_for(tmp_path: Path) -> None:

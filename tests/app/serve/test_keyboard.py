@@ -17,7 +17,6 @@ from tests.chromium import CHROMIUM, Page, page
 pytestmark = [
     pytest.mark.process,
     pytest.mark.slow,
-    pytest.mark.timeout(600),  # axe looks at ten pages, in a browser
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium"),
 ]
 
