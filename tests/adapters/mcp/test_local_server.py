@@ -312,7 +312,9 @@ def test_a_hook_beside_it_opens_the_file(db: Path, answer: str) -> None:
 def wait_until_reads_are_counted(server: Running) -> None:
     """A list in the order of reads waits for those that are still to be counted."""
     headers = {"Authorization": f"Bearer {server.key}"}
-    httpx.get(f"{server.address}/v1/records", params={"order": "accessed"}, headers=headers).raise_for_status()
+    httpx.get(
+        f"{server.address}/v1/records", params={"order": "accessed"}, headers=headers, timeout=300
+    ).raise_for_status()
 
 
 @pytest.mark.process

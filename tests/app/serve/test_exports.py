@@ -44,7 +44,9 @@ def test_downloads_that_nobody_reads_stop_nobody_and_the_server_ends(tmp_path: P
     with running(made(tmp_path), "--words-only", "--write") as server, ExitStack() as stack:
         for _ in range(DOWNLOADS):
             stack.enter_context(download(server))
-        with httpx.Client(base_url=server.address, headers={"Authorization": f"Bearer {server.key}"}) as client:
+        with httpx.Client(
+            base_url=server.address, headers={"Authorization": f"Bearer {server.key}"}, timeout=300
+        ) as client:
             assert client.post("/v1/records", json={"text": "The kettle is on"}).status_code == 201
             assert client.post("/v1/search", json={"query": "kettle"}).json()["hits"]
             lines = client.get("/v1/export").text.splitlines()
