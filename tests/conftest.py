@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -36,6 +37,17 @@ settings.register_profile("any", deadline=None, suppress_health_check=[HealthChe
 settings.register_profile("few", settings.get_profile("any"), derandomize=True, max_examples=FEW_EXAMPLES)
 settings.register_profile("many", settings.get_profile("any"), max_examples=MANY_EXAMPLES)
 settings.load_profile("many" if TORTURE else "few")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage among the thousands of tests, neither while they are collected nor later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
