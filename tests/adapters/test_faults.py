@@ -33,6 +33,8 @@ from tests.adapters.faults.parties import (
     FaultyStore,
 )
 
+pytestmark = pytest.mark.uncovered
+
 SAID: Final = "Ann keeps bees"
 KNOWN: Final = ("The bees of Ann sleep in winter", "Her bees like clover")
 TEA: Final = "Tom drinks jasmine tea in the garden"

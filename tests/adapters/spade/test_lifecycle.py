@@ -247,8 +247,11 @@ async def test_no_thread_that_could_hold_up_the_interpreter_is_left(
     await agent.memory.add("kept")
     await server.stop(agent)
     # The workers of an event loop's own pool are ended by Python itself.
-    left = [thread.name for thread in set(threading.enumerate()) - before if not thread.daemon]
-    assert [name for name in left if not name.startswith("asyncio_")] == []
+    left = [each for each in set(threading.enumerate()) - before if not each.name.startswith("asyncio_")]
+    ours = [each for each in left if not each.daemon]
+    for thread in ours:
+        thread.join(300)
+    assert [thread.name for thread in ours if thread.is_alive()] == []
 
 
 SCRIPT = """
