@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import os
 import socket
@@ -10,7 +11,6 @@ from typing import Final
 _FIRST: Final = 20_000
 _COUNT: Final = 12_000
 """Below the ports that systems give to whoever asks for any, so that nobody gets one of these by chance."""
-_held: Final = list[socket.socket]()
 _places: Final = itertools.count(os.getpid() * 97)
 
 
@@ -28,6 +28,6 @@ def free_port() -> int:
         except OSError:
             holding.close()
             continue
-        _held.append(holding)
+        atexit.register(holding.close)
         return port
     raise RuntimeError("no port is free")
