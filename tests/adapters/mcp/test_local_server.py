@@ -116,10 +116,12 @@ def test_a_prompt_is_answered_as_from_the_file_and_nothing_is_imported_for_it(db
         (KEY, ("--app", "a/b", "--user", "ann ä")),
         (KEY, ("--user", "nobody")),
     ]
+    if options:
+        del asks[1:-2]  # a server that also writes answers in the same way
     from_file = [hook(db, event, *more)[0] for event, more in asks]
     Path(f"{db}-shown").unlink()  # else what these sessions were shown is not shown again
     assert "Mrs Okafor" in from_file[0]
-    assert "Norwegian" in from_file[-4]
+    assert options or "Norwegian" in from_file[-4]
     assert "Mr Hansen" in from_file[-2]
     with serving(db, *options):
         for (event, more), expected in zip(asks, from_file, strict=True):
