@@ -151,11 +151,12 @@ def test_work_sees_the_context_of_its_caller() -> None:
 
 def test_a_loop_that_ends_before_its_call_is_let_go() -> None:
     loops: list[weakref.ref[asyncio.AbstractEventLoop]] = []
+    wait, started, _ = _endless()
 
     async def leave() -> None:
         loops.append(weakref.ref(asyncio.get_running_loop()))
-        left = asyncio.create_task(on_core(asyncio.sleep, 0.05))
-        await asyncio.sleep(0.01)
+        left = asyncio.create_task(on_core(wait))
+        await asyncio.to_thread(started.wait)
         assert not left.done()
 
     asyncio.run(leave())
