@@ -1,5 +1,5 @@
-"""What stays in memory of owners is bounded: their indexes, by an option of the memory for all owners of a file
-together, and what is kept beside them, whatever somebody sends."""
+"""The memory that owners take is bounded: that of their indexes by an option, for all owners of a file together, and
+that of what is kept beside them, whatever somebody sends."""
 
 from __future__ import annotations
 

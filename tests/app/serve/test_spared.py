@@ -1,4 +1,4 @@
-"""What a server has loaded takes no part in the searches for garbage that stop everybody."""
+"""The objects that a server has loaded take no part in the searches for garbage that stop everybody."""
 
 from __future__ import annotations
 
