@@ -18,6 +18,8 @@ def has_many_values(body: bytes) -> bool:
     """True if JSON has more than `MAX_VALUES` values. What is no JSON may count as having many."""
     if _separators(body) <= MAX_VALUES:
         return False  # as of nearly all texts, those in strings included
+    if b"\0" in body:  # UTF-16 or UTF-32, which Python reads too, and whose strings do not end where those below do
+        return True
     plain = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     if plain.count(b'"') > _QUOTES * MAX_VALUES:
         return True

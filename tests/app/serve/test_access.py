@@ -151,6 +151,10 @@ def test_a_body_of_very_many_values_is_refused_before_it_is_read(file: Memory) -
         body = f'{{"text": "tea", "data": {{"a": [{",".join([wrong] * 200_000)}]}}}}'  # of the fourth, not even JSON
         answer = client.post("/v1/records", content=body)
         assert (answer.status_code, "at most 100000 values" in answer.json()["detail"]) == (422, True)
+    hidden = f'{{"text": "\\"", "data": {{"a": [{",".join(["[]"] * 200_000)}]}}, "author": "\\""}}'
+    for body in (hidden.encode(), hidden.encode("utf-16")):
+        answer = client.post("/v1/records", content=body)
+        assert (answer.status_code, "at most 100000 values" in answer.json()["detail"]) == (422, True)
     text = 'a, "b", [c], {d}: \\" ' * 40_000
     added = client.post("/v1/records", json={"text": text})
     assert (added.status_code, added.json()["text"]) == (201, text)
