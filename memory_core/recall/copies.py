@@ -131,8 +131,12 @@ def _runs(text: str) -> frozenset[str]:
 class _Spaced(dict[int, int]):
     """A table for `str.translate`, which turns what separates runs into spaces; it is filled as characters occur."""
 
+    _CAPACITY = 65_536
+
     def __missing__(self, code: int) -> int:
-        self[code] = given = ord(" ") if _is_apart(chr(code)) else code
+        given = ord(" ") if _is_apart(chr(code)) else code
+        if len(self) < self._CAPACITY:
+            self[code] = given
         return given
 
 

@@ -10,9 +10,13 @@ import pytest
 from tests.fuzz.delays import run
 
 pytestmark = pytest.mark.slow
-FEW = 12
+FEW = 8
 
 
 def test_no_request_keeps_another_user_from_an_answer(tmp_path: Path) -> None:
     found = asyncio.run(run(tmp_path / "m.db", FEW, seed=2))  # it asks for what the other one has stored
     assert len(found) == FEW
+
+
+def test_the_search_for_such_requests_ends_in_its_time(tmp_path: Path) -> None:
+    assert asyncio.run(run(tmp_path / "m.db", FEW, seed=2, seconds=0)) == []

@@ -16,6 +16,7 @@ from fastapi.testclient import TestClient
 from memory_core import Draft, Memory, Patch
 from memory_core.app.serve import conversations, people
 from memory_core.app.serve.conditions import MOST_OF_DATA
+from memory_core.app.serve.page import MOST_COLLECTIONS
 from memory_core.app.serve.served import Served, Space
 from memory_core.app.serve.shapes import MOST_CHIPS
 from memory_core.app.serve.times import ago, in_utc
@@ -136,6 +137,14 @@ def test_many_kinds_conditions_and_data_make_no_page_of_very_many_links(client: 
     assert kinds(page)["kind 98"] == 1
     assert kinds(client.get(BASE).text).items() >= {"decision": 2, "fact": 4, "message": 25}.items()
     assert client.get(f"{BASE}/records/knot0").text.count(">data ") == MOST_OF_DATA
+
+
+def test_many_collections_make_no_page_of_very_long_links(client: TestClient, what: Served) -> None:
+    ann = what.memory.bind(user="ann").sync
+    ann.add_many([Draft("A knot", collection=f"shelf {n}") for n in range(600)])
+    every, some = (client.get(f"{BASE}/facets", params={"q": q}).text for q in ("knot", "knot" * 5_000))
+    assert (every.count(">shelf "), some.count(">shelf ")) == (MOST_COLLECTIONS, MOST_CHIPS)
+    assert len(some) < 2_000_000  # with 60 kB in each of 500 links it was 30 MB
 
 
 def test_a_very_long_question_has_no_way_back_in_every_link(client: TestClient) -> None:
