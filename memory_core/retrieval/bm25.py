@@ -69,11 +69,9 @@ def bm25(
     size, alive = owner_index.living, owner_index.alive.values
     if not size or not terms:
         return Lexical(np.zeros(len(owner_index), np.float32), 0.0, np.ones(len(owner_index), np.float32), terms, 0.0)
-    norms = owner_index.derived("norms", _norms)
+    norms = _norms(owner_index)
     ideal, count, missing = 0.0, 0.0, set[str]()
-    by_column: Floats | None = None
-    idf_by_column: Floats | None = None
-    rare: list[tuple[NDArray[np.int64], Floats, float]] = []
+    found: list[tuple[NDArray[np.int64], Floats, float]] = []
     for term, (rows, counts) in zip(terms, owner_index.postings.of(terms), strict=True):
         holding = int(alive[rows].sum()) if owner_index.dead else len(rows)
         if not holding:
@@ -82,20 +80,8 @@ def bm25(
         idf = share * math.log(1 + (size - holding + 0.5) / (holding + 0.5))
         count += share
         ideal += idf  # one occurrence at average length weighs idf * (K1 + 1) / (1 + K1)
-        column = owner_index.postings.column(term, rows, counts)
-        if column is None:
-            rare.append((rows, counts, idf))
-            continue
-        if by_column is None or idf_by_column is None:
-            by_column, idf_by_column = np.zeros(len(owner_index), np.float32), np.zeros(len(owner_index), np.float32)
-        _add_column(by_column, column, norms, idf)
-        idf_by_column[: len(column)] += (column > 0) * np.float32(idf)
-        later = rows.searchsorted(len(column))
-        rare.append((rows[later:], counts[later:], idf))
-    scores, matched = _added_up(rare, norms)
-    if by_column is not None and idf_by_column is not None:
-        scores += by_column
-        matched += idf_by_column
+        found.append((rows, counts, idf))
+    scores, matched = _added_up(found, norms)
     if owner_index.dead:
         scores[~alive] = 0.0
     return Lexical(scores, ideal, np.maximum(1 - matched * np.float32(1 / ideal), 0), missing, ideal / count)
@@ -107,14 +93,6 @@ def _norms(owner_index: OwnerIndex) -> Floats:
         K1 * (1 - B)
     )
     return norms
-
-
-def _add_column(scores: Floats, column: Floats, norms: Floats, idf: float) -> None:
-    """Add the weight of a frequent term to the scores, from a column with a count for each row."""
-    weights: Floats = column + norms[: len(column)]
-    np.divide(column, weights, out=weights)
-    weights *= np.float32(idf * (K1 + 1))
-    scores[: len(column)] += weights
 
 
 def _added_up(found: Sequence[tuple[NDArray[np.int64], Floats, float]], norms: Floats) -> tuple[Floats, Floats]:

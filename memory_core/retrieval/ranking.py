@@ -175,11 +175,9 @@ def _best(owner_index: OwnerIndex, scores: Floats, rows: Rows, limit: int) -> Ro
 
 def candidates(owner_index: OwnerIndex, allowed: NDArray[np.integer[Any]] | None, now: int) -> Rows:
     """The rows that may be returned, ascending."""
-    if allowed is None:
-        current = owner_index.current(now)
-        return np.arange(len(owner_index)) if current is None else current.nonzero()[0]
     present = owner_index.present(now)
-    return (allowed if present is None else allowed[present[allowed]]).astype(np.int64)
+    rows: Rows = np.flatnonzero(present & owner_index.active.values) if allowed is None else allowed[present[allowed]]
+    return rows.astype(np.int64, copy=False)
 
 
 def _add_evidence(owner_index: OwnerIndex, query: Query, cosines: Cosines | None, scores: Scores) -> Evidence:
@@ -199,13 +197,10 @@ def _add_evidence(owner_index: OwnerIndex, query: Query, cosines: Cosines | None
     own = scores.total.copy()
     turns = owner_index.turns() if owner_index.session_count else None
     if turns is not None:
-        lent = _lent(owner_index, query, own, by_chance / 2)
-        with scores.ordered(turns.order):
-            _add_neighbors(turns, lent if turns.order is None else lent[turns.order], scores)
+        _add_neighbors(turns, turns.of(_lent(owner_index, query, own, by_chance / 2)), scores)
     in_context = scores.total.copy()
     if turns is not None:
-        with scores.ordered(turns.order):
-            _add_sessions(turns, by_chance / 2, scores)
+        _add_sessions(turns, by_chance / 2, scores)
     evident = _evident(scores.total, by_chance, known)
     named = _add_named(owner_index, query, evident, scores)
     if named is not None:
@@ -244,13 +239,14 @@ def _add_neighbors(turns: Turns, lent: Floats, scores: Scores) -> None:
     taken: Floats = np.zeros(len(lent), np.float32)
     taken[1:] = lent[:-1] * turns.from_before
     taken[:-1] += lent[1:] * turns.from_after
-    scores.add("neighbor", taken, LENT)
+    scores.add("neighbor", turns.spread(taken, len(scores.total)), LENT)
 
 
 def _add_sessions(turns: Turns, beyond: float, scores: Scores) -> None:
-    best_turns = np.maximum.reduceat(scores.total, turns.starts) if len(turns.starts) else scores.total
+    sums = turns.of(scores.total)
+    best_turns = np.maximum.reduceat(sums, turns.starts) if len(turns.starts) else sums
     best_turns = np.maximum(best_turns - np.float32(beyond), np.float32(0))
-    scores.add("session", best_turns.repeat(turns.counts), SESSION)
+    scores.add("session", turns.spread(best_turns.repeat(turns.counts), len(scores.total)), SESSION)
 
 
 def _add_named(owner_index: OwnerIndex, query: Query, evident: Floats, scores: Scores) -> Floats | None:
@@ -278,7 +274,7 @@ def _add_wishes(owner_index: OwnerIndex, query: Query, evident: Floats, scores: 
         by_assistant = _flagged(owner_index, FROM_ASSISTANT)
         scores.add("role", (1 - by_assistant if query.about_user else by_assistant) * evident, ROLE)
     if owner_index.session_count:
-        scores.add("length", owner_index.derived("fullness", _fullness) * evident, LENGTH)
+        scores.add("length", _fullness(owner_index) * evident, LENGTH)
 
 
 def _exchange(owner_index: OwnerIndex, cosines: Cosines, rows: Rows, scores: Scores) -> None:
