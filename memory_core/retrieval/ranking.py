@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from memory_core.models import Component, Relevance
 from memory_core.requests import SearchRequest
-from memory_core.retrieval.arrays import Floats, Rows, best
+from memory_core.retrieval.arrays import Floats, ManyRows, Rows, best
 from memory_core.retrieval.bm25 import DOUBT, FAINT, bm25
 from memory_core.retrieval.cosine_scale import Leaned, Unrelated
 from memory_core.retrieval.date_fit import date_fit
@@ -176,7 +176,7 @@ def _best(owner_index: OwnerIndex, scores: Floats, rows: Rows, limit: int) -> Ro
 def candidates(owner_index: OwnerIndex, allowed: NDArray[np.integer[Any]] | None, now: int) -> Rows:
     """The rows that may be returned, ascending."""
     present = owner_index.present(now)
-    rows: Rows = np.flatnonzero(present & owner_index.active.values) if allowed is None else allowed[present[allowed]]
+    rows: ManyRows = np.flatnonzero(present & owner_index.active.values) if allowed is None else allowed[present[allowed]]
     return rows.astype(np.int64, copy=False)
 
 
