@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.retrieval.arrays import Floats
+from memory_core.retrieval.arrays import Floats, Rows
 from memory_core.retrieval.owner_index import OwnerIndex
 
 K1: Final = 0.9
@@ -105,3 +105,11 @@ def _added_up(found: Sequence[tuple[NDArray[np.int64], Floats, float]], norms: F
     weights = weights.repeat(sizes)
     matched = np.bincount(rows, weights, len(norms)).astype(np.float32) * np.float32(1 / (K1 + 1))
     return np.bincount(rows, weights * shares, len(norms)).astype(np.float32), matched
+
+
+def words_in(owner_index: OwnerIndex, terms: Sequence[str]) -> Rows:
+    """For each row, how many of some distinct terms it has."""
+    count: Rows = np.zeros(len(owner_index), np.int64)
+    for rows, _ in owner_index.postings.of(terms):
+        count[rows] += 1
+    return count

@@ -11,7 +11,6 @@ change, so that a search takes a few numpy operations over all rows.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -155,7 +154,6 @@ class OwnerIndex:
         self.dense = None if dimensions is None else Dense(dimensions)
         self.author_codes: dict[str | None, int] = {}
         """The number of each author in `authors`, from 0 on."""
-        self._authors_alive: Counter[int] = Counter()
         self._called: dict[str, list[int]] = {}
         self.dead = 0
         self.session_codes: dict[str | None, int] = {}
@@ -195,9 +193,10 @@ class OwnerIndex:
 
     def authors_named(self, words: Iterable[str]) -> dict[str, list[int]]:
         """The given lower-case words that name an author of a live row, with the codes of those authors."""
-        called = [word for word in words if word in self._called]
-        codes = {word: [code for code in self._called[word] if self._authors_alive[code]] for word in called}
-        return {word: alive for word, alive in codes.items() if alive}
+        called = {word: self._called[word] for word in words if word in self._called}
+        alive, authors = self.alive.values, self.authors.values
+        codes = {word: [code for code in some if (alive & (authors == code)).any()] for word, some in called.items()}
+        return {word: some for word, some in codes.items() if some}
 
     def extend(self, entries: Sequence[Entry], vectors: Iterable[tuple[int, bytes]]) -> None:
         """Append entries; an entry whose key is known replaces the older row.
@@ -225,10 +224,8 @@ class OwnerIndex:
         self.flags.extend(entries.flags)
         self.words.extend(entries.words)
         self.sessions.extend(_codes(entries.sessions, self.session_codes))
-        author_codes = _codes(entries.authors, self.author_codes)
+        self.authors.extend(_codes(entries.authors, self.author_codes))
         self._note_names()
-        self.authors.extend(author_codes)
-        self._authors_alive.update(author_codes[~entries.left].tolist())
         self.occurred.extend(entries.occurred)
         self.offsets.extend(entries.offsets)
         self.expires.extend(_moments(entries.expires))
@@ -253,7 +250,6 @@ class OwnerIndex:
             elif row is not None:
                 self.dead += 1
                 self.alive.values[row] = False
-                self._authors_alive[int(self.authors.values[row])] -= 1
                 self._turns = None
 
     @property
@@ -270,13 +266,8 @@ class OwnerIndex:
         whole.alive.extend(self.alive.values | self.left.values)
         whole.left.extend(np.zeros(len(self), np.bool_))
         whole.dead = self.removed
-        whole._authors_alive = Counter(self.authors.values[whole.alive.values].tolist())  # noqa: SLF001  (its own)
-        whole._turns = None  # noqa: SLF001
+        whole._turns = None  # noqa: SLF001  (its own)
         return whole
-
-    def vector_of(self, row: int) -> Floats | None:
-        """The first vector of a row; `None` if it has none."""
-        return None if self.dense is None else self.dense.first_of(row)
 
     def local_times(self) -> NDArray[np.int64]:
         """The time at which each row occurred, on the clocks of its place: microseconds since 1970 there."""
