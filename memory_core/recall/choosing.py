@@ -23,7 +23,6 @@ from memory_core.recall.authors import COMPARABLE, in_fair_order, is_shared
 from memory_core.recall.copies import (
     Question,
     asks_again,
-    asks_nothing_else,
     is_copy,
     is_the_same,
     question_of,
@@ -243,7 +242,7 @@ def linked(lines: Sequence[Line], records: Mapping[Key, Sequence[MemoryRecord]],
 def _left_out(
     record: MemoryRecord, question: Question, asked: InContext, options: RecallOptions, now: datetime
 ) -> Reason | None:
-    if asks_nothing_else(record, question) or (asked.prompt.shows_query and is_the_same(record, question)):
+    if asked.prompt.shows_query and is_the_same(record, question):
         return "question" if record.text.strip() else "no text"
     return unfit(record, asked, options, now)
 

@@ -1,7 +1,7 @@
 """Copies of the question among the hits: they are the nearest of all texts, although they say little about it.
 
-Invariant: likeness to the question only orders; a text is left out for it only if it asks itself and has no term of its
-own. An answer often has all the words of its question, and a copy may have an answer.
+Invariant: likeness to the question only orders; what is left out is the question itself. An answer often has all the
+words of its question, a copy may have an answer, and an earlier question may be what is asked for.
 """
 
 from __future__ import annotations
@@ -56,12 +56,6 @@ def is_the_same(record: MemoryRecord, question: Question) -> bool:
     )
 
 
-def asks_nothing_else(record: MemoryRecord, question: Question) -> bool:
-    """True if a text asks, and without a term that the question lacks."""
-    text = record.text
-    return record.role in ("user", None) and _is_asking(text) and question.terms.issuperset(analyse(text))
-
-
 def asks_again(record: MemoryRecord, question: Question) -> bool:
     """True if a message asks about what the question is about, and names nothing that the question does not name.
 
@@ -71,7 +65,7 @@ def asks_again(record: MemoryRecord, question: Question) -> bool:
     if record.role not in ("user", None) or len(text) > _MAX_CHARS or not _is_asking(text):
         return False
     terms = frozenset(analyse(text))
-    return names(text) <= question.words and len(terms & question.terms) * 3 >= len(terms) > 0
+    return names(text) <= question.words and len(terms & question.terms) * 3 >= len(terms)
 
 
 def names(text: str) -> frozenset[str]:
