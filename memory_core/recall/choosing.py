@@ -113,10 +113,12 @@ def _fit(
 ) -> list[Hit]:
     """The hits that may stand in the block, and that are worth it if it is pushed."""
     fit: list[Hit] = []
-    shown = the_same([hit.record for hit in found.hits], question) if asked.prompt.shows_query else set()
+    asked_before = set[Key]()
+    if asked.prompt.shows_query:
+        asked_before = the_same([hit.record for hit in found.hits], question)
     for hit in found.hits:
         key = key_of(hit.record)
-        reason = "question" if key in shown else unfit(hit.record, asked, options, now)
+        reason = "question" if key in asked_before else unfit(hit.record, asked, options, now)
         if reason is None:
             fit.append(hit)
         else:
