@@ -362,15 +362,21 @@ def test_messages_of_which_nobody_said_that_they_are_stored_are_stored_once(
             assert [text for text in texts(db) if text.startswith("I ")] == ["I row", "I swim"]
 
 
+def part_of(connection: socket.socket) -> bytes:
+    if part := connection.recv(100_000):
+        return part
+    raise ConnectionError("the client hung up")
+
+
 def received(connection: socket.socket) -> bytes:
-    """A whole request."""
+    """A whole request; a client that gives up before its end would keep a core busy for ever."""
     request = b""
     while b"\r\n\r\n" not in request:
-        request += connection.recv(100_000)
+        request += part_of(connection)
     head, _, body = request.partition(b"\r\n\r\n")
     length = int(head.partition(b"Content-Length: ")[2].partition(b"\r\n")[0])
     while len(body) < length:
-        body += connection.recv(100_000)
+        body += part_of(connection)
     return head + b"\r\n\r\n" + body
 
 
