@@ -23,12 +23,12 @@ REACTIONS: Final = "👍 👌 👏 🙏 🙂 😊 😀 😂 😉 ❤ 🎉 ✅"
 
 def telling(terms: Iterable[str]) -> list[str]:
     """The terms that can be the subject of a message: no everyday word, and no bare number."""
-    everyday = _everyday_terms()
+    everyday = everyday_terms()
     return [term for term in terms if term not in everyday and not term.isdigit()]
 
 
 @cache
-def _everyday_terms() -> frozenset[str]:
+def everyday_terms() -> frozenset[str]:
     """The terms of everyday talk in any language."""
     talk = (text for each in LANGUAGES for text in (each.everyday_words, *each.everyday))
     return frozenset(analyse(" ".join((REACTIONS, *talk))))
