@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 from unicodedata import category
 
+from memory_core.concurrency.threads import yield_now
 from memory_core.models import MemoryRecord
-from memory_core.retrieval.analysis import analyse, asks
+from memory_core.retrieval.analysis import analyse, asks, pieces_of
 from memory_core.retrieval.equal_texts import equal_form
 from memory_core.retrieval.languages.every import LANGUAGES
 
@@ -96,6 +97,7 @@ def _is_asking(text: str) -> bool:
 
 def is_copy(text: str, question: Question) -> bool:
     """True if a text has nearly all the words of the question, question words included."""
+    yield_now()  # the text may be long, and one of many
     folded, least = text.casefold(), COPIED * len(question.words)
     if len(question.words) < _FEWEST_WORDS or sum(word in folded for word in question.words) < least:
         return False  # without splitting the text: hardly any has so many of them, even as parts of words
@@ -109,8 +111,10 @@ def tells_more(record: MemoryRecord, question: Question, said: str) -> bool:
     Args:
         said: The folded texts of the conversation.
     """
-    own = _runs(record.text) - _runs(question.text)
-    return not all(_has(said, word) for word in own) and not asks_again(record, question)
+    asked = _runs(question.text)
+    return any(
+        not _has(said, word) for piece in pieces_of(record.text) for word in _runs(piece) - asked
+    ) and not asks_again(record, question)
 
 
 def _has(folded: str, run: str) -> bool:
