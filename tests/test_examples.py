@@ -63,7 +63,6 @@ SAYS = {
 
 
 @pytest.mark.process
-@pytest.mark.timeout(300)  # some examples start several programs, each of which imports frameworks
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_ends_well_and_says_what_it_remembers(example: Path, tmp_path: Path) -> None:
     if example.name == "spade_beliefs.py":
