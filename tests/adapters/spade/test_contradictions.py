@@ -178,7 +178,7 @@ def test_spade_llm_is_asked_for_only_on_pythons_it_runs_on() -> None:
 
 
 def test_a_spade_that_the_agents_do_not_work_on_is_not_taken() -> None:
-    """Python 3.14.1 would be given 4.1.2, whose messages are of another form, because 4.1.4 does not name that Python."""
+    """Python 3.14.1 would be given 4.1.2, whose messages have another form, because 4.1.4 ends before it."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     (wanted,) = [Requirement(line) for line in extras["spade"] if line.startswith("spade")]
     assert list(wanted.specifier.filter(["4.0.3", "4.1.2", "4.1.4"])) == ["4.1.4"]
