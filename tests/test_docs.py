@@ -80,10 +80,17 @@ def page_id(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cache folder of all pages: what the default embedder unpacks at its first use, it unpacks once."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=page_id)
 def test_every_block_of_the_page_runs(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    page: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     for attempt in ("first", "second", "third"):
         folder = tmp_path / attempt
         folder.mkdir()
