@@ -43,8 +43,6 @@ from tests.fuzz.mutating import (
     mutants,
 )
 
-pytestmark = pytest.mark.uncovered
-
 SUBJECT = "foreign_files"
 FORMATS = (
     "adk",
