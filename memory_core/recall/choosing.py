@@ -25,9 +25,9 @@ from memory_core.recall.copies import (
     Question,
     asking_again,
     near_copies,
-    only_asking,
     question_of,
     telling_more,
+    the_same,
 )
 from memory_core.recall.keys import Key, key_of
 from memory_core.recall.line import Line, line
@@ -113,11 +113,12 @@ def _fit(
 ) -> list[Hit]:
     """The hits that may stand in the block, and that are worth it if it is pushed."""
     fit: list[Hit] = []
-    records = [hit.record for hit in found.hits]
-    asking = only_asking(records, question, shows_query=asked.prompt.shows_query)
+    asked_before = set[Key]()
+    if asked.prompt.shows_query:
+        asked_before = the_same([hit.record for hit in found.hits], question)
     for hit in found.hits:
         key = key_of(hit.record)
-        reason = "question" if key in asking else unfit(hit.record, asked, options, now)
+        reason = "question" if key in asked_before else unfit(hit.record, asked, options, now)
         if reason is None:
             fit.append(hit)
         else:

@@ -1,7 +1,7 @@
 """Copies of the question among the hits: they are the nearest of all texts, although they say little about it.
 
-Invariant: likeness to the question only orders; a text is left out for it only if it asks itself and has no term of its
-own. An answer often has all the words of its question, and a copy may have an answer.
+Invariant: likeness to the question only orders; what is left out is the question itself. An answer often has all the
+words of its question, a copy may have an answer, and an earlier question may be what is asked for.
 """
 
 from __future__ import annotations
@@ -50,26 +50,12 @@ def question_of(text: str) -> Question:
     return Question(text, frozenset(analyse(text)), _words(text.casefold()), frozenset(_runs(text)), form)
 
 
-def only_asking(records: Iterable[MemoryRecord], question: Question, *, shows_query: bool) -> set[Key]:
-    """The records that only ask what the question asks: they ask, and have no term that the question lacks.
-
-    Args:
-        shows_query: True if the prompt shows the question, so that a user's message equal to it says nothing either.
-    """
-    return {
-        key_of(each)
-        for each in records
-        if _asks_nothing_else(each, question) or (shows_query and _is_the_same(each, question))
-    }
-
-
-def _asks_nothing_else(record: MemoryRecord, question: Question) -> bool:
-    text = record.text
-    return record.role in ("user", None) and _is_asking(text) and question.terms.issuperset(analyse(text))
+def the_same(records: Iterable[MemoryRecord], question: Question) -> set[Key]:
+    """The messages of a user that are the question but for how they are written."""
+    return {key_of(each) for each in records if _is_the_same(each, question)}
 
 
 def _is_the_same(record: MemoryRecord, question: Question) -> bool:
-    """True if a user's message is the question but for how it is written."""
     text = record.text
     return (
         record.role == "user"
@@ -91,7 +77,7 @@ def _asks_again(record: MemoryRecord, question: Question) -> bool:
     if record.role not in ("user", None) or len(text) > _MAX_CHARS or not _is_asking(text):
         return False
     terms = frozenset(analyse(text))
-    return names(text) <= question.words and len(terms & question.terms) * 3 >= len(terms) > 0
+    return names(text) <= question.words and len(terms & question.terms) * 3 >= len(terms)
 
 
 def names(text: str) -> frozenset[str]:

@@ -296,7 +296,7 @@ async def test_nobody_waits_for_the_analysis_of_a_long_text(tmp_path: Path) -> N
         def split(self, text: str) -> list[tuple[int, int]]:
             if len(text) > 100:
                 begun.set()
-                assert served.wait(60)
+                assert served.wait(300)
             return [(0, len(text))]
 
     async with Memory(tmp_path / "memory.db", embedder=None, chunker=Waiting()) as memory:
@@ -313,7 +313,7 @@ async def test_nobody_waits_for_the_analysis_of_a_long_text(tmp_path: Path) -> N
             begun.clear()
             served.clear()
             writing = asyncio.create_task(write())
-            assert await asyncio.to_thread(begun.wait, 60)
+            assert await asyncio.to_thread(begun.wait, 300)
             assert (await bob.list()).records == ()
             assert not writing.done()
             served.set()
