@@ -64,7 +64,6 @@ TOO_SLOW = "the memory is left alone until it answers: it was too slow"
 
 
 @pytest.mark.process
-@pytest.mark.timeout(300)  # some examples start several programs, each of which imports frameworks
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_ends_well_and_says_what_it_remembers(example: Path, tmp_path: Path) -> None:
     if example.name == "spade_beliefs.py":

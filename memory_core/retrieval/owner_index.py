@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from itertools import islice, repeat
+from sys import getsizeof
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -34,6 +35,8 @@ NEVER: Final = int(np.iinfo(np.int64).max)
 _MINUTE: Final = 60_000_000
 _ROW_BYTES: Final = 100
 """Approximate bytes of a row: its columns, and its entry in `row_of`."""
+_NAME_BYTES: Final = 100
+"""Approximate bytes of the entry of an author or a session, without its name."""
 FULL_WORDS: Final = 200
 """A turn of this many words gets nothing from its neighbors; the shorter a turn, the more it gets. Between 150 and 300
 the results on the development corpora differ by a point."""
@@ -158,6 +161,8 @@ class OwnerIndex:
         self.dead = 0
         self.session_codes: dict[str | None, int] = {}
         """The number of each session in `sessions`, from 0 on."""
+        self._name_bytes = 0
+        """Of the names of authors and sessions."""
         self.postings = Postings()
         self._turns: Turns | None = None
 
@@ -168,7 +173,8 @@ class OwnerIndex:
     @property
     def nbytes(self) -> int:
         """Approximate size in bytes: vectors dominate, postings are counted by their terms."""
-        return (self.dense.nbytes if self.dense else 0) + self.postings.nbytes + _ROW_BYTES * len(self)
+        vectors = self.dense.nbytes if self.dense else 0
+        return vectors + self.postings.nbytes + _ROW_BYTES * len(self) + self._name_bytes
 
     @property
     def session_count(self) -> int:
@@ -223,8 +229,8 @@ class OwnerIndex:
         self.active.extend(entries.active)
         self.flags.extend(entries.flags)
         self.words.extend(entries.words)
-        self.sessions.extend(_codes(entries.sessions, self.session_codes))
-        self.authors.extend(_codes(entries.authors, self.author_codes))
+        self.sessions.extend(self._codes(entries.sessions, self.session_codes))
+        self.authors.extend(self._codes(entries.authors, self.author_codes))
         self._note_names()
         self.occurred.extend(entries.occurred)
         self.offsets.extend(entries.offsets)
@@ -285,6 +291,14 @@ class OwnerIndex:
             self._turns = self._sorted_turns()
         return self._turns
 
+    def _codes(self, values: Sequence[str | None], codes: dict[str | None, int]) -> NDArray[np.int32]:
+        """The code of each value; new values get new codes, `None` gets `NO_CODE`."""
+        for value in dict.fromkeys(values):
+            if value is not None and value not in codes:
+                codes[value] = len(codes)
+                self._name_bytes += getsizeof(value) + _NAME_BYTES
+        return np.fromiter(map(codes.get, values, repeat(NO_CODE)), np.int32, len(values))
+
     def _note_names(self) -> None:
         known = sum(map(len, self._called.values()))
         for author, code in list(self.author_codes.items())[known:]:
@@ -325,11 +339,3 @@ def _joined(vectors: Iterable[tuple[int, bytes]], dense: Dense | None) -> Iterat
     left = iter(vectors)
     while dense is not None and (some := list(islice(left, AT_ONCE))):
         yield [key for key, _ in some], widened(b"".join([blob for _, blob in some])).reshape(-1, dense.dimensions)
-
-
-def _codes(values: Sequence[str | None], codes: dict[str | None, int]) -> NDArray[np.int32]:
-    """The code of each value; new values get new codes, `None` gets `NO_CODE`."""
-    for value in dict.fromkeys(values):
-        if value is not None:
-            codes.setdefault(value, len(codes))
-    return np.fromiter(map(codes.get, values, repeat(NO_CODE)), np.int32, len(values))

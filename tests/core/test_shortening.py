@@ -46,7 +46,6 @@ MANY: Final[dict[str, dict[str, Json]]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # half a million values, each weighed under coverage
 @pytest.mark.parametrize("data", MANY.values(), ids=MANY)
 def test_data_of_very_many_values_fits_when_it_is_shortened(data: dict[str, Json]) -> None:
     assert fits_data(shortened_data(data))

@@ -43,6 +43,8 @@ from tests.fuzz.mutating import (
     mutants,
 )
 
+pytestmark = pytest.mark.uncovered
+
 SUBJECT = "foreign_files"
 FORMATS = (
     "adk",

@@ -23,6 +23,7 @@ from tests.storage.embedders import WordEmbedder
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+@pytest.mark.uncovered
 class TestInMemoryOfWords(StoreContract):
     @pytest.fixture
     def make_memory(self) -> MakeMemory:
@@ -51,6 +52,7 @@ class TestFile(ReopeningContract, ReembeddingContract, RecordContract, SourceKey
         return lambda clock: Memory(tmp_path / "memory.db", embedder=WordEmbedder(), clock=clock)
 
 
+@pytest.mark.uncovered
 class TestRowsInDictionaries(StoreContract):
     """The store of the examples: the rules, over rows of another kind."""
 

@@ -447,6 +447,6 @@ async def test_a_behaviour_that_gets_a_memory_keeps_its_run(start: Start, jid: J
     await start(bot)
     await start(ann)
     await say(ann, message(jid("bot"), "Hello"))
-    assert await asyncio.wait_for(ran, 300) == "Hello"
+    assert await ran == "Hello"
     await until(bot.memory, lambda found: len(found) == 1)
     assert not behaviour.is_killed()
