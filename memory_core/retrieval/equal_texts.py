@@ -29,9 +29,20 @@ def equal_form(text: str) -> str:
     case of what is not an ordinary word ("hunter2" and "Hunter2", "mW" and "MW", "us" and "US", "10 Mb" and "10 MB").
     """
     plain = text if text.isascii() else _plain(text)
-    if " ".join(plain.split()) != plain:
-        plain = "\n".join(_GAP.sub(" ", line.rstrip()) for line in plain.split("\n")).strip()
-    return _without_stops(_in_lower_case(plain))
+    words = plain.split()
+    if " ".join(words) == plain:  # as most texts are
+        return _without_stops(_in_lower_case(plain, words, " "))
+    plain = "\n".join(map(_evenly_spaced, plain.split("\n"))).strip()
+    return _without_stops(_in_lower_case(plain, _SPACES.split(plain), ""))
+
+
+def _evenly_spaced(line: str) -> str:
+    """A line with one space between its words, and its indentation; a form feed stays where it is."""
+    line = line.rstrip()
+    if "\f" in line:
+        return _GAP.sub(" ", line)
+    words = line.split()
+    return line[: line.find(words[0])] + " ".join(words) if words else ""
 
 
 def _plain(text: str) -> str:
@@ -52,23 +63,26 @@ def _without_stops(text: str) -> str:
     return said or text
 
 
-def _in_lower_case(text: str) -> str:
-    """The text with its ordinary words in lower case."""
+def _in_lower_case(text: str, parts: list[str], between: str) -> str:
+    """The text with its ordinary words in lower case.
+
+    Args:
+        parts: Its words; if nothing is between these, in turn with the spaces.
+    """
     if text == text.lower():
         return text
-    parts = _SPACES.split(text)
-    is_shouted = text.isupper()
-    for place in range(0, len(parts), 2):  # between them stand the spaces
-        lower = parts[place].lower()
-        if lower == parts[place]:
+    is_shouted, step = text.isupper(), 1 if between else 2
+    for place, part in enumerate(parts):
+        lower = part.lower()
+        if lower == part:
             continue
-        word = parts[place].strip(_AROUND)
+        word = part.strip(_AROUND)
         is_short = len(word) <= LONGEST_ABBREVIATION
-        is_unit = is_short and place > 0 and any(map(str.isdigit, parts[place - 2]))
+        is_unit = is_short and place > 0 and any(map(str.isdigit, parts[place - step]))
         is_abbreviation = is_short and len(word) > 1 and word.isupper() and not is_shouted
         if _is_ordinary(word) and not is_unit and not is_abbreviation:
             parts[place] = lower
-    return "".join(parts)
+    return between.join(parts)
 
 
 def _is_ordinary(word: str) -> bool:
