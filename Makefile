@@ -16,6 +16,8 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # The tests start many processes, which need not compile our modules each.
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(PY) -m pytest -n 2 --dist worksteal -rfEs
+# Tests that start processes wait for them and for the disk a third of their time.
+PYTEST_PROCESSES := $(PYTEST) -n 3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -31,17 +33,17 @@ install: $(VENV)/.dev  ## make the environment of the checks, which they do by t
 	@.ci/client-generator "$(VENV)"
 
 test: test-covered  ## format, lint, types, imports, and the tests that start no process, with the coverage gate; some minutes
-	$(PYTEST) -m "not process and slow" $(PYTEST_ARGS)
+	$(PYTEST) -m "not process and (slow or uncovered)" $(PYTEST_ARGS)
 
 test-processes: $(VENV)/.dev  ## the other tests: servers, kills, forks, programs, examples, fresh installs; some minutes
-	$(PYTEST) -m process $(PYTEST_ARGS)
+	$(PYTEST_PROCESSES) -m process $(PYTEST_ARGS)
 
 ci: test-covered  ## what CI runs: `make test` and `make test-processes`, in ten minutes on two idle cores
-	$(PYTEST) -m "process or slow" $(PYTEST_ARGS)
+	$(PYTEST_PROCESSES) -m "process or slow or uncovered" $(PYTEST_ARGS)
 
 test-covered: $(VENV)/.dev
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync static
-	$(PYTEST) -m "not process and not slow" --cov --cov-report=term $(PYTEST_ARGS)
+	$(PYTEST) -m "not process and not slow and not uncovered" --cov --cov-report=term $(PYTEST_ARGS)
 
 check-fast: $(VENV)/.dev  ## `make test` without slow tests and coverage
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync static

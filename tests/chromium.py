@@ -16,7 +16,7 @@ from websockets.sync.client import connect
 from websockets.sync.connection import Connection
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-PATIENCE_SECONDS = 100.0
+PATIENCE_SECONDS = 300.0
 _MOST_TABS = 200
 _FLAGS = [
     "--headless",
@@ -188,16 +188,26 @@ class Page:
         return dict(message["result"])
 
 
+def _address(profile: Path, process: subprocess.Popen[bytes]) -> str:
+    """The address of a browser, which writes it into its profile once it listens there."""
+    file, deadline = profile / "DevToolsActivePort", time.monotonic() + PATIENCE_SECONDS
+    while len(said := file.read_text(encoding="utf-8").split() if file.exists() else []) < 2:
+        assert process.poll() is None, "Chromium ended"
+        assert time.monotonic() < deadline, "Chromium does not listen"
+        time.sleep(0.05)
+    port, path = said
+    return f"ws://127.0.0.1:{port}{path}"
+
+
 @contextmanager
 def page(profile: Path) -> Iterator[Page]:
     """A new Chromium with an empty profile."""
     assert CHROMIUM is not None
     command = [CHROMIUM, *_FLAGS, f"--user-data-dir={profile}", "about:blank"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    # A pipe that nobody reads would stop a browser that says a lot.
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            assert process.stderr is not None
-            line = next(line for line in process.stderr if "DevTools listening on " in line)
-            browser = line.split()[-1]
+            browser = _address(profile, process)
             with connect(browser, max_size=None) as whole:
                 whole.send(json.dumps({"id": 1, "method": "Target.getTargets", "params": {}}))
                 targets = json.loads(whole.recv(PATIENCE_SECONDS))["result"]["targetInfos"]

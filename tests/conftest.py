@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -10,7 +11,7 @@ from ipaddress import ip_address
 from typing import Any, cast
 
 import pytest
-from hypothesis import is_hypothesis_test, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from tests.torture import FEW_EXAMPLES, LONGEST_SECONDS, MANY_EXAMPLES, TORTURE
 
@@ -28,10 +29,25 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN or "PYTEST_XDIST_WORKER" in os.environ:
     signal.signal(signal.SIGHUP, lambda *_: None)
 
+# A busy machine may take longer than a turn waits. Adapters read this one when they are imported, which is after this.
+pytest.MonkeyPatch().setattr("memory_core.conversation.limits.CALL_SECONDS", 60.0)
+
 # A slow machine must not fail a property, and a change is judged by the same examples each time.
-settings.register_profile("few", deadline=None, derandomize=True, max_examples=FEW_EXAMPLES)
-settings.register_profile("many", deadline=None, max_examples=MANY_EXAMPLES)
+settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("few", settings.get_profile("any"), derandomize=True, max_examples=FEW_EXAMPLES)
+settings.register_profile("many", settings.get_profile("any"), max_examples=MANY_EXAMPLES)
 settings.load_profile("many" if TORTURE else "few")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage among the thousands of tests, neither while they are collected nor later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -49,6 +65,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_property(item: pytest.Item) -> bool:
     return isinstance(item, pytest.Function) and is_hypothesis_test(item.function)
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may take longer than a turn waits for a search, or a search for a reranker."""
+    monkeypatch.setattr("memory_core.conversation.limits.RECALL_SECONDS", 60.0)
+    monkeypatch.setattr("memory_core.retrieval.reranking.DEADLINE_SECONDS", 60.0)
 
 
 def _is_local(host: object) -> bool:

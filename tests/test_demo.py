@@ -13,10 +13,7 @@ from pathlib import Path
 import pytest
 import typer
 
-pytestmark = [
-    pytest.mark.process,
-    pytest.mark.timeout(300),  # a dozen programs, one after the other, each of which imports frameworks
-]
+pytestmark = pytest.mark.process
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 CONVERSATION = EXAMPLES / "data" / "conversation.jsonl"
@@ -31,7 +28,7 @@ def demo(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "COLUMNS": "200"},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=300,
         check=False,
     )
 
@@ -169,4 +166,4 @@ def test_the_commands_that_the_demo_prints_at_its_end_work(
         assert page.stderr is not None
         assert "http://127.0.0.1:" in page.stderr.readline()
         page.terminate()
-        assert page.wait(100) == 0
+        assert page.wait(300) == 0

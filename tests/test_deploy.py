@@ -56,10 +56,10 @@ def test_the_command_of_the_image_serves_and_its_check_sees_that(tmp_path: Path)
         assert server.stderr is not None
         port = server.stderr.readline().strip().strip("/").rpartition(":")[2]
         checked = [sys.executable, "-c", code.replace("8765", port)]
-        assert subprocess.run(checked, check=False, timeout=100).returncode == 0
+        assert subprocess.run(checked, check=False, timeout=300).returncode == 0
         server.terminate()
-        assert server.wait(100) == 0
-    assert subprocess.run(checked, check=False, timeout=100, stderr=subprocess.DEVNULL).returncode != 0
+        assert server.wait(300) == 0
+    assert subprocess.run(checked, check=False, timeout=300, stderr=subprocess.DEVNULL).returncode != 0
 
 
 def test_every_service_of_compose_gives_the_server_options_that_it_has(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_every_service_of_compose_gives_the_server_options_that_it_has(tmp_path:
 def insist_on_options(options: list[str]) -> None:
     """The command knows them: with an unknown one it would not get as far as the missing file of tokens."""
     command = [sys.executable, "-m", "memory_core", "serve", *options, "--tokens", "/nowhere/tokens.json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert "the tokens in '/nowhere/tokens.json' cannot be read" in done.stderr
 
 
@@ -107,7 +107,7 @@ def test_the_backup_of_the_unit_is_a_copy(tmp_path: Path) -> None:
     line = line.replace("/opt/memory-core/bin/memory-core", f"{sys.executable} -m memory_core")
     environment = {"MEMORY_CORE_FILE": str(tmp_path / "memory.db"), "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
     for _ in range(2):  # the copy of the same day is replaced
-        subprocess.run(["sh", "-c", line], check=True, env=environment, timeout=100, capture_output=True)
+        subprocess.run(["sh", "-c", line], check=True, env=environment, timeout=300, capture_output=True)
     (copy,) = tmp_path.glob("backup-*.db")
     with Memory(copy, embedder=None) as memory:
         assert memory.bind(user="ann").sync.stats().records == 1
@@ -125,7 +125,7 @@ def serving(command: list[str], folder: Path) -> Generator[tuple[subprocess.Pope
             assert server.stderr is not None
             address = server.stderr.readline().split()[-1].rstrip("/")
             head = {"Authorization": f"Bearer {OPERATOR}"}
-            with httpx.Client(base_url=address, headers=head, timeout=60) as client:
+            with httpx.Client(base_url=address, headers=head, timeout=300) as client:
                 yield server, client
         finally:
             server.kill()
@@ -147,15 +147,15 @@ def test_the_drill_of_the_page(tmp_path: Path) -> None:
     with serving(serve, tmp_path) as (server, client):
         for number in range(20):
             added(client, f"note {number}")
-        subprocess.run(backup, check=True, cwd=tmp_path, timeout=100)
+        subprocess.run(backup, check=True, cwd=tmp_path, timeout=300)
         added(client, "too late")
         server.kill()
         server.wait()
     whole = (tmp_path / "memory.db").read_bytes()
     (tmp_path / "memory.db").write_bytes(whole[: len(whole) // 2] + b"\xff" * (len(whole) // 2))
-    assert subprocess.run(check, check=False, cwd=tmp_path, timeout=100, capture_output=True).returncode == 1
+    assert subprocess.run(check, check=False, cwd=tmp_path, timeout=300, capture_output=True).returncode == 1
     for command in ([*restore, "--yes"], check):  # at a terminal, it asks
-        subprocess.run(command, check=True, cwd=tmp_path, timeout=100)
+        subprocess.run(command, check=True, cwd=tmp_path, timeout=300)
     with serving(serve, tmp_path) as (_, client):
         assert client.get("/v1/health").status_code == 200
         records = client.get("/v1/owners/default/ann/records?limit=100").json()["records"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.busy import TOO_SLOW
 from tests.test_offline import found_strace, kept_at_home, seen
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
@@ -59,12 +60,9 @@ SAYS = {
     ],
 }
 """The words that an example has to say: that it remembers."""
-TOO_SLOW = "the memory is left alone until it answers: it was too slow"
-"""The log when agents go on without their memory, as on a machine that is busy with other tests."""
 
 
 @pytest.mark.process
-@pytest.mark.timeout(300)  # some examples start several programs, each of which imports frameworks
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_ends_well_and_says_what_it_remembers(example: Path, tmp_path: Path) -> None:
     if example.name == "spade_beliefs.py":

@@ -202,7 +202,6 @@ def written(calls: list[str], *folders: Path) -> Iterator[str]:
         yield call
 
 
-@pytest.mark.timeout(300)  # a program that imports frameworks, under strace
 @pytest.mark.parametrize("extra", PROGRAMS)
 def test_nothing_of_a_quick_start_leaves_the_machine_or_its_folder(extra: str, strace: str, tmp_path: Path) -> None:
     done, wrong = seen(strace, tmp_path, [sys.executable, "-c", PROGRAMS[extra]])

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
@@ -18,12 +17,10 @@ from pathlib import Path
 import pytest
 
 from memory_core import Memory
+from tests.ports import free_port
 from tests.test_docs import ROOT
 
-pytestmark = [
-    pytest.mark.process,
-    pytest.mark.timeout(300),  # a dozen programs, one after the other, each of which imports frameworks
-]
+pytestmark = pytest.mark.process
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 FENCE = re.compile(r"^```(?P<language>\w+)\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL)
@@ -54,7 +51,7 @@ class Reader:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port = _free_port()
+        self.port = free_port()
         self.printed: list[str] = []
         """The lines of the latest program."""
         paths = [str(ROOT), str(ROOT / "adapters"), os.environ.get("PYTHONPATH", "")]
@@ -115,14 +112,7 @@ class Reader:
             assert f"http://127.0.0.1:{self.port}/" in server.stderr.readline()
             yield
             server.terminate()
-            assert server.wait(100) == 0
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-    return port
+            assert server.wait(300) == 0
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from memory_core.models import Hit, MemoryRecord
 from memory_core.open_store import OpenStore
 from memory_core.recall.asked import Asked
 from memory_core.recall.block import longest_text
-from memory_core.recall.fitness import unfit
 from memory_core.recall.keys import Key, key_of
 from memory_core.recall.reads import count_reads, read_in_block
 from memory_core.recall.values import PUSHED, Considered, Reason, Recalled, RecallOptions
@@ -109,6 +108,7 @@ async def recall(
 async def recall_for(handle: Searching, given: Asked, options: RecallOptions, *, explain: bool = False) -> Recalled:
     """As `recall`, by a module that knows something about the prompt."""
     from memory_core.recall.asking import in_context  # noqa: PLC0415  (analysis takes 20 ms)
+    from memory_core.recall.choosing import unfit  # noqa: PLC0415
     from memory_core.recall.neighbors import with_neighbors  # noqa: PLC0415
     from memory_core.recall.packing import pack  # noqa: PLC0415
 

@@ -52,8 +52,10 @@ _PIECE = 4_000
 _ENDS = " \n.,!?\u3002\u3001\uff0c"
 """Characters that separate words in any text, before and after folding."""
 
-_QUESTION_MARK = re.compile(r"[?\uff1f\u061f\u2e2e\u2047\u2048\u2049\u203d\ufe56\u037e](?!\w)")
-"""Question marks of all scripts; one followed by a letter is part of an address."""
+QUESTION_MARKS: Final = frozenset("?\uff1f\u061f\u2e2e\u2047\u2048\u2049\u203d\ufe56\u037e")
+"""Question marks of all scripts."""
+_QUESTION_MARK = re.compile(rf"[{''.join(QUESTION_MARKS)}](?!\w)")
+"""One that is followed by a letter is part of an address."""
 
 _ARTICLE = re.compile(r"^(?:[\u0648\u0641\u0628\u0643]?\u0627\u0644|\u0644\u0644)(?=\w{3})")
 """The Arabic article, alone and joined to "and", "so", "in", "like" or "for", before at least three letters: a light

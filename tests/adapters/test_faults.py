@@ -33,6 +33,8 @@ from tests.adapters.faults.parties import (
     FaultyStore,
 )
 
+pytestmark = pytest.mark.uncovered
+
 SAID: Final = "Ann keeps bees"
 KNOWN: Final = ("The bees of Ann sleep in winter", "Her bees like clover")
 TEA: Final = "Tom drinks jasmine tea in the garden"
@@ -217,7 +219,7 @@ async def test_what_is_said(
     async with world_of(party, fault, tmp_path / "memory.db") as world:
         ann, tom = who(world, ANN, BRIEF), who(world, TOM, PATIENT)
         said = asyncio.create_task(ann.say(SAID))
-        assert await asyncio.to_thread(fault.is_met.wait, 30)
+        assert await asyncio.to_thread(fault.is_met.wait, 300)
         await tom.say(TEA)
         await until(lambda: stored(world, TOM, TEA))
         fault.are_others_served.set()
@@ -261,7 +263,7 @@ async def asked(party: str, who: type[Asking], fault: Fault, file: Path, caplog:
         caplog.clear()
         fault.kind = kind
         asking = asyncio.create_task(ann.ask("Where do bees sleep?"))
-        assert await asyncio.to_thread(fault.is_met.wait, 30)
+        assert await asyncio.to_thread(fault.is_met.wait, 300)
         assert TEA in await tom.ask(ABOUT_TEA)
         fault.are_others_served.set()
         await released(asking, ann)
@@ -291,7 +293,7 @@ async def test_what_manages_a_memory(
         await handle.remember([("user", "I keep bees")])
         manager = Manager(make(fault), timeout=BRIEF, attempts=1)
         maintaining = asyncio.create_task(maintain(handle, model=manager))
-        assert await asyncio.to_thread(fault.is_met.wait, 30)
+        assert await asyncio.to_thread(fault.is_met.wait, 300)
         await tom.say(TEA)
         await until(lambda: stored(world, TOM, TEA))
         assert TEA in await tom.ask(ABOUT_TEA)

@@ -60,6 +60,6 @@ print((asyncio.run(agent.get_memory_stats()))["total_memories"])
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
 def test_adapters_made_before_a_fork_work_in_every_child(tmp_path: Path) -> None:
     command = [sys.executable, "-c", FORKING, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "4 4 16\n4\n"

@@ -47,7 +47,6 @@ async def works(there: Elsewhere, framework: str, done: asyncio.Event) -> list[s
     return written
 
 
-@pytest.mark.timeout(300)  # every framework, one after the other
 async def test_a_fact_told_in_spade_is_corrected_in_adk_asked_in_langchain_forgotten_over_mcp_and_gone_in_xaibo(
     server: XmppServer, tmp_path: Path
 ) -> None:

@@ -258,7 +258,6 @@ async def test_what_an_agent_hears_of_a_conversation_that_is_stored_already_is_k
         assert len(await stored(ann)) == 2 * len(SAID)
 
 
-@pytest.mark.timeout(300)  # two processes import every framework
 @pytest.mark.process
 async def test_two_processes_at_once_keep_a_conversation_once(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"

@@ -100,7 +100,6 @@ async def test_no_framework_lets_an_owner_reach_what_belongs_to_another(
         assert record.text == FACTS[0]
 
 
-@pytest.mark.timeout(300)  # every framework, one after the other, over a server
 async def test_another_process_sees_and_makes_the_same_changes(
     server: XmppServer, container: None, tmp_path: Path
 ) -> None:

@@ -34,7 +34,7 @@ HAND_OVER_THE_TURN: Final = ("adk", "chain", "history", "mcp", "mcp store", "spa
 and must read it."""
 
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # each call of Python is counted, which takes long
+pytestmark = pytest.mark.slow
 
 
 async def measured(name: str, before: int, during: int) -> Gauge:

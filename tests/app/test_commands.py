@@ -509,6 +509,7 @@ def test_an_interrupted_import_is_one_sentence_and_continues(run: Run, tmp_path:
         process.stdin.flush()
         while not (tmp_path / "c.db").exists():
             time.sleep(0.01)
+        _wait_until_it_reads(process.pid)
         process.send_signal(signal.SIGINT)
         assert process.wait() == 130
         assert process.stderr.read().decode() == f"{INTERRUPTED}\n"
@@ -535,6 +536,7 @@ def test_a_command_that_is_told_to_end_closes_the_memory_first(
         process.stdin.flush()
         while not (tmp_path / "c.db-wal").exists():
             time.sleep(0.01)
+        _wait_until_it_reads(process.pid)
         process.send_signal(number)
         assert process.wait() == code
         assert process.stderr.read().decode() == f"{INTERRUPTED}\n"

@@ -270,7 +270,6 @@ def loopback() -> Iterator[Loopback]:
         yield server
 
 
-@pytest.mark.timeout(300)  # several programs, one after the other
 @pytest.mark.process
 @pytest.mark.parametrize("count", [60, pytest.param(5_000, marks=pytest.mark.torture)])
 def test_everything_of_radbot_is_there_and_whose_it_was(

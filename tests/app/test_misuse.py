@@ -14,6 +14,8 @@ import pytest
 from memory_core.app.main import ENTRY_POINTS, program
 from tests.app.conftest import Run
 
+pytestmark = pytest.mark.uncovered
+
 PROGRAM = f"{sys.executable} -m memory_core"
 BOUND = "setpriv --bounding-set=-dac_override,-dac_read_search" if os.getuid() == 0 else ""
 """Permissions apply to root, too."""

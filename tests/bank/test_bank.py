@@ -311,7 +311,7 @@ with Memory(sys.argv[1], embedder=None) as memory:
 def test_two_processes_that_work_on_one_task_lose_nothing(tmp_path: Path) -> None:
     file = tmp_path / "bank.db"
     running = [subprocess.Popen([sys.executable, "-c", WORKER, str(file), name]) for name in "ab"]
-    assert [process.wait(50) for process in running] == [0, 0]
+    assert [process.wait(300) for process in running] == [0, 0]
     with Memory(file, embedder=None) as memory:
         entries = MemoryBank(memory=memory.bind(user="ann"), task="upgrade").get_all_memories()
     assert sorted(entry.command for entry in entries) == sorted(f"{name} {n}" for name in "ab" for n in range(30))

@@ -105,7 +105,9 @@ with Memory(sys.argv[1], embedder=None) as memory:
 
 RECALLING = """
 import asyncio, sys
-from memory_core import Memory
+from memory_core import Memory, open_store
+
+open_store.EXIT_SECONDS = 60.0  # a busy machine may take longer than an exiting script should
 
 async def main():
     ann = Memory(sys.argv[1], embedder=None).bind(user="ann")

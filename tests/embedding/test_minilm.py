@@ -22,7 +22,7 @@ from tests.embedding.texts import varied
 
 def run_python(code: str) -> str:
     """The output of code in a process of its own; one that hangs fails after a minute."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
     return done.stdout.strip()
 
 

@@ -220,7 +220,7 @@ from memory_core.embedding.multilingual import weights
 print(type(weights.table(weights.package_files().weights)).__name__)
 """
     started = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    said = [process.communicate(timeout=50)[0] for process in started]
+    said = [process.communicate(timeout=300)[0] for process in started]
     assert len(set(said)) == 1
     (file,) = cache.iterdir()
     packed = weights.package_files().weights

@@ -31,6 +31,8 @@ from memory_mcp.showing import fields_of, line_of, listed, text_of_list, text_of
 from memory_mcp.values import ListAnswer, StoredMemory
 from tests.fuzz.mutating import changed_bytes, each, insist_on_sentence, kept, mutants
 
+pytestmark = pytest.mark.uncovered
+
 SUBJECT = "blocks"
 PINNED = "pinned"
 LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')

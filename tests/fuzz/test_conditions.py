@@ -19,6 +19,8 @@ from memory_core.where.checks import check_where
 from memory_core.where.conditions import COMPARISONS, DataCondition
 from tests.fuzz.mutating import HOSTILE, changed_bytes, changed_json, each, insist_on_sentence, kept, mutants
 
+pytestmark = pytest.mark.uncovered
+
 SUBJECT = "conditions"
 
 

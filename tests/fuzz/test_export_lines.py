@@ -17,6 +17,8 @@ from tests.fuzz.conftest import Run, begin, insist_on_what_was_there
 from tests.fuzz.mutating import changed_bytes, changed_lines, each, insist_on_sentence, kept, mutants
 from tests.storage.embedders import WordEmbedder
 
+pytestmark = pytest.mark.uncovered
+
 SUBJECT = "export_lines"
 EVERYTHING = Where(states=STATES)
 

@@ -11,6 +11,7 @@ EVERY = 9
 """One of so many questions is asked."""
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("options", [PULLED, PUSHED], ids=["pulled", "pushed"])
 @pytest.mark.parametrize("corpus", CORPORA)
 async def test_search_and_recall_agree_on_the_first_hit(corpus: str, options: RecallOptions) -> None:

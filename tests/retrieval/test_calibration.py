@@ -34,7 +34,6 @@ def curves() -> Curves:
     return {corpus: asyncio.run(curve(corpus, (SLACK, STRICTER))) for corpus in CORPORA}
 
 
-@pytest.mark.timeout(300)  # its fixture embeds whole corpora
 def test_answerable_questions_keep_their_evidence(curves: Curves) -> None:
     kept = {corpus: points[SLACK].kept for corpus, points in curves.items()}
     assert not {corpus: share for corpus, share in kept.items() if share < KEPT}

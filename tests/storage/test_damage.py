@@ -163,7 +163,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store whose writer was killed: all of it is in the write-ahead log."""
     path = tmp_path_factory.mktemp("killed") / "memory.db"
-    done = subprocess.run([sys.executable, "-c", WRITE, str(path), "60"], check=False, timeout=100)
+    done = subprocess.run([sys.executable, "-c", WRITE, str(path), "60"], check=False, timeout=300)
     assert done.returncode == -signal.SIGKILL
     return path
 

@@ -206,7 +206,7 @@ class BusyEmbedder(WordEmbedder):
     async def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         if any("import" in text for text in texts):
             self.has_begun.set()
-            await asyncio.to_thread(self.may_end.wait, 30)
+            await asyncio.to_thread(self.may_end.wait, 300)
         return await super().embed_documents(texts)
 
 
@@ -216,7 +216,7 @@ async def test_erasure_waits_for_no_vectors_of_another_owner(tmp_path: Path) -> 
         ann, bob = memory.bind(user="ann"), memory.bind(user="bob")
         await ann.add_many([Draft("secret plan", agent="spy", session="s"), Draft("yes on friday", session="s")])
         await bob.add_many([f"import {number}" for number in range(600)], embed="later")
-        await asyncio.to_thread(embedder.has_begun.wait, 30)
+        await asyncio.to_thread(embedder.has_begun.wait, 300)
         receipt = await ann.bind(agent="spy").erase()
         assert (receipt.records, receipt.files_clean) == (1, True)
         assert (await ann.stats()).vectors_pending == 0

@@ -258,7 +258,7 @@ def test_what_is_not_writable_is_refused_untouched(
 ) -> None:
     whole = store.read_bytes() if os.getuid() == 0 else None
     command = [sys.executable, "-c", FORBIDDEN, str(forbidden), str(tmp_path_factory.mktemp("free") / "memory.db")]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
     assert done.stderr == ""
     assert done.stdout.startswith("StoreUnavailableError the memory file")
     assert str(forbidden) in done.stdout
@@ -343,7 +343,7 @@ def test_a_failed_start_can_be_tried_again(tmp_path: Path) -> None:
 def test_a_full_disk_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     command = [sys.executable, "-c", FULL, str(path)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=100)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=300)
     acknowledged = int(done.stdout)
     with Memory(path, embedder=None) as memory:
         handle = memory.bind(user="ann")

@@ -71,7 +71,7 @@ steps = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(steps, st.integers(1, 12))
 def test_the_list_of_changes_has_all_rows_of_a_change_or_none(
     tmp_path_factory: pytest.TempPathFactory, taken: list[tuple[str, str]], kept: int

@@ -9,7 +9,7 @@ from pathlib import Path
 from memory_core import Draft, FieldCondition, Memory, NoneOf, Patch, RecordNotFoundError, Where
 from memory_core.values.limits import MAX_CONDITIONS, MAX_TAGS
 
-RECORDS = 400
+RECORDS = 100
 ABSENT = [FieldCondition("tags", "starts_with", f"zz{number}") for number in range(MAX_CONDITIONS // 2 - 2)]
 ODD = FieldCondition("author", "eq", "odd")
 

@@ -49,6 +49,11 @@ def has_it(child: subprocess.Popen[str]) -> None:
     assert child.stdout.readline() == "has it\n"
 
 
+def turn_threads() -> set[threading.Thread]:
+    """The threads of this process that wait for a turn."""
+    return {each for each in threading.enumerate() if each.name == "memory-core turn"}
+
+
 @pytest.fixture
 def side_file(tmp_path: Path) -> Path:
     return tmp_path / "memory.db-turn"
@@ -91,6 +96,7 @@ def test_a_process_that_is_stopped_keeps_nobody_waiting_for_ever(
     side_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process_queue, "PATIENCE_SECONDS", 0.05)
+    before = turn_threads()
     queue = WriterQueue(side_file)
     with other_process(side_file, tmp_path / "log") as child:
         has_it(child)
@@ -99,11 +105,12 @@ def test_a_process_that_is_stopped_keeps_nobody_waiting_for_ever(
             assert not queue._take()
             with queue.turn():
                 pass
-        assert len([each for each in threading.enumerate() if each.name == "memory-core turn"]) == 1
+        (waiting,) = turn_threads() - before
     while not queue._take():  # the thread that waited gives back what it got too late
         time.sleep(0.01)
     queue._pass_on()
-    assert not [each for each in threading.enumerate() if each.name == "memory-core turn" and each.is_alive()]
+    waiting.join(300)
+    assert not turn_threads() - before
     queue.close(is_last=True)
 
 
@@ -120,7 +127,7 @@ def test_a_queue_that_is_closed_while_it_waits_closes_its_descriptor_later(
         assert descriptor is not None
         queue.close(is_last=False)
         os.fstat(descriptor)
-    for thread in [each for each in threading.enumerate() if each.name == "memory-core turn"]:
+    for thread in turn_threads():
         thread.join(300)
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(descriptor)

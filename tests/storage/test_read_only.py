@@ -170,7 +170,7 @@ def as_nobody(path: Path) -> subprocess.Popen[str]:
 def test_a_file_that_nobody_may_write_is_read_and_nothing_appears_beside_it(shown: Path, mode: int) -> None:
     shown.parent.chmod(mode)
     before = shown.read_bytes()
-    output, errors = as_nobody(shown).communicate("\n", timeout=60)
+    output, errors = as_nobody(shown).communicate("\n", timeout=300)
     assert (output, errors) == ("20 20\n20\n", "")
     assert [path.name for path in shown.parent.iterdir()] == ["memory.db"]
     assert shown.read_bytes() == before
@@ -184,7 +184,7 @@ def test_a_write_ahead_log_in_a_read_only_folder_is_refused(shown: Path) -> None
         db.execute("COMMIT")
         assert shown.with_name("memory.db-wal").exists()
         shown.parent.chmod(0o555)
-        output, errors = as_nobody(shown).communicate("\n", timeout=60)
+        output, errors = as_nobody(shown).communicate("\n", timeout=300)
         assert output.startswith("StoreUnavailableError the memory file")
         assert "write-ahead log" in output
         assert errors == ""
@@ -199,6 +199,6 @@ def test_a_file_that_is_changed_while_it_is_read_as_unchanging_is_noticed(shown:
     assert process.stdout.readline() == "20 20\n"
     with Memory(shown, embedder=WordEmbedder()) as memory:
         run_sync(memory.bind(user="ann").add, "tea again")
-        output, _ = process.communicate("\n", timeout=60)
+        output, _ = process.communicate("\n", timeout=300)
     assert output.startswith("StoreUnavailableError")
     assert "was changed, or opened" in output

@@ -58,7 +58,7 @@ class SlowEmbedder(WordEmbedder):
 
     async def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.begins.set()
-        await asyncio.to_thread(self.may_end.wait, 30)
+        await asyncio.to_thread(self.may_end.wait, 300)
         return await super().embed_documents(texts)
 
 
@@ -200,7 +200,7 @@ async def test_a_memory_can_be_opened_while_the_last_one_closes(tmp_path: Path) 
     path, slow = tmp_path / "memory.db", SlowEmbedder()
     last = await Memory(path, embedder=slow).open()
     adding = asyncio.create_task(last.bind(user="ann").add("tea"))
-    assert await asyncio.to_thread(slow.begins.wait, 30)
+    assert await asyncio.to_thread(slow.begins.wait, 300)
     closing_it = asyncio.create_task(last.close())
     await asyncio.sleep(0.05)
     following = Memory(path, embedder=WordEmbedder())

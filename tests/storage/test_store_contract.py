@@ -23,6 +23,7 @@ from tests.storage.embedders import WordEmbedder
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+@pytest.mark.uncovered
 class TestInMemoryOfWords(StoreContract):
     @pytest.fixture
     def make_memory(self) -> MakeMemory:

@@ -126,7 +126,7 @@ def test_another_process_that_opened_it_before_is_refused_by_its_next_text(path:
         assert other.stdout.readline() == "1\n"
         with Memory(path, embedder=WordEmbedder()) as memory:
             run_sync(memory.bind(user="ann").add, "Ann keeps bees")
-        output, _ = other.communicate("\n", timeout=60)
+        output, _ = other.communicate("\n", timeout=300)
     assert output.count("refused: the vectors of this store were made by") == 3
     with Memory(path, embedder=WordEmbedder()) as memory:
         assert run_sync(memory.bind(user="ann").stats).records == 3

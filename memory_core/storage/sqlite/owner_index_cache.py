@@ -121,7 +121,7 @@ class OwnerIndexes:
             if followed is None or not self._catch_up(db, owner, followed):
                 owner_index = self._load(db, owner)
                 followed = _Followed(owner_index, MatchingRows(owner_index), owner)
-        except BaseException:  # any error, or the end of an abandoned search, leaves half of the changes
+        except BaseException:  # a value that is damaged, or for which there is no memory, leaves columns unequally long
             self.forget(owner.id)
             raise
         return followed

@@ -9,12 +9,6 @@ from memory_adk import MemoryService
 from memory_core import Memory
 
 
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine may take longer for a search than a turn waits."""
-    monkeypatch.setattr("memory_core.conversation.limits.RECALL_SECONDS", 60.0)
-
-
 @pytest.fixture
 async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
     async with Memory(tmp_path / "memory.db", embedder=None) as memory:

@@ -84,6 +84,7 @@ def every_case() -> Iterator[Any]:
         yield pytest.param(name, kind, id=f"{name}, {kind}", marks=marks)
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(("name", "kind"), list(every_case()))
 async def test_what_adks_own_services_do_holds(memories: dict[str, Memory], name: str, kind: str) -> None:
     service = MemoryService(memories[kind])

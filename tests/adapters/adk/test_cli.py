@@ -28,6 +28,7 @@ from memory_adk import MemoryService
 from memory_core import Draft, Memory, run_sync
 from tests.adapters.adk import forty_turns
 from tests.chromium import CHROMIUM, page
+from tests.ports import free_port
 
 pytestmark = pytest.mark.slow
 
@@ -81,9 +82,7 @@ class Process:
     """A server of ADK."""
 
     def __init__(self, *arguments: str, cwd: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         command = [*ADK, *arguments, "--port", str(self.port)]
         environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}  # for agents that are in `tests`
         self._process = subprocess.Popen(
@@ -172,7 +171,6 @@ def talk(address: str, session: str, text: str, *, app: str = "folder_name", use
 
 
 @pytest.mark.process
-@pytest.mark.timeout(300)  # a browser and a server of ADK start
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 def test_a_browser_on_adk_web_is_told_in_one_session_what_was_said_in_another(started: Started, tmp_path: Path) -> None:
     told, asked = "My favourite tea is jasmine", "Which tea is my favourite?"
@@ -220,7 +218,6 @@ def test_what_was_said_in_a_call_is_known_when_the_caller_has_hung_up(started: S
 
 
 @pytest.mark.process
-@pytest.mark.timeout(300)  # servers of ADK start one after the other
 @pytest.mark.parametrize("kills", [1, pytest.param(37, marks=[pytest.mark.torture, pytest.mark.timeout(3_600)])])
 def test_what_a_killed_server_answered_is_known_after_the_next_turn_of_its_session(
     started: Started, tmp_path: Path, kills: int

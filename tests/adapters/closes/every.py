@@ -253,7 +253,7 @@ class _Served:
             self._connected.exception()  # there is no server to take leave of
 
     async def _connect(self, url: str) -> None:
-        http = httpx2.AsyncClient(timeout=60)
+        http = httpx2.AsyncClient(timeout=300)
         async with http, Client(streamable_http_client(url, http_client=http)) as self._client:
             self._is_ready.set()
             await asyncio.Event().wait()

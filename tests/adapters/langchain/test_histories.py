@@ -12,9 +12,12 @@ from tests.adapters.langchain.threads.histories import History, Played, Stage, h
 from tests.adapters.langchain.threads.watching import EVERY, CountingSaver, Setting, numbered, setting_of
 
 KINDS: list[Any] = [one.values[0] for one in EVERY]
+FEW = 3 * len(KINDS)
+SEEDS = [pytest.param(seed, marks=[pytest.mark.torture] if seed >= FEW else []) for seed in range(1_000)]
 
 
-@pytest.mark.parametrize("seed", range(108))
+@pytest.mark.uncovered
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_history_is_followed(seed: int, tmp_path: Path) -> None:
     kind, history = KINDS[seed % len(KINDS)], history_of(seed)
     with setting_of(kind, tmp_path) as setting:

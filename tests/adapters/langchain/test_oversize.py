@@ -24,6 +24,8 @@ from memory_langchain.messages import searchable_text, spoken_text, to_draft, to
 from memory_langchain.scope import CallScope
 from memory_langchain.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.uncovered
+
 PHOTO = base64.b64encode(os.urandom(3_200_000)).decode()
 QUESTION = "What is on this photo of my cat?"
 THREAD: RunnableConfig = {"configurable": {"thread_id": "monday", "session_id": "monday"}}

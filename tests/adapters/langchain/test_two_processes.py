@@ -80,7 +80,7 @@ class Runs:
 
     def end(self, name: str) -> None:
         (self._folder / f"{name} may go on").touch()
-        _, complaints = self._running[name].communicate(timeout=60)
+        _, complaints = self._running[name].communicate(timeout=300)
         assert (self._running[name].returncode, complaints) == (0, "")
 
     def close(self) -> None:
@@ -111,7 +111,7 @@ def runs(tmp_path: Path) -> Iterator[Runs]:
 @pytest.mark.process
 @pytest.mark.parametrize("order", ORDERS)
 def test_two_answers_to_one_interrupt_both_stay(runs: Runs, tmp_path: Path, order: tuple[str, str]) -> None:
-    subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path), "first", "What time is it?"], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path), "first", "What time is it?"], check=True, timeout=300)
     for name in ("one", "two"):
         runs.begin(name)
     for name in order:

@@ -116,7 +116,7 @@ async def over_stdio(db: Path, *options: str, user: str = "ann") -> AsyncIterato
 async def over_http(url: str, token: str | None = None) -> AsyncIterator[Caller]:
     """A client of a server that runs."""
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    http = httpx2.AsyncClient(headers=headers, timeout=60)
+    http = httpx2.AsyncClient(headers=headers, timeout=300)
     async with http, Client(streamable_http_client(url, http_client=http)) as client:
         yield Caller(client)
 

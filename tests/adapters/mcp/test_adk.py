@@ -45,7 +45,7 @@ async def answers(connection: Connection) -> list[str]:
 async def test_an_adk_agent_stores_and_searches_over_stdio(tmp_path: Path) -> None:
     arguments = ["-m", "memory_mcp", "--file", str(tmp_path / "memory.db"), "--user", "ann"]
     server = StdioServerParameters(command=sys.executable, args=arguments, env=ENVIRONMENT)
-    stored, found = await answers(StdioConnectionParams(server_params=server, timeout=60))
+    stored, found = await answers(StdioConnectionParams(server_params=server, timeout=300))
     assert "Stored memory with ID: mem_" in stored
     assert "Ann is allergic to peanuts" in found
     async with Memory(tmp_path / "memory.db") as memory:
@@ -54,6 +54,6 @@ async def test_an_adk_agent_stores_and_searches_over_stdio(tmp_path: Path) -> No
 
 async def test_an_adk_agent_stores_and_searches_over_http(tmp_path: Path) -> None:
     async with http_server(tmp_path / "memory.db", "--user", "ann") as url:
-        stored, found = await answers(StreamableHTTPConnectionParams(url=url, timeout=60))
+        stored, found = await answers(StreamableHTTPConnectionParams(url=url, timeout=300))
     assert "Stored memory with ID: mem_" in stored
     assert "Ann is allergic to peanuts" in found

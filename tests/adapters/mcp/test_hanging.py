@@ -48,7 +48,7 @@ async def test_a_call_that_hangs_is_an_error_in_time_and_what_it_writes_is_writt
         ann, tom = memory.bind(app="demo", user="ann"), memory.bind(app="demo", user="tom")
         async with (
             in_process(ann, skynet=False, timeout=BRIEF) as call,
-            in_process(tom, skynet=False, timeout=60.0) as other,
+            in_process(tom, skynet=False, timeout=300.0) as other,
         ):
             said = [{"role": "user", "content": "my secret is tea"}]
             refused = await call.refused("memory_remember", messages=said)

@@ -44,7 +44,7 @@ async def test_each_token_reaches_the_memories_of_its_user(memory: Memory, serve
 
 @pytest.mark.parametrize("header", [None, "Bearer wrong", "Bearer", "Basic YW5uOmFubg==", "anns-token-for-the-tests"])
 async def test_a_call_without_a_known_token_is_turned_away(header: str | None, served: str) -> None:
-    async with httpx2.AsyncClient() as http:
+    async with httpx2.AsyncClient(timeout=300) as http:
         headers = {} if header is None else {"Authorization": header}
         answer = await http.post(served, json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, headers=headers)
         assert answer.status_code == 401
@@ -61,7 +61,7 @@ async def test_a_session_of_one_user_cannot_be_used_with_the_token_of_another(se
     }
     call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "memory_list", "arguments": {}}}
     accept = {"Accept": "application/json, text/event-stream"}
-    async with httpx2.AsyncClient(headers=accept) as http:
+    async with httpx2.AsyncClient(headers=accept, timeout=300) as http:
         anns, bobs = ({"Authorization": f"Bearer {TOKENS[user]}"} for user in ("ann", "bob"))
         session = (await http.post(served, json=hello, headers=anns)).headers["mcp-session-id"]
         stolen = await http.post(served, json=call, headers={**bobs, "Mcp-Session-Id": session})

@@ -27,6 +27,8 @@ from memory_mcp.showing import text_of_search, text_of_statistics
 from memory_mcp.tools import MemoryTools, chosen_tools
 from memory_mcp.values import FoundMemory, SearchAnswer, ShownMetadata, StatisticsAnswer
 
+pytestmark = pytest.mark.uncovered
+
 
 async def _no_owner() -> BoundMemory:
     raise ScopeError("there is no owner")

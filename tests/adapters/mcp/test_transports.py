@@ -182,7 +182,7 @@ async def test_half_a_character_is_stored_as_a_question_mark_over_stdio(tmp_path
 async def test_half_a_character_is_stored_as_a_question_mark_over_http(ann: BoundMemory) -> None:
     """However the request is cut into pieces."""
     accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-    async with http_beside(ann) as url, httpx2.AsyncClient(headers=accept) as http:
+    async with http_beside(ann) as url, httpx2.AsyncClient(headers=accept, timeout=300) as http:
         greeted = await http.post(url, content=request(0, "initialize", GREETING))
         http.headers["mcp-session-id"] = greeted.headers["mcp-session-id"]
         body = call_of(HALF).encode()
@@ -211,7 +211,7 @@ def insist_on_question_mark(answer: dict[str, Any]) -> None:
 
 
 async def test_another_web_page_or_host_name_is_turned_away(ann: BoundMemory) -> None:
-    async with http_beside(ann, None, "Memory.Example.com") as url, httpx2.AsyncClient() as http:
+    async with http_beside(ann, None, "Memory.Example.com") as url, httpx2.AsyncClient(timeout=300) as http:
 
         async def status(**headers: str) -> int:
             body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
@@ -235,7 +235,7 @@ async def test_the_largest_batch_in_any_script_passes_over_http_and_a_flood_does
             wrong = {"content": "茶" * 20_000, "metadata": {"type": "tea"}}  # refused before anything is embedded
             complaint = await call.refused("memory_store_many", memories=[*largest, wrong])
             assert "memories.99.metadata.type" in complaint
-        async with httpx2.AsyncClient() as http:
+        async with httpx2.AsyncClient(timeout=300) as http:
             accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
             assert (await http.post(url, content=b" " * 20_000_000, headers=accept)).status_code == 413
 

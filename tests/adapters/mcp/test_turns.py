@@ -75,7 +75,7 @@ async def served(memory: Memory) -> AsyncGenerator[str]:
 
 @asynccontextmanager
 async def client_of(url: str, user: str, **options: Any) -> AsyncGenerator[Caller]:  # options of the SDK's client
-    http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKENS[user]}"}, timeout=60)
+    http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKENS[user]}"}, timeout=300)
     async with http, Client(streamable_http_client(url, http_client=http), **options) as client:
         yield Caller(client)
 
@@ -107,7 +107,7 @@ async def test_whoever_hangs_up_keeps_the_turn_of_what_goes_on(tmp_path: Path, m
     async with Memory(tmp_path / "m.db", embedder=None, reranker=slow) as memory:
         for user in TOKENS:
             await memory.bind(app="demo", user=user).add_many([Draft(f"tea {n}") for n in range(2)])
-        async with served(memory) as url, client_of(url, "bob") as bob, httpx2.AsyncClient(timeout=60) as http:
+        async with served(memory) as url, client_of(url, "bob") as bob, httpx2.AsyncClient(timeout=300) as http:
             http.headers |= {
                 "Authorization": f"Bearer {TOKENS['ann']}",
                 "Accept": "application/json, text/event-stream",

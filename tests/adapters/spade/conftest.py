@@ -23,6 +23,7 @@ from memory_core import Memory
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
 from memory_spade.testing.pyjabber_process import CERTIFICATES
 from memory_spade.testing.xmpp import START_SECONDS, XmppServer
+from tests.ports import free_port
 
 PROSODY = shutil.which("prosody")
 
@@ -59,9 +60,7 @@ class ProsodyServer(XmppServer):
         for name in ("ca_cert.pem", "ca_key.pem"):
             shutil.copy(CERTIFICATES / name, directory)
         generate_hostname_cert("localhost", str(directory))
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._chosen_port: int = probe.getsockname()[1]
+        self._chosen_port = free_port()
         configuration = directory / "prosody.cfg.lua"
         configuration.write_text(PROSODY_CONFIGURATION.format(directory=directory, port=self._chosen_port))
         return ["prosody", "--config", str(configuration), "-F"]

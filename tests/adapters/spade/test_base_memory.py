@@ -433,7 +433,7 @@ def test_four_processes_write_at_once_and_a_killed_fifth_loses_nothing_it_acknow
     acknowledged = [victim.stdout.readline() for _ in range(5)]
     victim.send_signal(signal.SIGKILL)
     acknowledged += victim.communicate()[0].splitlines(keepends=True)
-    outputs = [process.communicate(timeout=100)[0].splitlines() for process in running]
+    outputs = [process.communicate(timeout=300)[0].splitlines() for process in running]
     assert [process.returncode for process in running] == [0] * 4
     assert [len(output) for output in outputs] == [count] * 4
 

@@ -189,7 +189,7 @@ async def test_a_memory_out_of_order_is_logged_and_holds_no_message_up(
 
     await say(ann, message(jid("clerk"), "still here?", performative="inform"))
 
-    assert await asyncio.wait_for(heard.get(), 300) == "still here?"
+    assert await heard.get() == "still here?"
     assert "goes on without remembering a message" in caplog.text
     assert "still here?" not in caplog.text
 
@@ -243,7 +243,7 @@ async def test_the_states_of_a_machine_remember_through_it(start: Start, jid: Ji
     await start(keeper)
     await start(ann)
     await say(ann, message(jid("keeper"), "The lock is open", performative="inform"))
-    assert [hit.record.author for hit in await asyncio.wait_for(found, 300)] == [jid("ann")]
+    assert [hit.record.author for hit in await found] == [jid("ann")]
 
 
 async def test_an_error_in_a_state_ends_the_machine_although_a_transition_was_set(
@@ -270,7 +270,7 @@ async def test_an_error_in_a_state_ends_the_machine_although_a_transition_was_se
     await start(keeper)
     await start(ann)
     await say(ann, message(jid("keeper"), "The lock is open", performative="inform"))
-    await asyncio.wait_for(machine.join(), 300)
+    await machine.join()
     assert isinstance(machine.exit_code, RecordNotFoundError)
     assert [record.text for record in (await keeper.memory.list()).records] == ["The lock is open"]
 

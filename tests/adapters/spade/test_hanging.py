@@ -34,7 +34,9 @@ from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
 from tests.adapters.spade.saying import ON_ONE_SERVER, Conversation, Jid, Start, until
 
 BRIEF = 0.2
-"""The deadline of these tests, in seconds."""
+"""The deadline of calls that are not to end, in seconds."""
+PATIENT = 60.0
+"""The deadline of those that are, also on a busy machine."""
 
 
 class Hanging(ListBackend):
@@ -119,6 +121,7 @@ async def test_a_search_that_hangs_leaves_an_agent_that_hears_everybody(
     assert f"the memory of {jid('bot')} does not answer: recalling memories did not end within 0.2 s" in caplog.text
     assert "secret" not in caplog.text
     backend.well.set()
+    bot.home.deadline.seconds = PATIENT
     await backend.store_memory(MemoryEntry(agent_id=jid("bot"), category="fact", content="tea"))
     assert "tea" in await answer(ann.ask(jid("bot"), "SEARCH tea", thread="a"))
 
@@ -146,7 +149,9 @@ async def test_a_backend_that_cancels_a_call_does_not_cancel_the_agent() -> None
         async def search_memories(self, *args: Any, **kwargs: Any) -> list[MemoryEntry]:
             raise asyncio.CancelledError
 
-    talk = Conversation(agent_with(Cancelling()))
+    bot = agent_with(Cancelling())
+    bot.home.deadline.seconds = PATIENT
+    talk = Conversation(bot)
     assert await talk.say("ECHO one") == "echo one"
     assert await talk.say("SEARCH one") == (
         "search_memories failed: the tool search_memories was cancelled by the memory"
@@ -209,7 +214,9 @@ async def test_a_locked_file_of_notes_costs_their_call_and_no_thread_of_the_pool
 ) -> None:
     bot = agent_with(interaction_memory=(True, tmp_path))
     talk = Conversation(bot)
+    bot.home.deadline.seconds = PATIENT
     assert "Remembered" in await talk.say("REMEMBER tea")
+    bot.home.deadline.seconds = BRIEF
     with in_use(tmp_path):
         for n in range(40):  # more than a pool has threads
             assert await asyncio.to_thread(str, n) == str(n)
@@ -241,6 +248,7 @@ async def test_an_owner_function_that_hangs_costs_one_call_its_memory(start: Sta
         assert "failed: the tool store_memory" in await answer(ann.ask(jid("bot"), "STORE tea", thread="t1"))
     finally:
         known.set()
+    bot.home.deadline.seconds = PATIENT
     await until(memory.bind(user=jid("ann")), 1)
     assert "tea" in await answer(ann.ask(jid("bot"), "SEARCH tea", thread="t1"))
 
@@ -257,6 +265,7 @@ async def test_an_agent_whose_memory_does_not_open_starts_without_it_and_has_it_
     assert f"the memory of {jid('bot')} does not answer: opening it did not end within 0.2 s" in caplog.text
     assert (await ann.ask(jid("bot"), "ECHO one", thread="t1")).body == "echo one"
     backend.well.set()
+    bot.home.deadline.seconds = PATIENT
     assert "Stored fact" in await answer(ann.ask(jid("bot"), "STORE tea", thread="t1"))
 
 
@@ -281,7 +290,7 @@ async def test_an_agent_that_stops_completes_what_is_late(caplog: pytest.LogCapt
     backend = Hanging("store_memory")
     bot = agent_with(backend)
     assert "failed: " in await Conversation(bot).say("STORE tea")
-    bot.home.deadline.seconds = 60.0
+    bot.home.deadline.seconds = PATIENT
     stopping = asyncio.create_task(bot.stop())
     await asyncio.sleep(0)
     backend.well.set()
@@ -354,6 +363,7 @@ async def test_a_bank_that_hangs_costs_one_request_its_steps_which_follow(tmp_pa
             assert "Stored fact" in await talk.say("STORE tea")
         await until(handle, 2)
         assert "Stored fact" in await talk.say("STORE milk")
+        await until(handle, 3)
         assert [entry.step_number for entry in await wrapped.bank("t1").get_all_memories()] == [1, 2]
         await bot.home.close()
 

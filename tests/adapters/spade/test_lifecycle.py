@@ -247,8 +247,11 @@ async def test_no_thread_that_could_hold_up_the_interpreter_is_left(
     await agent.memory.add("kept")
     await server.stop(agent)
     # The workers of an event loop's own pool are ended by Python itself.
-    left = [thread.name for thread in set(threading.enumerate()) - before if not thread.daemon]
-    assert [name for name in left if not name.startswith("asyncio_")] == []
+    left = [each for each in set(threading.enumerate()) - before if not each.name.startswith("asyncio_")]
+    ours = [each for each in left if not each.daemon]
+    for thread in ours:
+        thread.join(300)
+    assert [thread.name for thread in ours if thread.is_alive()] == []
 
 
 SCRIPT = """
@@ -287,7 +290,7 @@ def process(tmp_path: Path, server: XmppServer, jid: str, then: str) -> Iterator
 @ON_ONE_SERVER
 def test_a_process_ends_although_nobody_stopped_its_agent(server: XmppServer, jid: Jid, tmp_path: Path) -> None:
     with process(tmp_path, server, jid("bot"), "asyncio.sleep(0)") as running:
-        running.communicate(timeout=60)
+        running.communicate(timeout=300)
     assert running.returncode == 0
     assert not (tmp_path / "own.db-wal").exists()
 
@@ -298,13 +301,13 @@ def test_an_interrupted_process_folds_its_memory_into_the_file(server: XmppServe
         assert running.stdout is not None
         assert running.stdout.readline() == "ready\n"
         running.send_signal(signal.SIGINT)
-        running.communicate(timeout=60)
+        running.communicate(timeout=300)
     assert running.returncode == 0
     assert not (tmp_path / "own.db-wal").exists()
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300)
 
 
 @pytest.mark.process

@@ -245,7 +245,7 @@ async def joined(start: Start, agent: Agent, room: str, nick: str, history: int 
     client.register_plugin("xep_0045")
     # slixmpp waits for presences to the address in `pfrom`, and without it for ever
     own, rooms = {"pfrom": client.boundjid}, client["xep_0045"]
-    there = await rooms.join_muc_wait(JID(room), nick, maxstanzas=history, timeout=30, presence_options=own)
+    there = await rooms.join_muc_wait(JID(room), nick, maxstanzas=history, timeout=300, presence_options=own)
     if CREATED in there[0]["muc"]["status_codes"]:  # and locked until its owner has configured it
         await rooms.set_room_config(JID(room), client["xep_0004"].make_form())
     return client
@@ -447,6 +447,6 @@ async def test_a_behaviour_that_gets_a_memory_keeps_its_run(start: Start, jid: J
     await start(bot)
     await start(ann)
     await say(ann, message(jid("bot"), "Hello"))
-    assert await asyncio.wait_for(ran, 300) == "Hello"
+    assert await ran == "Hello"
     await until(bot.memory, lambda found: len(found) == 1)
     assert not behaviour.is_killed()

@@ -186,7 +186,7 @@ async def test_a_dialogue_with_spade_llms_own_chat_agent_is_recalled_at_its_next
         chat = ChatAgent(address, "pw", target_agent_jid=jid("bot"), display_callback=show)
         await start(chat)
         chat.send_message(text)
-        answer, _ = await asyncio.wait_for(answers.get(), 300)
+        answer, _ = await answers.get()
         await server.stop(chat)
     assert '"Ann sails"' in answer
 

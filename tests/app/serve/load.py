@@ -97,7 +97,7 @@ class User:
         self.stored: list[str] = []
         self._speaks_mcp = speaks_mcp
         self._client = httpx.AsyncClient(
-            base_url=address, headers={**HEAD, "Authorization": f"Bearer {token_of(name)}"}, timeout=120
+            base_url=address, headers={**HEAD, "Authorization": f"Bearer {token_of(name)}"}, timeout=300
         )
 
     async def begin(self) -> None:
@@ -198,7 +198,7 @@ async def abort(address: str) -> None:
     while True:
         with suppress(httpx.HTTPError):
             async with (
-                httpx.AsyncClient(base_url=address, headers=head, timeout=120) as client,
+                httpx.AsyncClient(base_url=address, headers=head, timeout=300) as client,
                 client.stream("GET", "/v1/export") as answer,
             ):
                 await anext(answer.aiter_raw())
@@ -245,7 +245,7 @@ async def others_of(load: Load, address: str, seen: Measured) -> None:
 async def lost_of(address: str, user: User) -> int:
     """The number of acknowledged texts of a user that are not there."""
     left, cursor = Counter(user.stored), ""
-    async with httpx.AsyncClient(base_url=address, timeout=120) as client:
+    async with httpx.AsyncClient(base_url=address, timeout=300) as client:
         while True:
             where = f"/v1/owners/default/{user.name}/records?limit=1000{cursor}"
             page = (await client.get(where, headers={"Authorization": f"Bearer {OPERATOR}"})).json()
@@ -280,7 +280,7 @@ async def loaded(process: subprocess.Popen[str], address: str, load: Load) -> Me
 async def at_rest(address: str) -> None:
     """Wait until the server works on nothing: it has 10 seconds to end, and the greedy one has asked for more."""
     head = {"Authorization": f"Bearer {OPERATOR}"}
-    async with httpx.AsyncClient(base_url=address, headers=head, timeout=120) as client:
+    async with httpx.AsyncClient(base_url=address, headers=head, timeout=300) as client:
         while "requests_in_progress 1\n" not in (await client.get("/metrics")).text:  # noqa: ASYNC110  (this one)
             await asyncio.sleep(0.1)
 
@@ -291,7 +291,7 @@ def run(load: Load) -> Measured:
     with TemporaryDirectory() as folder, server_for(Path(folder), names) as (process, address):
         seen = asyncio.run(loaded(process, address, load))
         process.send_signal(signal.SIGTERM)
-        seen.exit_code = process.wait(60)
+        seen.exit_code = process.wait(300)
         return seen
 
 

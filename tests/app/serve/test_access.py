@@ -152,8 +152,8 @@ def test_a_body_of_very_many_values_is_refused_before_it_is_read(file: Memory) -
         answer = client.post("/v1/records", content=body)
         assert (answer.status_code, "at most 100000 values" in answer.json()["detail"]) == (422, True)
     hidden = f'{{"text": "\\"", "data": {{"a": [{",".join(["[]"] * 200_000)}]}}, "author": "\\""}}'
-    for written in (hidden.encode(), hidden.encode("utf-16")):
-        answer = client.post("/v1/records", content=written)
+    for encoded in (hidden.encode(), hidden.encode("utf-16")):
+        answer = client.post("/v1/records", content=encoded)
         assert (answer.status_code, "at most 100000 values" in answer.json()["detail"]) == (422, True)
     text = 'a, "b", [c], {d}: \\" ' * 40_000
     added = client.post("/v1/records", json={"text": text})

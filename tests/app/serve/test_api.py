@@ -227,7 +227,6 @@ MATCHING: tuple[object, ...] = (
 """Conditions inside `matching`, most of which are wrong."""
 
 
-@pytest.mark.timeout(300)  # hundreds of requests
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.torture)])
 def test_no_error_names_python(ann: TestClient, every: int) -> None:

@@ -37,7 +37,7 @@ def tokens_file(folder: Path) -> str:
 
 
 def records_of(address: str, user: str) -> list[str]:
-    answer = httpx.get(f"{address}/v1/records", headers={"Authorization": f"Bearer {TOKENS[user]}"})
+    answer = httpx.get(f"{address}/v1/records", headers={"Authorization": f"Bearer {TOKENS[user]}"}, timeout=300)
     return [record["text"] for record in answer.json()["records"]]
 
 
@@ -83,7 +83,7 @@ def test_nobody_is_answered_who_may_not_ask(tmp_path: Path) -> None:
     with running(made(tmp_path), "--words-only", "--write") as server:
         known = {**HEADERS, "Authorization": f"Bearer {server.key}"}
         url = f"{server.address}/mcp"
-        assert httpx.post(url, json=INITIALIZE, headers=known).status_code == 200
+        assert httpx.post(url, json=INITIALIZE, headers=known, timeout=300).status_code == 200
         refused = {
             401: [HEADERS, {**HEADERS, "Authorization": "Bearer not-the-key-of-this-server"}],
             403: [{**known, "Origin": "https://evil.example"}, {**known, "Origin": "null"}],
@@ -91,7 +91,7 @@ def test_nobody_is_answered_who_may_not_ask(tmp_path: Path) -> None:
         }
         for status, tries in refused.items():
             for headers in tries:
-                answer = httpx.post(url, json=INITIALIZE, headers=headers)
+                answer = httpx.post(url, json=INITIALIZE, headers=headers, timeout=300)
                 assert answer.status_code == status, headers
                 assert "Okafor" not in answer.text
 
@@ -102,7 +102,7 @@ async def test_an_open_client_does_not_keep_the_server_from_ending(tmp_path: Pat
         async with over_http(f"{server.address}/mcp", server.key) as ann:
             await ann.ok("memory_store", content="Ann rows")
             server.process.terminate()
-            assert await asyncio.to_thread(server.process.wait, 60) == 0
+            assert await asyncio.to_thread(server.process.wait, 300) == 0
     assert await asyncio.to_thread(os.listdir, tmp_path) == ["m.db"]
     with Memory(path, embedder=None) as memory:
         assert "Ann rows" in {record.text for record in memory.bind(user="ann").sync.list()}
@@ -118,6 +118,6 @@ def test_without_its_extra_the_page_is_served_and_says_what_is_not(tmp_path: Pat
         address = process.stderr.readline().split()[-1].partition("/sign-in")[0]
         assert "/mcp is not served: `memory_mcp` needs" in (said := process.stderr.readline())
         assert "pip install 'memory-core[mcp]'" in said
-        assert httpx.get(f"{address}/v1/health").is_success
-        assert httpx.post(f"{address}/mcp", json=INITIALIZE).status_code == 404
+        assert httpx.get(f"{address}/v1/health", timeout=300).is_success
+        assert httpx.post(f"{address}/mcp", json=INITIALIZE, timeout=300).status_code == 404
         process.terminate()

@@ -44,13 +44,15 @@ def test_downloads_that_nobody_reads_stop_nobody_and_the_server_ends(tmp_path: P
     with running(made(tmp_path), "--words-only", "--write") as server, ExitStack() as stack:
         for _ in range(DOWNLOADS):
             stack.enter_context(download(server))
-        with httpx.Client(base_url=server.address, headers={"Authorization": f"Bearer {server.key}"}) as client:
+        with httpx.Client(
+            base_url=server.address, headers={"Authorization": f"Bearer {server.key}"}, timeout=300
+        ) as client:
             assert client.post("/v1/records", json={"text": "The kettle is on"}).status_code == 201
             assert client.post("/v1/search", json={"query": "kettle"}).json()["hits"]
             lines = client.get("/v1/export").text.splitlines()
         assert json.loads(lines[-1])["end"]["records"] == LONG + 1
         server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(30) == 0
+        assert server.process.wait(300) == 0
 
 
 @pytest.mark.process
@@ -59,7 +61,7 @@ def test_downloads_that_are_broken_off_leave_nothing_behind(tmp_path: Path) -> N
         for _ in range(DOWNLOADS):
             download(server).close()
         server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(30) == 0
+        assert server.process.wait(300) == 0
 
 
 async def test_an_export_reads_only_what_is_asked_for(tmp_path: Path) -> None:

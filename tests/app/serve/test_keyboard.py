@@ -17,7 +17,6 @@ from tests.chromium import CHROMIUM, Page, page
 pytestmark = [
     pytest.mark.process,
     pytest.mark.slow,
-    pytest.mark.timeout(600),  # axe looks at ten pages, in a browser
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium"),
 ]
 
@@ -158,8 +157,8 @@ def _read_a_conversation(tab: Page) -> None:
 def _download(tab: Page, folder: Path) -> None:
     tab.reach("a[download]")
     tab.press("Enter", 13, "\r")
-    file, deadline = folder / "memories.jsonl", time.monotonic() + 100
-    while not file.exists():
+    file, deadline = folder / "memories.jsonl", time.monotonic() + 300
+    while not file.exists() or not file.stat().st_size:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     lines = file.read_text(encoding="utf-8")

@@ -186,8 +186,10 @@ def test_conversations_stand_once_each_with_their_first_words(
         for turn in range(3):
             moment = START + timedelta(minutes=10 * n + 15 * turn)
             ann.add(Draft(f"talk {n} turn {turn}", session=f"talk/{n}", occurred_at=moment, kind="message"))
+    for turn in range(6):  # as an import without times has it
+        ann.add(Draft(f"talk 4 turn {turn}", session="talk/4", occurred_at=START + timedelta(hours=9), kind="message"))
     everything = client.get(f"{BASE}/conversations").text
-    assert _conversations(everything) == [f"talk {n} turn 0" for n in (3, 2, 1, 0)]
+    assert _conversations(everything) == [f"talk {n} turn 0" for n in (4, 3, 2, 1, 0)]
     assert everything.count("3 memories") == 4
     monkeypatch.setattr(conversations, "PAGE", 1)
     monkeypatch.setattr(conversations, "_READ_AT_ONCE", 2)
@@ -198,8 +200,9 @@ def test_conversations_stand_once_each_with_their_first_words(
         more = re.search(r'class="more" href="[^"?]*([^"]*)"', page)
         if more is None:
             break
+        assert _conversations(page) or "Older conversations may be on the next page" in page
         query = unescape(more[1])
-    assert found == [f"talk {n} turn 0" for n in (3, 2, 1, 0)]
+    assert found == [f"talk {n} turn 0" for n in (4, 3, 2, 1, 0)]
     assert pages > 2
     first = client.get(f"{BASE}?session=talk/0").text
     assert shown(first) == ["talk 0 turn 2", "talk 0 turn 1", "talk 0 turn 0"]

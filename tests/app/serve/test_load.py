@@ -9,7 +9,6 @@ import pytest
 from tests.app.serve.load import PARTS, Load, report, run
 
 pytestmark = [
-    pytest.mark.timeout(600),  # a busy machine takes a while for what the greedy one asks for
     pytest.mark.process,
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),

@@ -26,7 +26,7 @@ def server(tmp_path: Path) -> Iterator[Running]:
 
 
 def test_a_memory_is_stored_found_changed_and_erased(server: Running) -> None:
-    with httpx.Client(base_url=server.address, headers=bearer(server), timeout=60) as api:
+    with httpx.Client(base_url=server.address, headers=bearer(server), timeout=300) as api:
         made = api.post("/v1/records", json={"text": "The spare key is with Mrs Okafor", "kind": "fact"})
         assert made.status_code == 201, made.text
         assert api.get("/v1/health").status_code == 200  # by a write
@@ -49,7 +49,7 @@ def test_a_memory_is_stored_found_changed_and_erased(server: Running) -> None:
 
 
 def test_the_page_shows_what_is_stored_with_its_spaces(server: Running) -> None:
-    with httpx.Client(base_url=server.address, timeout=60, follow_redirects=True) as browser:
+    with httpx.Client(base_url=server.address, timeout=300, follow_redirects=True) as browser:
         operator = bearer(server)
         for user, text in (("ann", "The spare key is with Mrs Okafor"), ("team-red", "The key of the release")):
             added = browser.post(f"/v1/owners/default/{user}/records", json={"text": text}, headers=operator)

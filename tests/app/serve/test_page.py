@@ -265,8 +265,8 @@ def test_erase_a_person_with_a_receipt_as_a_file(at: Page, server: Running, tmp_
     at.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
     at.click("a[download]")
     receipt = tmp_path / "erasure-receipt.json"
-    deadline = time.monotonic() + 60
-    while not receipt.exists():
+    deadline = time.monotonic() + 300
+    while not receipt.exists() or not receipt.stat().st_size:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     said = json.loads(receipt.read_text())
@@ -309,7 +309,6 @@ HOSTILE = {
 }
 
 
-@pytest.mark.timeout(300)  # a text of 900,000 characters gets vectors, in many pieces
 def test_a_hostile_memory_does_nothing(at: Page, server: Running, tmp_path: Path) -> None:
     with Memory(tmp_path / "m.db") as memory:
         ann = memory.bind(user="ann")
@@ -329,7 +328,6 @@ def test_a_hostile_memory_does_nothing(at: Page, server: Running, tmp_path: Path
         assert memory.bind(user="ann").sync.stats().records == 8 + len(HOSTILE)
 
 
-@pytest.mark.timeout(300)  # axe looks at every page, in a browser
 def test_axe_finds_nothing(at: Page, server: Running, ids: dict[str, str]) -> None:
     base = f"{server.address}/o/default/ann"
     places = {

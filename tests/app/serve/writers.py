@@ -25,7 +25,7 @@ def client_of(server: Running, name: int, until: float) -> list[str]:
     """A client of the API, which looks for what it has stored."""
     sent: list[str] = []
     with httpx.Client(
-        base_url=server.address, headers={"Authorization": f"Bearer {server.key}"}, timeout=120
+        base_url=server.address, headers={"Authorization": f"Bearer {server.key}"}, timeout=300
     ) as client:
         while not sent or time.monotonic() < until:
             sent.append(f"client {name} note {len(sent)}")

@@ -49,7 +49,7 @@ def settle(loopback: Loopback) -> None:
         assert (dense_of(vectors) is not None) == bool(payload["text"])
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = 300.0) -> None:
     """Return once the condition holds."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from memory_core import BoundMemory, Draft, Memory, StorageError, StoreUnavailab
 from memory_core.storage.qdrant.settings import Layout, Patience, Server
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.testing.base import everything, texts
+from tests.ports import free_port
 from tests.storage.embedders import WordEmbedder
 
 BINARY = os.environ.get("QDRANT_BINARY", "")
@@ -42,13 +42,6 @@ pytestmark = [
     pytest.mark.torture,
     pytest.mark.skipif(not BINARY, reason="needs Qdrant's executable; set QDRANT_BINARY to its path"),
 ]
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port: int = listening.getsockname()[1]
-        return port
 
 
 @dataclass
@@ -113,7 +106,7 @@ class Node:
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         if self.process is not None:
             self.process.send_signal(how)
-            self.process.wait(60)
+            self.process.wait(300)
             self.process = None
 
 

@@ -24,6 +24,7 @@ from tests.storage.qdrant.edge_engine import EdgeEngine
 from tests.storage.qdrant.loopback import HOST, Loopback
 
 
+@pytest.mark.uncovered
 class TestInMemoryWithVectors(StoreContract):
     @pytest.fixture
     def make_embedder(self) -> MakeEmbedder:
@@ -34,6 +35,7 @@ class TestInMemoryWithVectors(StoreContract):
         return lambda clock: Memory(QdrantStore(":memory:", embedder=WordEmbedder(), clock=clock), clock=clock)
 
 
+@pytest.mark.uncovered
 class TestInMemoryOfWords(Sample, StoreContract):
     parts = (RecordContract, SearchContract)
 

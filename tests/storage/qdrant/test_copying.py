@@ -282,7 +282,6 @@ def kill_moves(
     loopback.fail()
 
 
-@pytest.mark.timeout(300)  # nine processes, one after the other
 @pytest.mark.process
 @pytest.mark.slow
 @pytest.mark.parametrize("records", [2_600, pytest.param(100_000, marks=pytest.mark.torture)])

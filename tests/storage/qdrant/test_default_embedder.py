@@ -27,6 +27,7 @@ async def found(memory: Memory) -> dict[str, Sequence[Hit]]:
         return {text: await ann.search(text, limit=5, floor=False) for text in asked}
 
 
+@pytest.mark.uncovered
 def test_both_stores_find_the_same(tmp_path: Path) -> None:
     """As long as an owner has no more records than are fetched as candidates, nothing is approximate."""
     ours = asyncio.run(found(Memory(tmp_path / "memory.db")))

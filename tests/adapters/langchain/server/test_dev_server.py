@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ import pytest
 
 from memory_core import Memory
 from memory_langchain import MemoryChatMessageHistory, MemoryStore
+from tests.ports import free_port
 
 pytestmark = [
     pytest.mark.process,
@@ -46,7 +46,7 @@ class Server:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json", "X-User": user}
         request = urllib.request.Request(self._base + path, data, headers, method=method)
-        with urllib.request.urlopen(request, timeout=60) as response:
+        with urllib.request.urlopen(request, timeout=300) as response:
             return json.loads(response.read() or b"null")
 
     def run(self, graph: str, given: object, *, user: str = "", **configurable: str) -> Any:
@@ -63,9 +63,7 @@ def serving(folder: Path, store: str, *options: str, signing_in: bool = False, *
     if signing_in:
         config["auth"] = {"path": "./signing_in.py:auth"}
     (folder / "langgraph.json").write_text(json.dumps(config))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+    port = free_port()
     command = [
         sys.executable,
         "-m",
