@@ -24,8 +24,6 @@ import pytest
 import memory_core
 from tests.busy import TOO_SLOW
 
-pytestmark = pytest.mark.uncovered
-
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WITH_BLOCKS = [page for page in PAGES if page.parent.name != "tutorials"]

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Final
 from unicodedata import category
 
+from memory_core.concurrency.threads import yield_now
 from memory_core.models import MemoryRecord
 from memory_core.recall.keys import Key, key_of
-from memory_core.retrieval.analysis import QUESTION_MARKS, analyse
+from memory_core.retrieval.analysis import QUESTION_MARKS, analyse, pieces_of
 from memory_core.retrieval.equal_texts import equal_form
 from memory_core.retrieval.languages.every import LANGUAGES
 
@@ -106,6 +107,7 @@ def near_copies(records: Iterable[MemoryRecord], question: Question) -> set[Key]
 
 
 def _is_copy(text: str, question: Question) -> bool:
+    yield_now()  # the text may be long, and one of many
     folded, least = text.casefold(), COPIED * len(question.words)
     if len(question.words) < _FEWEST_WORDS or sum(word in folded for word in question.words) < least:
         return False  # without splitting the text: hardly any has so many of them, even as parts of words
@@ -139,8 +141,9 @@ def _has(folded: str, run: str) -> bool:
 def _runs(text: str) -> Iterator[str]:
     """The folded runs of characters that are not spaces, control characters or punctuation; the first decide mostly,
     so they are found one by one."""
-    for word in text.casefold().split():
-        yield from word.translate(_SPACED).split()
+    for piece in pieces_of(text):
+        for word in piece.casefold().split():
+            yield from word.translate(_SPACED).split()
 
 
 class _Spaced(dict[int, int]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from memory_core.agent_memory import Searching
@@ -48,15 +48,20 @@ async def with_neighbors(
     turns = [line.record for line in lines[:most] if needs_neighbor(line.record)]
     if not turns:
         return list(lines)
-    beside = [_beside(record) for record in turns]
+    asking = {key_of(record): is_short_question(record) for record in turns}
     page = await handle.list(
-        where=Where(as_of=where.as_of, states=where.states, left=where.left, matching=(AnyOf(beside),)),
+        where=Where(as_of=where.as_of, states=where.states, left=where.left, matching=(AnyOf(_beside(turns, asking)),)),
         order="oldest",
         limit=_MOST_TURNS,
     )
     before, after = _in_turn(page.records)
-    wanted = {key_of(record) for record in turns}
-    return [_completed(line, before, after, may_show) if line.key in wanted else line for line in lines]
+    others = {key: (after if asks_itself else before).get(key) for key, asks_itself in asking.items()}
+    return [
+        line
+        if (other := others.get(line.key)) is None
+        else _completed(line, other, may_show, asks_itself=asking[line.key])
+        for line in lines
+    ]
 
 
 def _in_turn(turns: Iterable[MemoryRecord]) -> tuple[dict[Key, MemoryRecord], dict[Key, MemoryRecord]]:
@@ -120,22 +125,26 @@ def is_short(text: str, most: int = MERE_REPLY_WORDS) -> bool:
     return len(text) <= _SHORT_CHARS and words(text) <= most
 
 
-def _beside(record: MemoryRecord) -> AllOf:
-    """The turns among which is the one that a turn needs: the next one if it asks, else the one before it."""
-    at = record.occurred_at
-    span = (at, shifted(at, WITHIN)) if is_short_question(record) else (shifted(at, -WITHIN), at)
-    return AllOf((FieldCondition("session", "eq", record.session), FieldCondition("occurred_at", "between", span)))
+def _beside(turns: Sequence[MemoryRecord], asking: Mapping[Key, bool]) -> list[AllOf]:
+    """The spans of time in which are the turns that some turns need: the next one if they ask, else the one before."""
+    spans: dict[str | None, list[tuple[datetime, datetime]]] = {}
+    for turn in sorted(turns, key=lambda turn: turn.occurred_at):
+        at, others = turn.occurred_at, spans.setdefault(turn.session, [])
+        first, last = (at, shifted(at, WITHIN)) if asking[key_of(turn)] else (shifted(at, -WITHIN), at)
+        if others and first <= others[-1][1]:  # most turns of a session are near each other
+            before = others.pop()
+            first, last = min(before[0], first), max(before[1], last)
+        others.append((first, last))
+    return [
+        AllOf((FieldCondition("session", "eq", session), FieldCondition("occurred_at", "between", span)))
+        for session, some in spans.items()
+        for span in some
+    ]
 
 
-def _completed(
-    line: Line,
-    before: Mapping[Key, MemoryRecord],
-    after: Mapping[Key, MemoryRecord],
-    may_show: Callable[[MemoryRecord], bool],
-) -> Line:
-    asks_itself = is_short_question(line.record)
-    other = (after if asks_itself else before).get(line.key)
-    if other is None or not _is_others(line.record, other) or not may_show(other):
+def _completed(line: Line, other: MemoryRecord, may_show: Callable[[MemoryRecord], bool], *, asks_itself: bool) -> Line:
+    """The line with the turn after it if it asks, else with the one before it, if that says what is missing."""
+    if not _is_others(line.record, other) or not may_show(other):
         return line
     if asks_itself:
         return line if is_short_question(other) else replace(line, after=other)

@@ -115,7 +115,8 @@ class _Filling:
     """Each line as it is formatted."""
     sizes: dict[Key, list[int]] = field(default_factory=dict[Key, list[int]])
     """The size of each line, with the line break before it."""
-    days: set[str] = field(default_factory=set[str])
+    days: dict[Key, str] = field(default_factory=dict[Key, str])
+    """The heading of each line; empty if the caller formats the lines."""
     outcomes: Outcomes = field(default_factory=Outcomes)
     said: dict[str, MemoryRecord] = field(default_factory=dict[str, MemoryRecord])
     """The record of each text in the block by its words; without neighbors that are cut."""
@@ -168,20 +169,16 @@ class _Filling:
         if not self.room.has(least):
             self.outcomes.setdefault(key, ("budget", None))
             return False
-        day, text = self.day_of(line.record), self.line_of([shown])
+        day = "" if self.options.format is not None else local_day(line.record).isoformat()
+        text = self.line_of([shown])
         size = self.room.size(f"\n{text}")
-        more = [size, self.room.size(f"\n{day}")] if day and day not in self.days else [size]
+        more = [size, self.room.size(f"\n{day}")] if day and day not in self.days.values() else [size]
         if not self.room.take(more, taken or [0] * len(size)):
             self.outcomes.setdefault(key, ("budget", None))
             return False
-        self.lines[key], self.sizes[key], self.texts[key] = shown, size, text
-        self.days.add(day)
+        self.lines[key], self.sizes[key], self.texts[key], self.days[key] = shown, size, text, day
         self._note(line, shown)
         return True
-
-    def day_of(self, record: MemoryRecord) -> str:
-        """The heading of the lines of a day; empty if the caller formats the lines."""
-        return "" if self.options.format is not None else local_day(record).isoformat()
 
     def line_of(self, turns: Sequence[Line]) -> str:
         """Turns as one line; those of one line are from one space."""
@@ -231,7 +228,7 @@ def _by_day(lines: Sequence[Sequence[Line]], filling: _Filling) -> list[str]:
     for turns in lines:
         first = turns[0]
         text = filling.texts[first.key] if len(turns) == 1 else filling.line_of(turns)
-        days.setdefault(filling.day_of(first.record), []).append(text)
+        days.setdefault(filling.days[first.key], []).append(text)
     return [line for day, of_day in days.items() for line in ([day, *of_day] if day else of_day)]
 
 

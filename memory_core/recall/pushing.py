@@ -45,9 +45,8 @@ def adds(record: MemoryRecord, known: Collection[str]) -> bool:
     text, everyday = record.text, everyday_terms()
 
     def has_more(part: str) -> bool:
-        return any(term not in known and (term.isdigit() or term not in everyday) for term in analyse(part))
+        found = analyse(part) if part else ()
+        return any(term not in known and (term.isdigit() or term not in everyday) for term in found)
 
-    beginning = text[: text.find(" ", _BEGINNING) + 1]
-    return (
-        has_more(beginning) or has_more(text[len(beginning) :]) or has_more(" ".join(resolve(text, local_day(record))))
-    )
+    cut = text.find(" ", _BEGINNING) + 1
+    return has_more(text[:cut]) or has_more(text[cut:]) or has_more(" ".join(resolve(text, local_day(record))))

@@ -80,7 +80,7 @@ def analyse(text: str) -> list[str]:
     if text.isascii():
         return terms_of(ascii_words(text))
     terms: list[str] = []
-    for piece in _pieces(text):
+    for piece in pieces_of(text):
         for run, word in _FOLDED_WORD.findall(_without_wont(fold(piece))):
             if word:
                 if term := _TERMS[word]:
@@ -117,7 +117,9 @@ def index_terms(text: str) -> list[str]:
     terms = analyse(text)
     if text.isascii():
         return terms
-    return terms + [character for piece in _pieces(text) for run in _HAN_RUN.findall(fold(piece)) for character in run]
+    return terms + [
+        character for piece in pieces_of(text) for run in _HAN_RUN.findall(fold(piece)) for character in run
+    ]
 
 
 def query_terms(query: str) -> list[str]:
@@ -133,7 +135,7 @@ def words(text: str) -> int:
     """Return about how many words a text has: runs between spaces, and two characters each of unspaced scripts."""
     if text.isascii():
         return f" {text}".encode().translate(_SHAPE).count(b" x")
-    return len(text.split()) + sum(len(_UNSEGMENTED_CHARACTER.findall(piece)) for piece in _pieces(text)) // 2
+    return len(text.split()) + sum(len(_UNSEGMENTED_CHARACTER.findall(piece)) for piece in pieces_of(text)) // 2
 
 
 def asks(text: str) -> bool:
@@ -146,7 +148,7 @@ def asks(text: str) -> bool:
     return _QUESTION_MARK.search(text) is not None
 
 
-def _pieces(text: str) -> Iterator[str]:
+def pieces_of(text: str) -> Iterator[str]:
     """Split a long text where words end, or anywhere in a run of more than `_PIECE` characters without such a place."""
     start = 0
     while len(text) - start > _PIECE:

@@ -2,6 +2,7 @@
 
 English function words are in no index (`english.py`). Those of other languages are indexed, since the language of a
 short record is not sure, and "die" and "war" are English words; a question has enough of them to tell its language.
+What is said of everything ("I think so", "What a day") says as little.
 
 Invariant: a word that says nothing about the subject of a question is faint. It counts a hundredth of another one
 (`bm25.FAINT`), so it decides between texts that share the same words of the subject with the question, or none. The
@@ -19,6 +20,7 @@ from memory_core.retrieval.analysis import analyse
 from memory_core.retrieval.languages.english import ENGLISH
 from memory_core.retrieval.languages.every import LANGUAGES
 from memory_core.retrieval.languages.language import Language
+from memory_core.retrieval.small_talk import everyday_terms
 from memory_core.retrieval.telling_words import languages_by_word, words_of
 
 SURE: Final = 2
@@ -50,10 +52,12 @@ def languages_of(text: str) -> Sequence[Language]:
 
 
 def faint_words(terms: Sequence[str], languages: Sequence[Language]) -> frozenset[str]:
-    """The terms that say nothing about the subject of a question in one of these languages."""
-    return frozenset[str]().union(*map(_faint_terms, languages)).intersection(terms)
+    """The terms that say nothing about the subject of a question in one of these languages; in any, if none is told."""
+    return frozenset[str]().union(*map(_faint_terms, languages or (None,))).intersection(terms)
 
 
 @cache
-def _faint_terms(language: Language) -> frozenset[str]:
-    return frozenset(analyse(language.function_words))
+def _faint_terms(language: Language | None) -> frozenset[str]:
+    """The function words of a language, and the words of everyday talk; without a language, these of all."""
+    functional = () if language is None else analyse(language.function_words)
+    return frozenset(term for term in everyday_terms(language).union(functional) if not term.isdigit())

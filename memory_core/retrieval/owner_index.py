@@ -16,12 +16,12 @@ from copy import copy
 from dataclasses import dataclass
 from itertools import islice, repeat
 from sys import getsizeof
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.retrieval.arrays import Column, Floats
+from memory_core.retrieval.arrays import Column, Floats, Numbers
 from memory_core.retrieval.dense import Dense
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, QUESTION
 from memory_core.retrieval.postings import Postings
@@ -75,36 +75,22 @@ class Entries:
     """The terms of all records, one after the other."""
     sizes: NDArray[np.int64]
     """The number of bytes of them that belong to each record."""
-    flags: NDArray[np.integer[Any]]
-    words: NDArray[np.integer[Any]]
+    flags: Numbers
+    words: Numbers
     sessions: Sequence[str | None]
     authors: Sequence[str | None]
-    occurred: NDArray[np.int64]
+    occurred: Numbers
     expires: Sequence[int | None]
-    active: NDArray[np.bool_]
-    offsets: NDArray[np.int64]
-    left: NDArray[np.bool_]
+    active: Numbers
+    offsets: Numbers
+    left: Numbers
 
     @classmethod
     def of(cls, entries: Sequence[Entry]) -> Entries:
         """Convert one or more entries to columns."""
-        keys, terms, flags, words, sessions, authors, occurred, expires, active, offsets, left = zip(
-            *entries, strict=True
-        )
-        return cls(
-            np.array(keys, np.int64),
-            b"".join(terms),
-            np.fromiter(map(len, terms), np.int64, len(terms)),
-            np.array(flags, np.int64),
-            np.array(words, np.int64),
-            sessions,
-            authors,
-            np.array(occurred, np.int64),
-            expires,
-            np.array(active, np.bool_),
-            np.array(offsets, np.int64),
-            np.array(left, np.bool_),
-        )
+        keys, terms, *others = zip(*entries, strict=True)
+        sizes = np.fromiter(map(len, terms), np.int64, len(terms))
+        return cls(np.array(keys, np.int64), b"".join(terms), sizes, *others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,9 +209,10 @@ class OwnerIndex:
             self.remove(keys)
         self.row_of.update(zip(keys, range(first, first + size), strict=True))
         self.keys.extend(entries.keys)
-        self.alive.extend(~entries.left)
-        self.left.extend(entries.left)
-        self.dead += int(np.count_nonzero(entries.left))
+        left = np.asarray(entries.left, np.bool_)
+        self.alive.extend(~left)
+        self.left.extend(left)
+        self.dead += int(np.count_nonzero(left))
         self.active.extend(entries.active)
         self.flags.extend(entries.flags)
         self.words.extend(entries.words)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from memory_core.retrieval.analysis import analyse
 from memory_core.retrieval.languages.every import LANGUAGES
+from memory_core.retrieval.languages.language import Language
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +29,8 @@ def telling(terms: Iterable[str]) -> list[str]:
 
 
 @cache
-def everyday_terms() -> frozenset[str]:
-    """The terms of everyday talk in any language."""
-    talk = (text for each in LANGUAGES for text in (each.everyday_words, *each.everyday))
-    return frozenset(analyse(" ".join((REACTIONS, *talk))))
+def everyday_terms(language: Language | None = None) -> frozenset[str]:
+    """The terms of everyday talk in a language, or in any."""
+    if language is None:
+        return frozenset(analyse(REACTIONS)).union(*map(everyday_terms, LANGUAGES))
+    return frozenset(analyse(" ".join((language.everyday_words, *language.everyday))))

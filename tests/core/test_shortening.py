@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
@@ -35,20 +36,21 @@ def test_data_of_any_size_fits_when_it_is_shortened(data: dict[str, Json]) -> No
         assert short == data
 
 
-MANY: Final[dict[str, dict[str, Json]]] = {
-    "numbers": {"many": list(range(600_000))},
-    "names": {"many": {str(number): number for number in range(300_000)}},
-    "calls": {"many": [{"id": str(number), "args": {}} for number in range(200_000)]},
-    "long names": {"k" * 2 * MIB: 1, "l" * 3 * MIB: 2},
-    "a long number": {"number": 7**4_000},
-    "texts": {f"{number}": "x" * 100_000 for number in range(1_000)},
+MANY: Final[dict[str, Callable[[], dict[str, Json]]]] = {
+    "numbers": lambda: {"many": list(range(600_000))},
+    "names": lambda: {"many": {str(number): number for number in range(300_000)}},
+    "calls": lambda: {"many": [{"id": str(number), "args": {}} for number in range(200_000)]},
+    "long names": lambda: {"k" * 2 * MIB: 1, "l" * 3 * MIB: 2},
+    "a long number": lambda: {"number": 7**4_000},
+    "texts": lambda: {f"{number}": "x" * 100_000 for number in range(1_000)},
 }
+"""Made when they are needed: every worker would keep them."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("data", MANY.values(), ids=MANY)
-def test_data_of_very_many_values_fits_when_it_is_shortened(data: dict[str, Json]) -> None:
-    assert fits_data(shortened_data(data))
+@pytest.mark.parametrize("make", MANY.values(), ids=MANY)
+def test_data_of_very_many_values_fits_when_it_is_shortened(make: Callable[[], dict[str, Json]]) -> None:
+    assert fits_data(shortened_data(make()))
 
 
 def test_data_of_any_depth_fits_when_it_is_shortened() -> None:

@@ -52,7 +52,6 @@ class TestFile(ReopeningContract, ReembeddingContract, RecordContract, SourceKey
         return lambda clock: Memory(tmp_path / "memory.db", embedder=WordEmbedder(), clock=clock)
 
 
-@pytest.mark.uncovered
 class TestRowsInDictionaries(StoreContract):
     """The store of the examples: the rules, over rows of another kind."""
 

@@ -164,8 +164,9 @@ def conditions(
     found.add("record.key BETWEEN ? AND ?", *owner_range(owner))
     if hides:
         found.add(shown)
+    spans = {id(condition): some for condition in where.matching or () if (some := _spans(condition))}
     # Redundant, but lets SQLite use the indexes, unless a condition names the few keys.
-    found.add(f"{'+' if any(map(_spans, where.matching or ())) else ''}record.owner = ?", owner)
+    found.add(f"{'+' if spans else ''}record.owner = ?", owner)
     found.add("(expires_at IS NULL OR expires_at > ?)", now)
     # A plus keeps SQLite from reading all of a session when it can look up the few records given by id.
     aside = "" if where.ids is None and where.source_keys is None else "+"
@@ -191,7 +192,9 @@ def conditions(
     _all_listed(found, "tags", where.tags_all or ())
     _linked(found, where)
     _ranges(found, where)
-    _matching(found, where, owner)
+    for some in spans.values():
+        found.add(_IN_SPANS, encode_json(some), owner)
+    _matching(found, where, but=spans)
     return found
 
 
@@ -282,13 +285,13 @@ def _ranges(found: Conditions, where: Where) -> None:
         found.add("coalesce(valid_from, occurred_at) <= ? AND (valid_to IS NULL OR valid_to > ?)", moment, moment)
 
 
-def _matching(found: Conditions, where: Where, owner: int) -> None:
+def _matching(found: Conditions, where: Where, *, but: Collection[int]) -> None:
     in_python: list[Condition] = []
     for condition in conditions_of(where):
+        if id(condition) in but:
+            continue
         if touches_data(condition):
             in_python.append(condition)
-        elif spans := _spans(condition):
-            found.add(_IN_SPANS, encode_json(spans), owner)
         else:
             found.add(*_sql(condition))
         if isinstance(condition, DataCondition):
@@ -317,13 +320,6 @@ def _spans(condition: Condition) -> list[tuple[str, int, int]]:
             case _:
                 return []
     return spans
-
-
-def names_sessions(where: Where) -> bool:
-    """True if a condition lists the sessions."""
-    return any(
-        isinstance(one, FieldCondition) and (one.field, one.op) == ("session", "in") for one in where.matching or ()
-    )
 
 
 def touches_data(condition: Condition) -> bool:

@@ -34,8 +34,6 @@ from tests.adapters.langchain.threads.watching import (
     setting_of,
 )
 
-pytestmark = pytest.mark.uncovered
-
 
 @pytest.fixture(params=EVERY)
 def every(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Setting]:

@@ -245,7 +245,7 @@ async def joined(start: Start, agent: Agent, room: str, nick: str, history: int 
     client.register_plugin("xep_0045")
     # slixmpp waits for presences to the address in `pfrom`, and without it for ever
     own, rooms = {"pfrom": client.boundjid}, client["xep_0045"]
-    there = await rooms.join_muc_wait(JID(room), nick, maxstanzas=history, timeout=30, presence_options=own)
+    there = await rooms.join_muc_wait(JID(room), nick, maxstanzas=history, timeout=300, presence_options=own)
     if CREATED in there[0]["muc"]["status_codes"]:  # and locked until its owner has configured it
         await rooms.set_room_config(JID(room), client["xep_0004"].make_form())
     return client
