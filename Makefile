@@ -52,7 +52,7 @@ check-fast: $(VENV)/.dev  ## `make test` without slow tests and coverage
 torture: $(VENV)/.dev  ## the long forms of tests: kills, forks, fuzzing and properties by the thousand, and the tables of faults and of delays; an hour or two
 	TORTURE=1 $(PYTEST) -m torture $(PYTEST_ARGS)
 	$(PY) -m tests.storage.faults.matrix
-	$(PY) -m tests.fuzz.delays 500
+	$(PY) -m tests.fuzz.delays 500 1 1200
 
 # The two type checkers take a core each, and a while.
 static: check-mypy check-pyright check-style

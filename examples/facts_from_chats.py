@@ -72,7 +72,7 @@ async def show(ann: BoundMemory, title: str, *kinds: str) -> None:
 async def main() -> None:
     """Derive, show, recall, undo."""
     async with Memory(":memory:", embedder=None) as memory:
-        ann = memory.bind(app="demo", user="ann")
+        ann = memory.bind(app="demo", user="Ann")  # the name under which she speaks
         for number in range(8):
             await ann.add_many(week(number))
         done = await maintain(

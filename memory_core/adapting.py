@@ -32,7 +32,8 @@ and threads (`core_loop`, `on_core`, `call_in_thread`).
 `reason_for_log`, `without_key`; of a server: `is_loopback`, `digest_of`, `names_by_token`, `tokens_in_file`.
 
 **A server over HTTP**: `WebServer` (loaded when it is accessed; it needs uvicorn), on what `listening_on` opens at an
-`address_of`; its process: `log_plainly`, `survive_errors`, `end_in_time`.
+`address_of`; its process: `log_plainly`, `survive_errors`, `spare_what_is_loaded`, `end_in_time`; a limit of what it
+reads: `has_many_values`, `MAX_VALUES`.
 """
 
 from __future__ import annotations
@@ -103,6 +104,7 @@ from memory_core.values.complaints import complaints
 from memory_core.values.frame import without_blocks
 from memory_core.values.hosts import is_loopback
 from memory_core.values.ids import new_id
+from memory_core.values.json_size import MAX_VALUES, has_many_values
 from memory_core.values.limits import MAX_TEXT_CHARS
 from memory_core.values.places import check_path, without_key
 from memory_core.values.printable import one_line
@@ -112,7 +114,7 @@ from memory_core.values.storable import storable
 from memory_core.values.tokens import digest_of, names_by_token, tokens_in_file
 from memory_core.values.zones import MACHINE_ZONE, check_zone, zoned, zoned_text
 from memory_core.web.listening import address_of, listening_on
-from memory_core.web.process import end_in_time, log_plainly, survive_errors
+from memory_core.web.process import end_in_time, log_plainly, spare_what_is_loaded, survive_errors
 from memory_core.where.checks import check_where
 from memory_core.where.where import ANY_STATE
 
@@ -133,6 +135,7 @@ __all__ = [
     "LIST_MEMORIES",
     "MACHINE_ZONE",
     "MAX_TEXT_CHARS",
+    "MAX_VALUES",
     "MEMORY_PIN",
     "NOTHING",
     "OF_THE_APPLICATION",
@@ -188,6 +191,7 @@ __all__ = [
     "every_record",
     "follow_branch",
     "forget_shown",
+    "has_many_values",
     "identity_by_words",
     "is_loopback",
     "is_shortened",
@@ -221,6 +225,7 @@ __all__ = [
     "settled",
     "share_of_words",
     "shortened_data",
+    "spare_what_is_loaded",
     "storable",
     "store_where_chosen",
     "stored",

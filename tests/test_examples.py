@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.busy import TOO_SLOW
 from tests.test_offline import found_strace, kept_at_home, seen
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
@@ -59,8 +60,6 @@ SAYS = {
     ],
 }
 """The words that an example has to say: that it remembers."""
-TOO_SLOW = "the memory is left alone until it answers: it was too slow"
-"""The log when agents go on without their memory, as on a machine that is busy with other tests."""
 
 
 @pytest.mark.process

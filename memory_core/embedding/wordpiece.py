@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -37,37 +37,35 @@ _CHINESE: Final = (
 
 
 class _Characters(dict[int, str]):
-    """A table for `str.translate` that is filled as characters occur."""
+    """A table for `str.translate` that is filled as characters occur; with all of Unicode it would take 100 MB."""
+
+    _CAPACITY = 65_536
+
+    def __init__(self, made_of: Callable[[str], str]) -> None:
+        super().__init__()
+        self._made_of = made_of
+
+    def __missing__(self, code: int) -> str:
+        made = self._made_of(chr(code))
+        if len(self) < self._CAPACITY:
+            self[code] = made
+        return made
 
 
-class _Cleaned(_Characters):
+def _cleaned(char: str) -> str:
     """First pass: drop control characters, turn white space into blanks, put blanks around Chinese characters."""
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        if char in "\t\n\r" or unicodedata.category(char)[0] == "Z":
-            char = " "
-        elif code == 0xFFFD or unicodedata.category(char) in {"Cc", "Cf", "Co", "Cs"}:
-            char = ""
-        elif any(code in block for block in _CHINESE):
-            char = f" {char} "
-        self[code] = char
-        return char
+    if char in "\t\n\r" or unicodedata.category(char)[0] == "Z":
+        return " "
+    if char == "\ufffd" or unicodedata.category(char) in {"Cc", "Cf", "Co", "Cs"}:
+        return ""
+    return f" {char} " if any(ord(char) in block for block in _CHINESE) else char
 
 
-class _Folded(_Characters):
+def _folded(char: str) -> str:
     """Second pass, after canonical decomposition: drop accents, lower-case, put blanks around punctuation."""
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        if unicodedata.category(char) == "Mn":
-            folded = ""
-        elif _is_punctuation(char):
-            folded = f" {char} "
-        else:
-            folded = char.lower()
-        self[code] = folded
-        return folded
+    if unicodedata.category(char) == "Mn":
+        return ""
+    return f" {char} " if _is_punctuation(char) else char.lower()
 
 
 def _is_punctuation(char: str) -> bool:
@@ -97,7 +95,7 @@ class WordPiece:
         if missing := [piece for piece in _SPECIAL if piece not in self._ids]:
             raise EmbeddingError(f"the vocabulary of {len(vocabulary)} pieces lacks {', '.join(missing)}")
         self._unknown, self._first, self._last = (self._ids[piece] for piece in ("[UNK]", "[CLS]", "[SEP]"))
-        self._cleaned, self._folded = _Cleaned(), _Folded()
+        self._cleaned, self._folded = _Characters(_cleaned), _Characters(_folded)
         self._pieces = lru_cache(_CACHED_WORDS)(self._split)
 
     def encode(self, text: str, *, max_tokens: int) -> list[int]:
@@ -111,7 +109,7 @@ class WordPiece:
                 ids.append(self._ids[part])
                 continue
             for word in self._words(part):
-                ids += self._pieces(word)
+                ids += self._pieces_of(word)
                 if len(ids) >= max_tokens:
                     break
         del ids[max_tokens - 1 :]
@@ -130,7 +128,7 @@ class WordPiece:
         for word in self._words(_CAPITALISED.sub("", text)):
             if any(map(str.isalpha, word)) and (len(word) > _SHORT_WORD or not word.isascii()):
                 letters += len(word)
-                pieces = self._pieces(word)
+                pieces = self._pieces_of(word)
                 if len(word) > 1 and len(pieces) == 1 and pieces[0] != self._unknown:
                     whole += len(word)
         return min(max(4 * whole / letters - 1, 0.0), 1.0) if letters else 1.0
@@ -145,9 +143,10 @@ class WordPiece:
             cleaned = unicodedata.normalize("NFD", cleaned)
         return cleaned.translate(self._folded).split()
 
+    def _pieces_of(self, word: str) -> tuple[int, ...]:
+        return self._pieces(word) if len(word) <= _LONGEST_WORD else (self._unknown,)
+
     def _split(self, word: str) -> tuple[int, ...]:
-        if len(word) > _LONGEST_WORD:
-            return (self._unknown,)
         pieces: list[int] = []
         start = 0
         while start < len(word):

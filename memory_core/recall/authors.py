@@ -19,7 +19,9 @@ COMPARABLE: Final = 0.25
 
 def is_shared(records: Sequence[MemoryRecord], is_trusted: Callable[[MemoryRecord], bool]) -> bool:
     """True if the records are of at least three authors, one of them not trusted."""
-    return len({_author(each) for each in records}) >= FEWEST_AUTHORS and not all(map(is_trusted, records))
+    return len({each.author or each.role or "" for each in records}) >= FEWEST_AUTHORS and not all(
+        map(is_trusted, records)
+    )
 
 
 def in_fair_order(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bool]) -> tuple[list[Line], set[Key]]:
@@ -33,20 +35,16 @@ def in_fair_order(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bo
     Returns:
         All lines, best first, and the keys of those that gave way.
     """
-    rest, order, gave_way = [(_author(each.record), each) for each in lines], list[Line](), set[Key]()
+    rest = [(each.record.author or each.record.role or "", is_trusted(each.record), each) for each in lines]
+    order, gave_way = list[Line](), set[Key]()
     held = Counter[str]()
     while rest:
         most = math.ceil((len(order) + 1) / FEWEST_AUTHORS)
-        fair = (n for n, (author, each) in enumerate(rest) if held[author] < most or is_trusted(each.record))
-        place = next(fair, 0)
-        if place and rest[place][1].worth < COMPARABLE * rest[0][1].worth:
+        place = next((n for n, (author, trusted, _) in enumerate(rest) if trusted or held[author] < most), 0)
+        if place and rest[place][-1].worth < COMPARABLE * rest[0][-1].worth:
             place = 0
-        gave_way.update(each.key for _, each in rest[:place])
-        author, chosen = rest.pop(place)
+        gave_way.update(each.key for _, _, each in rest[:place])
+        author, _, chosen = rest.pop(place)
         order.append(chosen)
         held[author] += 1
     return order, gave_way
-
-
-def _author(record: MemoryRecord) -> str:
-    return record.author or record.role or ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from memory_core.local_time import local_day
 from memory_core.models import ROLES, MemoryRecord
-from memory_core.recall.quoting import least_chars, named, printable, quoted
+from memory_core.recall.quoting import named, printable, quoted
 from memory_core.recall.values import MAX_LINE_CHARS, RecallOptions
 from memory_core.values.frame import FRAME_END, QUOTES, frame_start, framed
 
@@ -45,16 +45,6 @@ def line_of(turns: Sequence[Line], longest: int, options: RecallOptions, space: 
     label = [] if space is None else [f"[{named(space)}]"]
     said = [part for turn in turns for part in (*_validity(turn.record), *_parts(turn, longest, None))]
     return " ".join(["-", *label, *said])
-
-
-def least_of(turn: Line, longest: int, options: RecallOptions) -> int:
-    """A number of characters that `line_of` does not go below for a memory, found without formatting it."""
-    return least_chars(turn.text, longest) if options.format is None else 0
-
-
-def day_of(record: MemoryRecord, options: RecallOptions) -> str:
-    """The heading of the lines of a day; empty if the caller formats the lines."""
-    return "" if options.format is not None else local_day(record).isoformat()
 
 
 def _parts(turn: Line, longest: int, form: Format | None) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Choose the hits of a search that may get a line in a block, and the order in which they do: pure functions.
 
-A hit is left out if it may not stand in the block (`fitness`), only asks what is asked, repeats another line, or is
+A hit is left out if it may not stand in the block (`unfit`), only asks what is asked, repeats another line, or is
 less relevant than the options ask for; a pushed block also leaves out what adds nothing (`pushing`). What is merely
 less useful comes later, and gets its line if there is room.
 
@@ -12,6 +12,7 @@ last.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -22,14 +23,12 @@ from memory_core.recall.asking import Found, InContext
 from memory_core.recall.authors import COMPARABLE, in_fair_order, is_shared
 from memory_core.recall.copies import (
     Question,
-    asks_again,
-    asks_nothing_else,
-    is_copy,
-    is_the_same,
+    asking_again,
+    near_copies,
     question_of,
-    tells_more,
+    telling_more,
+    the_same,
 )
-from memory_core.recall.fitness import unfit
 from memory_core.recall.keys import Key, key_of
 from memory_core.recall.line import Line, line
 from memory_core.recall.neighbors import is_short, needs_neighbor
@@ -82,23 +81,27 @@ def choose(
     fit = _fit(found, question, asked, options, now, choice)
     lines = [line(hit, question.terms, longest) for hit in fit]
     lines = _once(sorted(lines, key=lambda each: -each.worth), choice.outcomes)
-    telling = _telling(lines, question, asked.said)
+    records = [each.record for each in lines]
+    again = asking_again(records, question)
+    telling = telling_more(records, question, asked.said) - again
     repeating: Outcomes = {each.key: ("copy", None) for each in lines if each.key not in telling}
     leading = [each for each in lines if each.key in telling]
-    shared = is_shared([each.record for each in lines], trust.is_own)
+    copies = set[Key]()
+    shared = is_shared(records, trust.is_own)
     if shared:
+        copies = near_copies([each for each in records if not trust.is_own(each)], question)
         leading = in_fair_order(leading, trust.is_own)[0][:PLACED_FIRST]
-        leading = _strangers_last(leading, question, trust)
-        lines = _without_what_copies_lend(lines, question, trust, choice)
+        leading = _strangers_last(leading, copies, trust)
+        lines = _without_what_copies_lend(lines, copies, choice)
         lines.sort(key=lambda each: -each.worth)
     best = {each.key: each for each in leading[:PLACED_FIRST]}
-    lines = _questions_last(lines, question, choice, options, best)
+    lines = _questions_last(lines, again, choice, options, best)
     if shared:
         lines, gave_way = in_fair_order(lines, trust.is_known)
         choice.later |= dict.fromkeys(gave_way, ("author", None))
     choice.lines = _led_by(best, lines)
     lower = {key: reason for key, reason in (repeating | choice.later).items() if key not in best}
-    choice.later = lower | _given_way(list(best.values()), question, trust)
+    choice.later = lower | _given_way(list(best.values()), copies)
     if options.floor and not is_answered(found):
         choice.outcomes |= {each.key: ("floor", None) for each in choice.lines[FEW:]}
         del choice.lines[FEW:]
@@ -110,11 +113,16 @@ def _fit(
 ) -> list[Hit]:
     """The hits that may stand in the block, and that are worth it if it is pushed."""
     fit: list[Hit] = []
+    asked_before = set[Key]()
+    if asked.prompt.shows_query:
+        asked_before = the_same([hit.record for hit in found.hits], question)
     for hit in found.hits:
-        if (reason := _left_out(hit.record, question, asked, options, now)) is None:
+        key = key_of(hit.record)
+        reason = "question" if key in asked_before else unfit(hit.record, asked, options, now)
+        if reason is None:
             fit.append(hit)
         else:
-            choice.outcomes[key_of(hit.record)] = reason, None
+            choice.outcomes[key] = reason, None
     if options.pushed:
         useless = worth_pushing(question, fit, found.surplus)
         choice.outcomes |= {key: (reason, None) for key, reason in useless.items()}
@@ -122,40 +130,40 @@ def _fit(
     return fit
 
 
+def unfit(record: MemoryRecord, asked: InContext, options: RecallOptions, now: datetime) -> Reason | None:
+    """The reason why a record may not stand in a block, whatever brought it there: the search, a link, or a turn beside
+    a hit; `None` if it may.
+
+    Args:
+        now: Memories that were valid until an earlier time count as superseded, unless the past is asked for.
+    """
+    if not record.text.strip():
+        return "no text"
+    shows_the_past = options.where.as_of is not None or "archived" in options.where.states
+    if not shows_the_past and record.valid_to is not None and record.valid_to <= now:
+        return "superseded"
+    return "excluded" if record.text in asked.said or asked.prompt.shows(record) else None
+
+
 def is_answered(found: Found) -> bool:
     """True if a hit says more about the question than chance and small talk do; one that was not compared may."""
     return any(found.surplus.get(key_of(hit.record), 1.0) > 0 for hit in found.hits)
 
 
-def _telling(lines: Sequence[Line], question: Question, said: Collection[str]) -> set[Key]:
-    """The lines that say more than the question and the conversation."""
-    folded = "\n".join(said).casefold()
-    return {each.key for each in lines if tells_more(each.record, question, folded)}
-
-
-def _strangers_last(best: Sequence[Line], question: Question, trust: Trust) -> list[Line]:
+def _strangers_last(best: Sequence[Line], copies: Collection[Key], trust: Trust) -> list[Line]:
     """The best lines in another order: first those of whom the owner knows that are comparable, and copies of the
     question last."""
     least = COMPARABLE * max((each.worth for each in best), default=0.0)
 
     def order(each: Line) -> tuple[bool, bool]:
-        return _copies(each, question, trust), not trust.is_known(each.record) or each.worth < least
+        return each.key in copies, not trust.is_known(each.record) or each.worth < least
 
     return sorted(best, key=order)
 
 
-def _given_way(best: Sequence[Line], question: Question, trust: Trust) -> Outcomes:
+def _given_way(best: Sequence[Line], copies: Collection[Key]) -> Outcomes:
     """The reasons why lines that are better than the first one do not come before it."""
-    return {
-        each.key: ("copy" if _copies(each, question, trust) else "author", None)
-        for each in best
-        if each.worth > best[0].worth
-    }
-
-
-def _copies(each: Line, question: Question, trust: Trust) -> bool:
-    """True if somebody else's line has nearly all the words of the question."""
-    return not trust.is_own(each.record) and is_copy(each.record.text, question)
+    return {each.key: ("copy" if each.key in copies else "author", None) for each in best if each.worth > best[0].worth}
 
 
 def _led_by(best: Mapping[Key, Line], lines: Sequence[Line]) -> list[Line]:
@@ -165,16 +173,16 @@ def _led_by(best: Mapping[Key, Line], lines: Sequence[Line]) -> list[Line]:
 
 
 def _questions_last(
-    lines: Sequence[Line], question: Question, choice: Choice, options: RecallOptions, best: Mapping[Key, Line]
+    lines: Sequence[Line], again: set[Key], choice: Choice, options: RecallOptions, best: Mapping[Key, Line]
 ) -> list[Line]:
     """The lines that are good enough: what may answer the question, and then earlier questions like it.
 
     Args:
+        again: The lines that are such questions.
         best: Judged by their score, whatever they are worth among the lines of others.
     """
-    again = {each.key for each in lines if asks_again(each.record, question)}
     least = options.min_score * max((each.worth for each in lines if each.key not in again), default=0.0)
-    again -= {each.key for each in lines[:1]}
+    again = again - {each.key for each in lines[:1]}
     choice.later = dict.fromkeys(again, ("question", None)) | choice.later
     choice.doubtful += len(again)
     worse = {each.key for each in lines if options.min_score and best.get(each.key, each).worth < least}
@@ -195,11 +203,10 @@ def _varied(lines: Sequence[Line], diversity: float) -> list[Line]:
     return [by_key[key_of(hit.record)] for hit in diversified(weighed, len(weighed), diversity)]
 
 
-def _without_what_copies_lend(lines: Sequence[Line], question: Question, trust: Trust, choice: Choice) -> list[Line]:
+def _without_what_copies_lend(lines: Sequence[Line], copies: Collection[Key], choice: Choice) -> list[Line]:
     """The lines; copies of the question by others are worth nothing, nor is what they lend to their sessions."""
-    copies = {each.key: each.record.session for each in lines if _copies(each, question, trust)}
     choice.later |= dict.fromkeys(copies, ("copy", None))
-    sessions = set(copies.values()) - {None}
+    sessions = {each.record.session for each in lines if each.key in copies} - {None}
     choice.doubtful = sum(each.key in copies or each.record.session in sessions for each in lines)
     return [
         replace(each, worth=0.0)
@@ -240,21 +247,14 @@ def linked(lines: Sequence[Line], records: Mapping[Key, Sequence[MemoryRecord]],
     return order
 
 
-def _left_out(
-    record: MemoryRecord, question: Question, asked: InContext, options: RecallOptions, now: datetime
-) -> Reason | None:
-    if asks_nothing_else(record, question) or (asked.prompt.shows_query and is_the_same(record, question)):
-        return "question" if record.text.strip() else "no text"
-    return unfit(record, asked, options, now)
-
-
 def _once(lines: Sequence[Line], outcomes: Outcomes) -> list[Line]:
     """Each text once for each speaker, at the place of the best and with the date of the latest."""
     kept: list[Line] = []
     places: dict[str, list[int]] = {}
+    times = Counter(each.form for each in lines)
     for each in lines:
-        if is_short(each.text) and needs_neighbor(each.record):  # to another question it says something else
-            kept.append(each)
+        if times[each.form] == 1 or (is_short(each.text) and needs_neighbor(each.record)):
+            kept.append(each)  # a short reply says something else to another question
             continue
         same = places.setdefault(each.form, [])
         place = next((n for n in same if is_one_statement(each.record, kept[n].record)), None)

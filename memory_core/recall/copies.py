@@ -1,18 +1,21 @@
 """Copies of the question among the hits: they are the nearest of all texts, although they say little about it.
 
-Invariant: likeness to the question only orders; a text is left out for it only if it asks itself and has no term of its
-own. An answer often has all the words of its question, and a copy may have an answer.
+Invariant: likeness to the question only orders; what is left out is the question itself. An answer often has all the
+words of its question, a copy may have an answer, and an earlier question may be what is asked for.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 from unicodedata import category
 
+from memory_core.concurrency.threads import yield_now
 from memory_core.models import MemoryRecord
-from memory_core.retrieval.analysis import analyse, asks
+from memory_core.recall.keys import Key, key_of
+from memory_core.retrieval.analysis import QUESTION_MARKS, analyse, pieces_of
 from memory_core.retrieval.equal_texts import equal_form
 from memory_core.retrieval.languages.every import LANGUAGES
 
@@ -37,17 +40,23 @@ class Question:
     text: str
     terms: frozenset[str]
     words: frozenset[str]
+    runs: frozenset[str]
     form: str
     """The form that equal texts share, without question marks at the end."""
 
 
 def question_of(text: str) -> Question:
     """Analyse a question."""
-    return Question(text, frozenset(analyse(text)), _words(text.casefold()), equal_form(text).rstrip("?"))
+    form = equal_form(text).rstrip("?")
+    return Question(text, frozenset(analyse(text)), _words(text.casefold()), frozenset(_runs(text)), form)
 
 
-def is_the_same(record: MemoryRecord, question: Question) -> bool:
-    """True if a user's message is the question but for how it is written."""
+def the_same(records: Iterable[MemoryRecord], question: Question) -> set[Key]:
+    """The messages of a user that are the question but for how they are written."""
+    return {key_of(each) for each in records if _is_the_same(each, question)}
+
+
+def _is_the_same(record: MemoryRecord, question: Question) -> bool:
     text = record.text
     return (
         record.role == "user"
@@ -56,22 +65,20 @@ def is_the_same(record: MemoryRecord, question: Question) -> bool:
     )
 
 
-def asks_nothing_else(record: MemoryRecord, question: Question) -> bool:
-    """True if a text asks, and without a term that the question lacks."""
-    text = record.text
-    return record.role in ("user", None) and _is_asking(text) and question.terms.issuperset(analyse(text))
-
-
-def asks_again(record: MemoryRecord, question: Question) -> bool:
-    """True if a message asks about what the question is about, and names nothing that the question does not name.
+def asking_again(records: Iterable[MemoryRecord], question: Question) -> set[Key]:
+    """The messages that ask about what the question is about, and name nothing that the question does not name.
 
     Who asks again and again must find the answer before the earlier questions.
     """
+    return {key_of(each) for each in records if _asks_again(each, question)}
+
+
+def _asks_again(record: MemoryRecord, question: Question) -> bool:
     text = record.text
     if record.role not in ("user", None) or len(text) > _MAX_CHARS or not _is_asking(text):
         return False
     terms = frozenset(analyse(text))
-    return names(text) <= question.words and len(terms & question.terms) * 3 >= len(terms) > 0
+    return names(text) <= question.words and len(terms & question.terms) * 3 >= len(terms)
 
 
 def names(text: str) -> frozenset[str]:
@@ -84,7 +91,7 @@ def names(text: str) -> frozenset[str]:
 
 def _is_asking(text: str) -> bool:
     """True if a text ends in a question mark, of whatever script, or begins as questions do and has a question word."""
-    if asks(text[-1:]):
+    if text[-1:] in QUESTION_MARKS:
         return True
     first = _WORD.search(text)
     return (
@@ -94,23 +101,31 @@ def _is_asking(text: str) -> bool:
     )
 
 
-def is_copy(text: str, question: Question) -> bool:
-    """True if a text has nearly all the words of the question, question words included."""
+def near_copies(records: Iterable[MemoryRecord], question: Question) -> set[Key]:
+    """The records with nearly all the words of the question, question words included."""
+    return {key_of(each) for each in records if _is_copy(each.text, question)}
+
+
+def _is_copy(text: str, question: Question) -> bool:
+    yield_now()  # the text may be long, and one of many
     folded, least = text.casefold(), COPIED * len(question.words)
     if len(question.words) < _FEWEST_WORDS or sum(word in folded for word in question.words) < least:
         return False  # without splitting the text: hardly any has so many of them, even as parts of words
     return len(question.words & _words(folded)) >= least
 
 
-def tells_more(record: MemoryRecord, question: Question, said: str) -> bool:
-    """True if a text has a word, in any script, that the question and the conversation lack, and is not a question like
-    it.
+def telling_more(records: Iterable[MemoryRecord], question: Question, said: Iterable[str]) -> set[Key]:
+    """The records with a word, in any script, that the question and the conversation lack.
 
     Args:
-        said: The folded texts of the conversation.
+        said: The texts of the conversation.
     """
-    own = _runs(record.text) - _runs(question.text)
-    return not all(_has(said, word) for word in own) and not asks_again(record, question)
+    folded = "\n".join(said).casefold()
+    return {
+        key_of(each)
+        for each in records
+        if any(run not in question.runs and not _has(folded, run) for run in _runs(each.text))
+    }
 
 
 def _has(folded: str, run: str) -> bool:
@@ -123,9 +138,12 @@ def _has(folded: str, run: str) -> bool:
     return False
 
 
-def _runs(text: str) -> frozenset[str]:
-    """The folded runs of characters that are not spaces, control characters or punctuation."""
-    return frozenset(text.casefold().translate(_SPACED).split())
+def _runs(text: str) -> Iterator[str]:
+    """The folded runs of characters that are not spaces, control characters or punctuation; the first decide mostly,
+    so they are found one by one."""
+    for piece in pieces_of(text):
+        for word in piece.casefold().split():
+            yield from word.translate(_SPACED).split()
 
 
 class _Spaced(dict[int, int]):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from memory_core.agent_memory import Searching
@@ -31,8 +30,8 @@ WITHIN: Final = timedelta(hours=1)
 _MOST_TURNS: Final = 1_000
 """Maximum number of turns read."""
 
-_Session = tuple[str, str, str | None]
-"""The app, the user and the session of a turn."""
+_Session = tuple[str, str, str | None, str]
+"""The app, the user, the session and the kind of a turn."""
 
 
 async def with_neighbors(
@@ -49,18 +48,38 @@ async def with_neighbors(
     turns = [line.record for line in lines[:most] if needs_neighbor(line.record)]
     if not turns:
         return list(lines)
-    around = [_around(record) for record in turns]
+    asking = {key_of(record): is_short_question(record) for record in turns}
     page = await handle.list(
-        where=Where(as_of=where.as_of, states=where.states, left=where.left, matching=(AnyOf(around),)),
+        where=Where(as_of=where.as_of, states=where.states, left=where.left, matching=(AnyOf(_beside(turns, asking)),)),
         order="oldest",
         limit=_MOST_TURNS,
     )
-    sessions: defaultdict[_Session, list[MemoryRecord]] = defaultdict(list)
-    for record in page.records:
-        if record.text.strip():
-            sessions[_session_of(record)].append(record)
-    wanted = {key_of(record) for record in turns}
-    return [_beside(line, sessions, may_show) if line.key in wanted else line for line in lines]
+    before, after = _in_turn(page.records)
+    others = {key: (after if asks_itself else before).get(key) for key, asks_itself in asking.items()}
+    return [
+        line
+        if (other := others.get(line.key)) is None
+        else _completed(line, other, may_show, asks_itself=asking[line.key])
+        for line in lines
+    ]
+
+
+def _in_turn(turns: Iterable[MemoryRecord]) -> tuple[dict[Key, MemoryRecord], dict[Key, MemoryRecord]]:
+    """The turn before each turn of a session, and the one after it, by key.
+
+    Args:
+        turns: Oldest first; one without a text is none.
+    """
+    last: dict[_Session, MemoryRecord] = {}
+    before: dict[Key, MemoryRecord] = {}
+    after: dict[Key, MemoryRecord] = {}
+    for turn in turns:
+        if turn.text.strip():
+            session = turn.app, turn.user, turn.session, turn.kind
+            if (earlier := last.get(session)) is not None:
+                before[key_of(turn)], after[key_of(earlier)] = earlier, turn
+            last[session] = turn
+    return before, after
 
 
 def conversations(lines: Sequence[Line], questions: Mapping[Key, Key]) -> list[tuple[Line, ...]]:
@@ -106,31 +125,26 @@ def is_short(text: str, most: int = MERE_REPLY_WORDS) -> bool:
     return len(text) <= _SHORT_CHARS and words(text) <= most
 
 
-def _around(record: MemoryRecord) -> AllOf:
-    at = record.occurred_at
-    return AllOf(
-        (
-            FieldCondition("session", "eq", record.session),
-            FieldCondition("occurred_at", "between", (shifted(at, -WITHIN), shifted(at, WITHIN))),
-        )
-    )
+def _beside(turns: Sequence[MemoryRecord], asking: Mapping[Key, bool]) -> list[AllOf]:
+    """The spans of time in which are the turns that some turns need: the next one if they ask, else the one before."""
+    spans: dict[str | None, list[tuple[datetime, datetime]]] = {}
+    for turn in sorted(turns, key=lambda turn: turn.occurred_at):
+        at, others = turn.occurred_at, spans.setdefault(turn.session, [])
+        first, last = (at, shifted(at, WITHIN)) if asking[key_of(turn)] else (shifted(at, -WITHIN), at)
+        if others and first <= others[-1][1]:  # most turns of a session are near each other
+            before = others.pop()
+            first, last = min(before[0], first), max(before[1], last)
+        others.append((first, last))
+    return [
+        AllOf((FieldCondition("session", "eq", session), FieldCondition("occurred_at", "between", span)))
+        for session, some in spans.items()
+        for span in some
+    ]
 
 
-def _session_of(record: MemoryRecord) -> _Session:
-    return record.app, record.user, record.session
-
-
-def _beside(
-    line: Line, sessions: Mapping[_Session, Sequence[MemoryRecord]], may_show: Callable[[MemoryRecord], bool]
-) -> Line:
-    record = line.record
-    turns = [turn for turn in sessions[_session_of(record)] if turn.kind == record.kind]
-    place = next((n for n, turn in enumerate(turns) if turn.id == record.id), None)
-    if place is None:
-        return line
-    asks_itself = is_short_question(record)
-    other = next(iter(turns[place + 1 : place + 2] if asks_itself else turns[:place][-1:]), None)
-    if other is None or not _is_others(record, other) or not may_show(other):
+def _completed(line: Line, other: MemoryRecord, may_show: Callable[[MemoryRecord], bool], *, asks_itself: bool) -> Line:
+    """The line with the turn after it if it asks, else with the one before it, if that says what is missing."""
+    if not _is_others(line.record, other) or not may_show(other):
         return line
     if asks_itself:
         return line if is_short_question(other) else replace(line, after=other)

@@ -6,18 +6,24 @@ follow. What one step puts into the block, no later step takes out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import le
 from typing import Final
 
+from memory_core.local_time import local_day
 from memory_core.models import MemoryRecord
-from memory_core.recall.block import block_of, day_of, least_of, line_of, longest_text, whole_neighbors
+from memory_core.recall.block import block_of, line_of, longest_text, whole_neighbors
 from memory_core.recall.choosing import PLACED_FIRST, Outcomes, is_one_statement
 from memory_core.recall.keys import Key, key_of
 from memory_core.recall.line import Line
 from memory_core.recall.neighbors import conversations, is_short
-from memory_core.recall.values import Reason, RecallOptions
+from memory_core.recall.quoting import least_chars
+from memory_core.recall.values import CHARS_PER_TOKEN, Reason, RecallOptions
 from memory_core.retrieval.equal_texts import equal_form
+
+_SHORTEST_LINE: Final = 12
+"""Characters of the shortest line; with less room left the block is full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +48,55 @@ def pack(lines: Sequence[Line], options: RecallOptions, label_of: Callable[[Memo
         lines: Best first, with the neighbors that complete them.
         label_of: The label of the space a record is from; `None` for the owner's own memory.
     """
-    filling = _Filling(options, label_of, longest_text(options), options.room(block_of([""])))
+    filling = _Filling(options, label_of, longest_text(options), _Room(options, block_of([""])))
     for line in lines[:PLACED_FIRST]:
         filling.place_alone(line)
     for line in lines:
         filling.place_completed(line)
     return _formatted(filling, {each.key: key_of(each.before) for each in lines if each.before is not None})
+
+
+class _Room:
+    """The rest of each budget of a block, characters first.
+
+    Args:
+        frame: The header and the end of the block.
+    """
+
+    def __init__(self, options: RecallOptions, frame: str) -> None:
+        self._budgets = [(most, count) for most, count, _ in _budgets(options)]
+        self._least = [least for _, _, least in _budgets(options)]
+        self._left = [most - count(frame) for most, count in self._budgets]
+        self._counts_chars = options.max_chars is not None
+
+    def has(self, least: int) -> bool:
+        """True if a line of so many characters, or the shortest one, may fit."""
+        return all(map(le, self._least, self._left)) and not (self._counts_chars and self._left[0] < least)
+
+    def size(self, text: str) -> list[int]:
+        """The size of a text in the units of each budget."""
+        return [count(text) for _, count in self._budgets]
+
+    def take(self, sizes: Iterable[Sequence[int]], returned: Sequence[int]) -> bool:
+        """Take the sizes of some texts and give back that of another one; `False` if they do not fit."""
+        left = [room + less - sum(more) for room, less, *more in zip(self._left, returned, *sizes, strict=True)]
+        if min(left) < 0:
+            return False
+        self._left = left
+        return True
+
+    def holds(self, text: str) -> bool:
+        """True if a whole block is within the budgets."""
+        return all(count(text) <= most for most, count in self._budgets)
+
+
+def _budgets(options: RecallOptions) -> list[tuple[int, Callable[[str], int], int]]:
+    """Each budget, characters first: its size, the function that counts in it, and the size of the shortest line."""
+    budgets = (
+        (options.max_chars, len, _SHORTEST_LINE),
+        (options.max_tokens, options.count_tokens, _SHORTEST_LINE // CHARS_PER_TOKEN),
+    )
+    return [(most, count, least) for most, count, least in budgets if most is not None and count is not None]
 
 
 _SHOWN: Final[tuple[Reason, None]] = ("shown", None)
@@ -60,13 +109,14 @@ class _Filling:
     options: RecallOptions
     label_of: Callable[[MemoryRecord], str | None]
     longest: int
-    room: list[int]
+    room: _Room
     lines: dict[Key, Line] = field(default_factory=dict[Key, Line])
     texts: dict[Key, str] = field(default_factory=dict[Key, str])
     """Each line as it is formatted."""
     sizes: dict[Key, list[int]] = field(default_factory=dict[Key, list[int]])
-    """The size of each line, in the units of the budgets."""
-    days: set[str] = field(default_factory=set[str])
+    """The size of each line, with the line break before it."""
+    days: dict[Key, str] = field(default_factory=dict[Key, str])
+    """The heading of each line; empty if the caller formats the lines."""
     outcomes: Outcomes = field(default_factory=Outcomes)
     said: dict[str, MemoryRecord] = field(default_factory=dict[str, MemoryRecord])
     """The record of each text in the block by its words; without neighbors that are cut."""
@@ -85,8 +135,7 @@ class _Filling:
         if self._is_repeated(line):
             return
         completed = self._with_what_is_new(line)
-        is_alone = completed.before is None and completed.after is None
-        if (is_alone or not self._place(line, completed)) and line.key not in self.lines:
+        if (_is_alone(completed) or not self._place(line, completed)) and line.key not in self.lines:
             self._place(line, _alone(line))
 
     def _is_repeated(self, line: Line) -> bool:
@@ -111,26 +160,23 @@ class _Filling:
             line: With all its neighbors.
             shown: With those that are shown.
         """
-        key, known = line.key, line.key in self.lines
-        if not known and len(self.lines) == self.options.limit:
+        key, taken = line.key, self.sizes.get(line.key)
+        if taken is None and len(self.lines) == self.options.limit:
             self.outcomes[key] = "limit", None
             return False
-        if self.options.exceeds(0 if known else least_of(shown, self.longest, self.options), self.room):
+        # a line that has a place may grow; another one is not formatted if it is too long however that is done
+        least = least_chars(shown.text, self.longest) if taken is None and self.options.format is None else 0
+        if not self.room.has(least):
             self.outcomes.setdefault(key, ("budget", None))
             return False
-        day = day_of(line.record, self.options)
+        day = "" if self.options.format is not None else local_day(line.record).isoformat()
         text = self.line_of([shown])
-        size = self.options.sizes(f"\n{text}")
-        taken = self.sizes.get(key) or [0] * len(size)
-        heading = self.options.sizes(f"\n{day}") if day and day not in self.days else [0] * len(size)
-        left = [
-            room + less - more - head for room, less, more, head in zip(self.room, taken, size, heading, strict=True)
-        ]
-        if min(left) < 0:
+        size = self.room.size(f"\n{text}")
+        more = [size, self.room.size(f"\n{day}")] if day and day not in self.days.values() else [size]
+        if not self.room.take(more, taken or [0] * len(size)):
             self.outcomes.setdefault(key, ("budget", None))
             return False
-        self.room, self.lines[key], self.sizes[key], self.texts[key] = left, shown, size, text
-        self.days.add(day)
+        self.lines[key], self.sizes[key], self.texts[key], self.days[key] = shown, size, text, day
         self._note(line, shown)
         return True
 
@@ -144,13 +190,13 @@ class _Filling:
         self.said[line.form] = line.record
         if line.before is not None:
             self.replies[line.form, equal_form(line.before.text)] = line.record
-        for each in whole_neighbors(shown, self.longest):
+        for each in () if _is_alone(shown) else whole_neighbors(shown, self.longest):
             self.said[equal_form(each.text)] = each
             self.beside.add(key_of(each))
             self.outcomes[key_of(each)] = _SHOWN
 
     def _with_what_is_new(self, line: Line) -> Line:
-        if line.before is None and line.after is None:
+        if _is_alone(line):
             return line
         before, after = line.before, line.after
         if before is not None and (self._is_shown(before) or equal_form(before.text) in self.said):
@@ -168,8 +214,12 @@ class _Filling:
         return key_of(neighbor) in self.lines or key_of(neighbor) in self.beside
 
 
+def _is_alone(line: Line) -> bool:
+    return line.before is None and line.after is None
+
+
 def _alone(line: Line) -> Line:
-    return line if line.before is None and line.after is None else replace(line, before=None, after=None)
+    return line if _is_alone(line) else replace(line, before=None, after=None)
 
 
 def _by_day(lines: Sequence[Sequence[Line]], filling: _Filling) -> list[str]:
@@ -178,17 +228,17 @@ def _by_day(lines: Sequence[Sequence[Line]], filling: _Filling) -> list[str]:
     for turns in lines:
         first = turns[0]
         text = filling.texts[first.key] if len(turns) == 1 else filling.line_of(turns)
-        days.setdefault(day_of(first.record, filling.options), []).append(text)
+        days.setdefault(filling.days[first.key], []).append(text)
     return [line for day, of_day in days.items() for line in ([day, *of_day] if day else of_day)]
 
 
 def _formatted(filling: _Filling, questions: Mapping[Key, Key]) -> Packed:
     """The block of the lines; the last ones give way if a tokenizer counts more for a text than for its lines."""
-    chosen, options = list(filling.lines.values()), filling.options
+    chosen = list(filling.lines.values())
     while chosen:
         lines = conversations(chosen, questions)
         text = block_of(_by_day(lines, filling))
-        if options.fits(text):
+        if filling.room.holds(text):
             shown = tuple(each for line in lines for each in line)
             return Packed(shown, text, filling.outcomes)
         filling.outcomes |= {key_of(record): ("budget", None) for record in chosen.pop().records}

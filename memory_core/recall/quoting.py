@@ -28,8 +28,9 @@ def excerpt(text: str, most: int) -> str:
     stripped = text.strip()
     if len(stripped) <= most and _is_a_line(stripped):
         return stripped
-    visible = "".join(c if c.isprintable() or c in _JOINERS else " " for c in stripped[: 2 * most])
-    line = " ".join(visible.split())
+    line = " ".join(stripped[: 2 * most].split())
+    if not line.isprintable():
+        line = " ".join("".join(c if c.isprintable() or c in _JOINERS else " " for c in line).split())
     return line if len(line) <= most and len(stripped) <= 2 * most else line[: most - 1] + "…"
 
 

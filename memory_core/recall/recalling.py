@@ -14,12 +14,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, Protocol, TypeGuard
 
 from memory_core.agent_memory import Searching
+from memory_core.concurrency.loop import off_loop
 from memory_core.conversation.messages.message_to_draft import Message, read_messages
 from memory_core.models import Hit, MemoryRecord
 from memory_core.open_store import OpenStore
 from memory_core.recall.asked import Asked
 from memory_core.recall.block import longest_text
-from memory_core.recall.fitness import unfit
 from memory_core.recall.keys import Key, key_of
 from memory_core.recall.reads import count_reads, read_in_block
 from memory_core.recall.values import PUSHED, Considered, Reason, Recalled, RecallOptions
@@ -41,6 +41,8 @@ _LINE_CHARS: Final = 80
 _FEWEST_HITS, _MOST_HITS = 30, 1_000
 _PER_LINE: Final = 4
 """Number of hits fetched for each memory of `RecallOptions`' limit."""
+_LONG: Final = 100_000
+"""Characters of the hits that are chosen from within about a millisecond."""
 _MORE: Final = 4
 """Factor by which more hits are fetched if too many were left out."""
 _ALSO_OF_WORSE: Final = frozenset[Reason](["score", "small talk", "floor"])
@@ -106,6 +108,7 @@ async def recall(
 async def recall_for(handle: Searching, given: Asked, options: RecallOptions, *, explain: bool = False) -> Recalled:
     """As `recall`, by a module that knows something about the prompt."""
     from memory_core.recall.asking import in_context  # noqa: PLC0415  (analysis takes 20 ms)
+    from memory_core.recall.choosing import unfit  # noqa: PLC0415
     from memory_core.recall.neighbors import with_neighbors  # noqa: PLC0415
     from memory_core.recall.packing import pack  # noqa: PLC0415
 
@@ -170,7 +173,8 @@ async def _chosen(
         )
         longest = longest_text(options)
         trust = await trust_in(handle, options, found.hits)
-        choice = choose(asked, found, options, longest=longest, now=now, trust=trust)
+        is_long = sum(len(hit.record.text) for hit in found.hits) > _LONG
+        choice = await off_loop(is_long, choose, asked, found, options, longest=longest, now=now, trust=trust)
         useless = choice.doubtful + sum(reason not in _ALSO_OF_WORSE for reason, _ in choice.outcomes.values())
         if len(found.hits) < limit or not useless or limit - useless >= wanted or limit == MAX_LIMIT:
             return found, choice

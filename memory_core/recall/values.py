@@ -21,10 +21,8 @@ PUSHED_SHARE: Final = 0.3
 """Share of the best line's score that each memory in it needs: a count would cut off equally good ones."""
 MAX_LINE_CHARS: Final = 1_000
 """Maximum number of characters of one memory in a block, before escaping: a passage and a little more."""
-_CHARS_PER_TOKEN: Final = 4
+CHARS_PER_TOKEN: Final = 4
 """Approximate value for English, used where a size in tokens need not be exact."""
-_SHORTEST_LINE: Final = 12
-"""Characters of the shortest line; with less room left the block is full."""
 
 
 Reason = Literal[
@@ -120,30 +118,8 @@ class RecallOptions:
 
     def about_chars(self) -> int:
         """About how many characters the budgets allow."""
-        budgets = (self.max_chars, None if self.max_tokens is None else self.max_tokens * _CHARS_PER_TOKEN)
+        budgets = (self.max_chars, None if self.max_tokens is None else self.max_tokens * CHARS_PER_TOKEN)
         return min(budget for budget in budgets if budget is not None)
-
-    def fits(self, text: str) -> bool:
-        """True if a text is within the budget."""
-        return (self.max_chars is None or len(text) <= self.max_chars) and (
-            self.max_tokens is None or self.count_tokens is None or self.count_tokens(text) <= self.max_tokens
-        )
-
-    def sizes(self, text: str) -> list[int]:
-        """The size of a text in the units of each budget."""
-        counters = ((self.max_chars, len), (self.max_tokens, self.count_tokens))
-        return [count(text) for budget, count in counters if budget is not None and count is not None]
-
-    def room(self, frame: str) -> list[int]:
-        """The rest of each budget after the header and the end of the block, characters first."""
-        budgets = [budget for budget in (self.max_chars, self.max_tokens) if budget is not None]
-        return [budget - taken for budget, taken in zip(budgets, self.sizes(frame), strict=True)]
-
-    def exceeds(self, least: int, room: Sequence[int]) -> bool:
-        """True if a line of at least so many characters is too long for the rest of the budgets."""
-        if self.max_chars is not None and room[0] < max(least, _SHORTEST_LINE):
-            return True
-        return self.max_tokens is not None and room[-1] < _SHORTEST_LINE // _CHARS_PER_TOKEN
 
     def conditions(self) -> Where:
         """All conditions together.

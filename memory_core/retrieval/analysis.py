@@ -52,8 +52,10 @@ _PIECE = 4_000
 _ENDS = " \n.,!?\u3002\u3001\uff0c"
 """Characters that separate words in any text, before and after folding."""
 
-_QUESTION_MARK = re.compile(r"[?\uff1f\u061f\u2e2e\u2047\u2048\u2049\u203d\ufe56\u037e](?!\w)")
-"""Question marks of all scripts; one followed by a letter is part of an address."""
+QUESTION_MARKS: Final = frozenset("?\uff1f\u061f\u2e2e\u2047\u2048\u2049\u203d\ufe56\u037e")
+"""Question marks of all scripts."""
+_QUESTION_MARK = re.compile(rf"[{''.join(QUESTION_MARKS)}](?!\w)")
+"""One that is followed by a letter is part of an address."""
 
 _ARTICLE = re.compile(r"^(?:[\u0648\u0641\u0628\u0643]?\u0627\u0644|\u0644\u0644)(?=\w{3})")
 """The Arabic article, alone and joined to "and", "so", "in", "like" or "for", before at least three letters: a light
@@ -78,7 +80,7 @@ def analyse(text: str) -> list[str]:
     if text.isascii():
         return terms_of(ascii_words(text))
     terms: list[str] = []
-    for piece in _pieces(text):
+    for piece in pieces_of(text):
         for run, word in _FOLDED_WORD.findall(_without_wont(fold(piece))):
             if word:
                 if term := _TERMS[word]:
@@ -115,7 +117,9 @@ def index_terms(text: str) -> list[str]:
     terms = analyse(text)
     if text.isascii():
         return terms
-    return terms + [character for piece in _pieces(text) for run in _HAN_RUN.findall(fold(piece)) for character in run]
+    return terms + [
+        character for piece in pieces_of(text) for run in _HAN_RUN.findall(fold(piece)) for character in run
+    ]
 
 
 def query_terms(query: str) -> list[str]:
@@ -131,7 +135,7 @@ def words(text: str) -> int:
     """Return about how many words a text has: runs between spaces, and two characters each of unspaced scripts."""
     if text.isascii():
         return f" {text}".encode().translate(_SHAPE).count(b" x")
-    return len(text.split()) + sum(len(_UNSEGMENTED_CHARACTER.findall(piece)) for piece in _pieces(text)) // 2
+    return len(text.split()) + sum(len(_UNSEGMENTED_CHARACTER.findall(piece)) for piece in pieces_of(text)) // 2
 
 
 def asks(text: str) -> bool:
@@ -144,7 +148,7 @@ def asks(text: str) -> bool:
     return _QUESTION_MARK.search(text) is not None
 
 
-def _pieces(text: str) -> Iterator[str]:
+def pieces_of(text: str) -> Iterator[str]:
     """Split a long text where words end, or anywhere in a run of more than `_PIECE` characters without such a place."""
     start = 0
     while len(text) - start > _PIECE:

@@ -6,6 +6,7 @@ thousand records makes about two hundred calls, and the wrappers would take much
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +18,8 @@ Rows = NDArray[np.int64]
 """Numbers of rows of an owner index."""
 ManyRows = NDArray[np.integer[Any]]
 """Numbers of rows, in integers of any size."""
+Numbers = NDArray[Any] | Sequence[int]
+"""Numbers of any type, which a column converts to its own."""
 
 
 class Column:
@@ -47,11 +50,11 @@ class Column:
             grown[: self._size] = self.values
             self._data = grown
 
-    def extend(self, rows: NDArray[Any]) -> None:
+    def extend(self, rows: Numbers) -> None:
         """Append rows."""
         self.reserve(len(rows))
         size = self._size + len(rows)
-        self._data[self._size : size] = rows
+        self._data[self._size : size] = rows  # converts them
         self._size = size
 
 

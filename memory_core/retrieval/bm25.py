@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.retrieval.arrays import Floats
+from memory_core.retrieval.arrays import Floats, Rows
 from memory_core.retrieval.owner_index import OwnerIndex
 
 K1: Final = 0.9
@@ -69,11 +69,9 @@ def bm25(
     size, alive = owner_index.living, owner_index.alive.values
     if not size or not terms:
         return Lexical(np.zeros(len(owner_index), np.float32), 0.0, np.ones(len(owner_index), np.float32), terms, 0.0)
-    norms = owner_index.derived("norms", _norms)
+    norms = _norms(owner_index)
     ideal, count, missing = 0.0, 0.0, set[str]()
-    by_column: Floats | None = None
-    idf_by_column: Floats | None = None
-    rare: list[tuple[NDArray[np.int64], Floats, float]] = []
+    found: list[tuple[NDArray[np.int64], Floats, float]] = []
     for term, (rows, counts) in zip(terms, owner_index.postings.of(terms), strict=True):
         holding = int(alive[rows].sum()) if owner_index.dead else len(rows)
         if not holding:
@@ -82,20 +80,8 @@ def bm25(
         idf = share * math.log(1 + (size - holding + 0.5) / (holding + 0.5))
         count += share
         ideal += idf  # one occurrence at average length weighs idf * (K1 + 1) / (1 + K1)
-        column = owner_index.postings.column(term, rows, counts)
-        if column is None:
-            rare.append((rows, counts, idf))
-            continue
-        if by_column is None or idf_by_column is None:
-            by_column, idf_by_column = np.zeros(len(owner_index), np.float32), np.zeros(len(owner_index), np.float32)
-        _add_column(by_column, column, norms, idf)
-        idf_by_column[: len(column)] += (column > 0) * np.float32(idf)
-        later = rows.searchsorted(len(column))
-        rare.append((rows[later:], counts[later:], idf))
-    scores, matched = _added_up(rare, norms)
-    if by_column is not None and idf_by_column is not None:
-        scores += by_column
-        matched += idf_by_column
+        found.append((rows, counts, idf))
+    scores, matched = _added_up(found, norms)
     if owner_index.dead:
         scores[~alive] = 0.0
     return Lexical(scores, ideal, np.maximum(1 - matched * np.float32(1 / ideal), 0), missing, ideal / count)
@@ -109,14 +95,6 @@ def _norms(owner_index: OwnerIndex) -> Floats:
     return norms
 
 
-def _add_column(scores: Floats, column: Floats, norms: Floats, idf: float) -> None:
-    """Add the weight of a frequent term to the scores, from a column with a count for each row."""
-    weights: Floats = column + norms[: len(column)]
-    np.divide(column, weights, out=weights)
-    weights *= np.float32(idf * (K1 + 1))
-    scores[: len(column)] += weights
-
-
 def _added_up(found: Sequence[tuple[NDArray[np.int64], Floats, float]], norms: Floats) -> tuple[Floats, Floats]:
     """For each row, the sum of the weights of its terms and the sum of their idf."""
     rows = np.concatenate([rows for rows, _, _ in found])
@@ -127,3 +105,11 @@ def _added_up(found: Sequence[tuple[NDArray[np.int64], Floats, float]], norms: F
     weights = weights.repeat(sizes)
     matched = np.bincount(rows, weights, len(norms)).astype(np.float32) * np.float32(1 / (K1 + 1))
     return np.bincount(rows, weights * shares, len(norms)).astype(np.float32), matched
+
+
+def words_in(owner_index: OwnerIndex, terms: Sequence[str]) -> Rows:
+    """For each row, how many of some distinct terms it has."""
+    count: Rows = np.zeros(len(owner_index), np.int64)
+    for rows, _ in owner_index.postings.of(terms):
+        count[rows] += 1
+    return count

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from memory_core.retrieval.arrays import Column, Floats
 from memory_core.retrieval.dense import Dense
-from memory_core.retrieval.owner_index import NEVER, NO_CODE, OwnerIndex, Turns
-from memory_core.retrieval.postings import Frequencies, Postings, is_frequent
+from memory_core.retrieval.owner_index import NO_CODE, OwnerIndex, Turns
+from memory_core.retrieval.postings import Frequencies, Postings
 
 _COLUMNS: Final = ("keys", "alive", "left", "active", "flags", "words", "lengths", "occurred", "offsets", "expires")
 
@@ -40,8 +40,6 @@ class JoinedIndex(OwnerIndex):
         for name in _COLUMNS:
             _append(getattr(self, name), [getattr(part, name).values for part in parts])
         self.dead = sum(part.dead for part in parts)
-        self._first_expiry = int(self.expires.values.min(initial=NEVER))
-        self._are_active = bool(self.active.values.all())
         self._session_numbers = _common_numbers([part.session_codes for part in parts])
         self._author_numbers = _common_numbers([part.author_codes for part in parts])
         _append(self.sessions, _renumbered([part.sessions for part in parts], self._session_numbers))
@@ -72,7 +70,7 @@ class JoinedIndex(OwnerIndex):
 class _JoinedPostings(Postings):
     def __init__(self, parts: Sequence[Postings], starts: _Ints) -> None:
         super().__init__()
-        self._parts, self._part_starts, self._rows_in_all = parts, starts.tolist(), int(starts[-1])
+        self._parts, self._part_starts = parts, starts.tolist()
 
     def of(self, terms: Sequence[str]) -> list[Frequencies]:
         """See `Postings.of`."""
@@ -84,14 +82,6 @@ class _JoinedPostings(Postings):
             )
             for each in zip(*found, strict=True)
         ]
-
-    def column(self, term: str, rows: _Ints, counts: Floats) -> Floats | None:  # noqa: ARG002
-        """See `Postings.column`."""
-        if not is_frequent(rows, self._rows_in_all):
-            return None
-        column: Floats = np.zeros(self._rows_in_all, np.float32)
-        column[rows] = counts
-        return column
 
 
 class _JoinedDense(Dense):

@@ -11,17 +11,17 @@ change, so that a search takes a few numpy operations over all rows.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from itertools import islice, repeat
-from typing import Any, Final, NamedTuple
+from sys import getsizeof
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_core.retrieval.arrays import Column, Floats
+from memory_core.retrieval.arrays import Column, Floats, Numbers
 from memory_core.retrieval.dense import Dense
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, QUESTION
 from memory_core.retrieval.postings import Postings
@@ -35,6 +35,8 @@ NEVER: Final = int(np.iinfo(np.int64).max)
 _MINUTE: Final = 60_000_000
 _ROW_BYTES: Final = 100
 """Approximate bytes of a row: its columns, and its entry in `row_of`."""
+_NAME_BYTES: Final = 100
+"""Approximate bytes of the entry of an author or a session, without its name."""
 FULL_WORDS: Final = 200
 """A turn of this many words gets nothing from its neighbors; the shorter a turn, the more it gets. Between 150 and 300
 the results on the development corpora differ by a point."""
@@ -73,36 +75,22 @@ class Entries:
     """The terms of all records, one after the other."""
     sizes: NDArray[np.int64]
     """The number of bytes of them that belong to each record."""
-    flags: NDArray[np.integer[Any]]
-    words: NDArray[np.integer[Any]]
+    flags: Numbers
+    words: Numbers
     sessions: Sequence[str | None]
     authors: Sequence[str | None]
-    occurred: NDArray[np.int64]
+    occurred: Numbers
     expires: Sequence[int | None]
-    active: NDArray[np.bool_]
-    offsets: NDArray[np.int64]
-    left: NDArray[np.bool_]
+    active: Numbers
+    offsets: Numbers
+    left: Numbers
 
     @classmethod
     def of(cls, entries: Sequence[Entry]) -> Entries:
         """Convert one or more entries to columns."""
-        keys, terms, flags, words, sessions, authors, occurred, expires, active, offsets, left = zip(
-            *entries, strict=True
-        )
-        return cls(
-            np.array(keys, np.int64),
-            b"".join(terms),
-            np.fromiter(map(len, terms), np.int64, len(terms)),
-            np.array(flags, np.int64),
-            np.array(words, np.int64),
-            sessions,
-            authors,
-            np.array(occurred, np.int64),
-            expires,
-            np.array(active, np.bool_),
-            np.array(offsets, np.int64),
-            np.array(left, np.bool_),
-        )
+        keys, terms, *others = zip(*entries, strict=True)
+        sizes = np.fromiter(map(len, terms), np.int64, len(terms))
+        return cls(np.array(keys, np.int64), b"".join(terms), sizes, *others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +107,18 @@ class Turns:
     unless the turn before it asks a question in the same session, and somebody else did."""
     from_after: NDArray[np.float32]
     """For each turn but the last, its weight for the turn after it, from 0 to 1; 0 after a turn of the same author."""
+
+    def of(self, values: Floats) -> Floats:
+        """The values of the turns, of those of all rows."""
+        return values if self.order is None else values[self.order]
+
+    def spread(self, values: Floats, size: int) -> Floats:
+        """The values of all rows, 0 for those that are no turns, of those of the turns."""
+        if self.order is None:
+            return values
+        spread: Floats = np.zeros(size, np.float32)
+        spread[self.order] = values
+        return spread
 
 
 class OwnerIndex:
@@ -143,17 +143,14 @@ class OwnerIndex:
         self.dense = None if dimensions is None else Dense(dimensions)
         self.author_codes: dict[str | None, int] = {}
         """The number of each author in `authors`, from 0 on."""
-        self._authors_alive: Counter[int] = Counter()
         self._called: dict[str, list[int]] = {}
         self.dead = 0
         self.session_codes: dict[str | None, int] = {}
         """The number of each session in `sessions`, from 0 on."""
+        self._name_bytes = 0
+        """Of the names of authors and sessions."""
         self.postings = Postings()
         self._turns: Turns | None = None
-        self._average_length: float | None = None
-        self._derived: dict[str, NDArray[np.float32]] = {}
-        self._first_expiry = NEVER
-        self._are_active = True
 
     def __len__(self) -> int:
         """Number of rows, dead ones included."""
@@ -162,7 +159,8 @@ class OwnerIndex:
     @property
     def nbytes(self) -> int:
         """Approximate size in bytes: vectors dominate, postings are counted by their terms."""
-        return (self.dense.nbytes if self.dense else 0) + self.postings.nbytes + _ROW_BYTES * len(self)
+        vectors = self.dense.nbytes if self.dense else 0
+        return vectors + self.postings.nbytes + _ROW_BYTES * len(self) + self._name_bytes
 
     @property
     def session_count(self) -> int:
@@ -176,39 +174,21 @@ class OwnerIndex:
     @property
     def average_length(self) -> float:
         """Mean number of terms of a live row; 1 if none has terms."""
-        if self._average_length is None:
-            lengths = self.lengths.values
-            living = lengths[self.alive.values] if self.dead else lengths
-            self._average_length = float(np.mean(living, dtype=np.float64)) or 1.0  # float64: any order
-        return self._average_length
+        lengths = self.lengths.values
+        living = lengths[self.alive.values] if self.dead else lengths
+        return float(np.mean(living, dtype=np.float64)) or 1.0  # float64: any order
 
-    def present(self, now: int) -> NDArray[np.bool_] | None:
-        """The rows that are neither dead nor expired at `now`; `None` if all rows are."""
-        if not self.dead and self._first_expiry > now:
-            return None
+    def present(self, now: int) -> NDArray[np.bool_]:
+        """True for each row that is neither dead nor expired at `now`."""
         present: NDArray[np.bool_] = self.alive.values & (self.expires.values > now)
         return present
 
-    def current(self, now: int) -> NDArray[np.bool_] | None:
-        """The rows that are present and active; `None` if all rows are."""
-        present = self.present(now)
-        if self._are_active:
-            return present
-        current: NDArray[np.bool_] = self.active.values if present is None else present & self.active.values
-        return current
-
-    def derived(self, name: str, make: Callable[[OwnerIndex], NDArray[np.float32]]) -> NDArray[np.float32]:
-        """A value for each row, computed by `make` and cached until rows are added or removed."""
-        made = self._derived.get(name)
-        if made is None:
-            made = self._derived[name] = make(self)
-        return made
-
     def authors_named(self, words: Iterable[str]) -> dict[str, list[int]]:
         """The given lower-case words that name an author of a live row, with the codes of those authors."""
-        called = [word for word in words if word in self._called]
-        codes = {word: [code for code in self._called[word] if self._authors_alive[code]] for word in called}
-        return {word: alive for word, alive in codes.items() if alive}
+        called = {word: self._called[word] for word in words if word in self._called}
+        alive, authors = self.alive.values, self.authors.values
+        codes = {word: [code for code in some if (alive & (authors == code)).any()] for word, some in called.items()}
+        return {word: some for word, some in codes.items() if some}
 
     def extend(self, entries: Sequence[Entry], vectors: Iterable[tuple[int, bytes]]) -> None:
         """Append entries; an entry whose key is known replaces the older row.
@@ -229,26 +209,23 @@ class OwnerIndex:
             self.remove(keys)
         self.row_of.update(zip(keys, range(first, first + size), strict=True))
         self.keys.extend(entries.keys)
-        self.alive.extend(~entries.left)
-        self.left.extend(entries.left)
-        self.dead += int(np.count_nonzero(entries.left))
+        left = np.asarray(entries.left, np.bool_)
+        self.alive.extend(~left)
+        self.left.extend(left)
+        self.dead += int(np.count_nonzero(left))
         self.active.extend(entries.active)
-        self._are_active = self._are_active and bool(entries.active.all())
         self.flags.extend(entries.flags)
         self.words.extend(entries.words)
-        self.sessions.extend(_codes(entries.sessions, self.session_codes))
-        author_codes = _codes(entries.authors, self.author_codes)
+        self.sessions.extend(self._codes(entries.sessions, self.session_codes))
+        self.authors.extend(self._codes(entries.authors, self.author_codes))
         self._note_names()
-        self.authors.extend(author_codes)
-        self._authors_alive.update(author_codes[~entries.left].tolist())
         self.occurred.extend(entries.occurred)
         self.offsets.extend(entries.offsets)
-        self._note_expiries(entries.expires)
+        self.expires.extend(_moments(entries.expires))
         self.lengths.extend(self.postings.extend(first, entries.terms, entries.sizes))
         if self.dense is not None:
             self._extend_dense(self.dense, size, vectors)
-        self._derived.clear()
-        self._turns = self._average_length = None
+        self._turns = None
 
     def _extend_dense(self, dense: Dense, expected: int, vectors: Iterable[tuple[Sequence[int], Floats]]) -> None:
         reserved = 0
@@ -266,9 +243,7 @@ class OwnerIndex:
             elif row is not None:
                 self.dead += 1
                 self.alive.values[row] = False
-                self._authors_alive[int(self.authors.values[row])] -= 1
-                self._derived.clear()
-                self._turns = self._average_length = None
+                self._turns = None
 
     @property
     def removed(self) -> int:
@@ -284,14 +259,8 @@ class OwnerIndex:
         whole.alive.extend(self.alive.values | self.left.values)
         whole.left.extend(np.zeros(len(self), np.bool_))
         whole.dead = self.removed
-        whole._authors_alive = Counter(self.authors.values[whole.alive.values].tolist())  # noqa: SLF001  (its own)
-        whole._derived = {}  # noqa: SLF001
-        whole._turns = whole._average_length = None  # noqa: SLF001
+        whole._turns = None  # noqa: SLF001  (its own)
         return whole
-
-    def vector_of(self, row: int) -> Floats | None:
-        """The first vector of a row; `None` if it has none."""
-        return None if self.dense is None else self.dense.first_of(row)
 
     def local_times(self) -> NDArray[np.int64]:
         """The time at which each row occurred, on the clocks of its place: microseconds since 1970 there."""
@@ -309,13 +278,13 @@ class OwnerIndex:
             self._turns = self._sorted_turns()
         return self._turns
 
-    def _note_expiries(self, expires: Sequence[int | None]) -> None:
-        if expires.count(None) == len(expires):
-            self.expires.extend(np.full(len(expires), NEVER, np.int64))
-            return
-        expiries = [NEVER if moment is None else moment for moment in expires]
-        self._first_expiry = min(self._first_expiry, *expiries)
-        self.expires.extend(np.array(expiries, np.int64))
+    def _codes(self, values: Sequence[str | None], codes: dict[str | None, int]) -> NDArray[np.int32]:
+        """The code of each value; new values get new codes, `None` gets `NO_CODE`."""
+        for value in dict.fromkeys(values):
+            if value is not None and value not in codes:
+                codes[value] = len(codes)
+                self._name_bytes += getsizeof(value) + _NAME_BYTES
+        return np.fromiter(map(codes.get, values, repeat(NO_CODE)), np.int32, len(values))
 
     def _note_names(self) -> None:
         known = sum(map(len, self._called.values()))
@@ -349,15 +318,11 @@ def first_name(author: str) -> str:
     return found[0].lower() if found else author.lower()
 
 
+def _moments(expires: Sequence[int | None]) -> NDArray[np.int64]:
+    return np.fromiter((NEVER if moment is None else moment for moment in expires), np.int64, len(expires))
+
+
 def _joined(vectors: Iterable[tuple[int, bytes]], dense: Dense | None) -> Iterator[tuple[list[int], Floats]]:
     left = iter(vectors)
     while dense is not None and (some := list(islice(left, AT_ONCE))):
         yield [key for key, _ in some], widened(b"".join([blob for _, blob in some])).reshape(-1, dense.dimensions)
-
-
-def _codes(values: Sequence[str | None], codes: dict[str | None, int]) -> NDArray[np.int32]:
-    """The code of each value; new values get new codes, `None` gets `NO_CODE`."""
-    for value in dict.fromkeys(values):
-        if value is not None:
-            codes.setdefault(value, len(codes))
-    return np.fromiter(map(codes.get, values, repeat(NO_CODE)), np.int32, len(values))

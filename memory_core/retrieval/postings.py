@@ -30,10 +30,6 @@ TERM_MASK: Final = ~_ROW_MASK
 _REBUILD_SHARE: Final = 4
 """Recent rows are sorted into the base once they amount to this fraction (1/4) of it; until then they are in lists."""
 
-_MANY: Final = 2_048
-_MANY_SHARE: Final = 8
-"""A term gets a column if it is in at least this many rows and in this fraction (1/8) of all."""
-
 Frequencies = tuple[NDArray[np.int64], NDArray[np.float32]]
 
 
@@ -47,16 +43,13 @@ class Postings:
         self._sizes: NDArray[np.int64] = np.empty(0, np.int64)
         self._rows: NDArray[np.int64] = np.empty(0, np.int64)
         self._counts: NDArray[np.float32] = np.empty(0, np.float32)
-        self._size = 0
-        """Number of rows of the base."""
-        self._columns: dict[str, NDArray[np.float32]] = {}
         self._recent: dict[int, tuple[array[int], array[float]]] = {}
         self._recent_size = 0
 
     @property
     def nbytes(self) -> int:
         base = self._terms.nbytes + 2 * self._starts.nbytes + self._rows.nbytes + self._counts.nbytes
-        return base + 16 * self._recent_size + 200 * len(self._recent) + 4 * self._size * len(self._columns)
+        return base + 16 * self._recent_size + 200 * len(self._recent)
 
     def extend(self, first_row: int, packed: bytes, sizes: NDArray[np.int64]) -> NDArray[np.float32]:
         """Index texts as rows from `first_row` on; returns the number of terms of each.
@@ -70,8 +63,6 @@ class Postings:
         lengths, terms = sizes // TERM_BYTES, unpack(packed)
         if (len(terms) + self._recent_size) * _REBUILD_SHARE >= len(self._rows):
             self._sort_in(terms | np.repeat(np.arange(first_row, first_row + len(sizes), dtype=np.uint64), lengths))
-            self._size = first_row + len(sizes)
-            self._columns.clear()
         else:
             ends = np.cumsum(lengths)
             for row, stop, length in zip(range(first_row, MAX_ROWS), ends.tolist(), lengths.tolist(), strict=False):
@@ -89,20 +80,6 @@ class Postings:
         if not self._recent:
             return found
         return [self._with_recent(number, *old) for number, old in zip(numbers.tolist(), found, strict=True)]
-
-    def column(self, term: str, rows: NDArray[np.int64], counts: NDArray[np.float32]) -> NDArray[np.float32] | None:
-        """The count of a term in each row of the base, from the result of `of`; `None` if few rows have the term.
-
-        Scoring a frequent term is several times as fast with a column. Columns are kept until the next bulk.
-        """
-        if not is_frequent(rows, self._size):
-            return None
-        column = self._columns.get(term)
-        if column is None:
-            column = self._columns[term] = np.zeros(self._size, np.float32)
-            stop = np.searchsorted(rows, self._size)
-            column[rows[:stop]] = counts[:stop]
-        return column
 
     def _slices(self, terms: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The start of each term's rows in the base, and their number."""
@@ -144,11 +121,6 @@ class Postings:
         self._terms = pairs[self._starts] & TERM_MASK
         self._recent.clear()
         self._recent_size = 0
-
-
-def is_frequent(rows: NDArray[np.int64], size: int) -> bool:
-    """True if a term of these rows, of `size` in all, is scored faster as a column."""
-    return len(rows) >= max(_MANY, size // _MANY_SHARE)
 
 
 def hashes(terms: Iterable[str]) -> NDArray[np.uint64]:

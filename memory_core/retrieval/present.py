@@ -48,13 +48,13 @@ def exchanged(
         leaned: How records are compared where a ranking leans, and `unrelated` with them.
     """
     top, scores = top[:COMPARED], scores[:COMPARED]
-    vector = owner_index.vector_of(int(top[0])) if len(top) > 1 and scores[0] > 0 else None
-    if vector is None or owner_index.dense is None:
+    dense = owner_index.dense if len(top) > 1 and scores[0] > 0 else None
+    if dense is None or (vector := dense.first_of(int(top[0]))) is None:
         return top[:0], scores[:0]
     occurred, voices = owner_index.occurred.values[top], owner_index.voices()[top]
     compared = vector if leaned is None else leaned.of(vector)
     with_itself = 1.0 if leaned is None else float(compared @ vector)
-    likeness = owner_index.dense.cosines_of(compared, top) - np.float32(unrelated.mean)
+    likeness = dense.cosines_of(compared, top) - np.float32(unrelated.mean)
     likeness /= np.float32(with_itself - unrelated.mean)
     enough = (likeness >= ALIKE) & (scores >= (SHARE - FALL * (likeness - ALIKE)) * scores[0])
     apart = np.abs(occurred - occurred[0]) >= APART

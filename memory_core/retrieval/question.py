@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -39,8 +39,7 @@ class Query:
     translated: frozenset[str]
     """The terms that it has in another language: names of months, which are English in the date of a record."""
     names: frozenset[str]
-    """The query's words in lower case that may be somebody's name, so not those after an article: in "Where is the
-    coolant?" no author called coolant is meant. Names of authors among them are removed before it is embedded."""
+    """The query's words in lower case. Names of authors among them are removed before it is embedded."""
     proper: frozenset[str]
     """The terms written as names: capitalised inside an English sentence, dates excluded."""
     asks_now: bool
@@ -67,8 +66,7 @@ def parse(text: str, today: date | None = None) -> Query:
     languages = languages_of(text)
     assumed = languages or [ENGLISH]
     words = frozenset(match.lower() for match in _WORD.findall(text))
-    things = frozenset(match.lower() for each in assumed for match in _found(_thing, each, text))
-    is_to_assistant = any(_found(_assistant, each, text) for each in assumed)
+    is_to_assistant = any(found.search(text) for each in assumed if (found := _assistant(each)))
     dates = _dates(text, today)
     written = query_terms(text)
     terms = list(dict.fromkeys((*written, *query_terms(" ".join(map(month_name, dates))))))
@@ -79,7 +77,7 @@ def parse(text: str, today: date | None = None) -> Query:
         terms,
         faint_words(terms, languages),
         frozenset(terms).difference(written),
-        words - things,
+        words,
         frozenset[str]().union(*(_proper(text, each) for each in assumed if _writes_names_in_capitals(each, words))),
         asks_now(text, assumed),
         dates,
@@ -92,19 +90,6 @@ def _dates(text: str, today: date | None) -> list[DateMention]:
     """The dates that a query names, and those that it means by "yesterday" and the like."""
     meant = [] if today is None else resolve(text, today)
     return mentioned_dates(" ".join((text, *(f"; in {each}" for each in meant))))
-
-
-def _found(pattern: Callable[[Language], re.Pattern[str] | None], language: Language, text: str) -> Sequence[str]:
-    """The parts of a text that a pattern of a language finds."""
-    compiled = pattern(language)
-    return () if compiled is None else [match[match.lastindex or 0] for match in compiled.finditer(text)]
-
-
-@cache
-def _thing(language: Language) -> re.Pattern[str] | None:
-    """A word after an article or another determiner."""
-    determiners = "|".join(language.determiners.split())
-    return re.compile(rf"\b(?:{determiners})\s+([^\W_]+)", re.IGNORECASE) if determiners else None
 
 
 @cache

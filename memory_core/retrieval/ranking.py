@@ -41,12 +41,11 @@ from numpy.typing import NDArray
 
 from memory_core.models import Component, Relevance
 from memory_core.requests import SearchRequest
-from memory_core.retrieval.arrays import Floats, Rows, best
-from memory_core.retrieval.bm25 import DOUBT, FAINT, bm25
+from memory_core.retrieval.arrays import Floats, ManyRows, Rows, best
+from memory_core.retrieval.bm25 import DOUBT, FAINT, bm25, words_in
 from memory_core.retrieval.cosine_scale import Leaned, Unrelated
 from memory_core.retrieval.date_fit import date_fit
 from memory_core.retrieval.dense import chance
-from memory_core.retrieval.every_word import rows_with_all
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER, OTHER_LANGUAGE
 from memory_core.retrieval.floor import FEWEST, Evidence, is_answered, relevant, stands_out
 from memory_core.retrieval.owner_index import NO_CODE, OwnerIndex, Turns
@@ -122,16 +121,19 @@ def rank(
         allowed: Rows that satisfy the caller's conditions, ascending; `None` for all active ones.
         importances: The importance of each row, if the request gives it a weight.
     """
+    scores, rows = Scores(len(owner_index), explain=request.explain), candidates(owner_index, allowed, now)
     if request.mode == "vector":
-        return _nearest(owner_index, cosines, request, now=now, allowed=allowed, importances=importances)
-    scores = Scores(len(owner_index), explain=request.explain)
+        rows = _nearest(cosines, rows, scores, floor=request.floor)
+        _add_preferences(request, owner_index.occurred.values, importances, now, scores)
+        rows = rows[_best(owner_index, scores.total[rows], rows, request.limit)]
+        return Ranking(rows, scores.total[rows], scores.explained(rows))
     evidence = _add_evidence(owner_index, query, cosines, scores)
     _add_wishes(owner_index, query, evidence.evident, scores)
     _add_preferences(request, owner_index.occurred.values, importances, now, scores)
-    rows = candidates(owner_index, allowed, now)
     size = len(rows)
     if request.every_word:
-        rows = rows[rows_with_all(owner_index, query.written)[rows]]
+        has_all = words_in(owner_index, query.written)[rows] == len(query.written)
+        rows = rows[has_all] if query.written else rows[:0]
     elif request.floor:
         rows = relevant(query, evidence, rows, in_context=request.context)
     if query.asks_now and cosines is not None:
@@ -142,30 +144,15 @@ def rank(
     return Ranking(rows, scores.total[rows], scores.explained(rows), found)
 
 
-def _nearest(
-    owner_index: OwnerIndex,
-    cosines: Cosines | None,
-    request: SearchRequest,
-    *,
-    now: int,
-    allowed: NDArray[np.integer[Any]] | None,
-    importances: Floats | None,
-) -> Ranking:
-    """`rank` for a search by vectors alone: no score depends on other rows, so only the allowed rows are read."""
-    rows = candidates(owner_index, allowed, now)
-    lowest = np.full(len(rows), -1, np.float32)
-    near = lowest if cosines is None else np.fmax(cosines.values[rows], lowest)
-    scores = Scores(len(rows), explain=request.explain)
+def _nearest(cosines: Cosines | None, rows: Rows, scores: Scores, *, floor: bool) -> Rows:
+    """Add the cosines of a search by vectors alone; returns which of the rows are hits."""
+    lowest = np.full(len(scores.total), -1, np.float32)
+    near = lowest if cosines is None else np.fmax(cosines.values, lowest)
     scores.add("cosine", near, 1.0)
-    important = None if importances is None else importances[rows]
-    _add_preferences(request, owner_index.occurred.values[rows], important, now, scores)
-    chosen: Rows = np.arange(len(rows))
-    if request.floor and cosines is not None:
-        z = (near - np.float32(cosines.unrelated.mean)) / np.float32(cosines.unrelated.spread)
-        is_known = is_answered(float(z.max(initial=-np.inf)), len(rows))
-        chosen = stands_out(z).nonzero()[0] if is_known else chosen[:0]
-    chosen = chosen[_best(owner_index, scores.total[chosen], rows[chosen], request.limit)]
-    return Ranking(rows[chosen], scores.total[chosen], scores.explained(chosen))
+    if cosines is None or not floor:
+        return rows
+    z = (near[rows] - np.float32(cosines.unrelated.mean)) / np.float32(cosines.unrelated.spread)
+    return rows[stands_out(z)] if is_answered(float(z.max(initial=-np.inf)), len(rows)) else rows[:0]
 
 
 def _best(owner_index: OwnerIndex, scores: Floats, rows: Rows, limit: int) -> Rows:
@@ -175,11 +162,11 @@ def _best(owner_index: OwnerIndex, scores: Floats, rows: Rows, limit: int) -> Ro
 
 def candidates(owner_index: OwnerIndex, allowed: NDArray[np.integer[Any]] | None, now: int) -> Rows:
     """The rows that may be returned, ascending."""
-    if allowed is None:
-        current = owner_index.current(now)
-        return np.arange(len(owner_index)) if current is None else current.nonzero()[0]
     present = owner_index.present(now)
-    return (allowed if present is None else allowed[present[allowed]]).astype(np.int64)
+    rows: ManyRows = (
+        np.flatnonzero(present & owner_index.active.values) if allowed is None else allowed[present[allowed]]
+    )
+    return rows.astype(np.int64, copy=False)
 
 
 def _add_evidence(owner_index: OwnerIndex, query: Query, cosines: Cosines | None, scores: Scores) -> Evidence:
@@ -199,34 +186,24 @@ def _add_evidence(owner_index: OwnerIndex, query: Query, cosines: Cosines | None
     own = scores.total.copy()
     turns = owner_index.turns() if owner_index.session_count else None
     if turns is not None:
-        lent = _lent(owner_index, query, own, by_chance / 2)
-        with scores.ordered(turns.order):
-            _add_neighbors(turns, lent if turns.order is None else lent[turns.order], scores)
+        _add_neighbors(turns, turns.of(_lent(owner_index, query, own, by_chance / 2)), scores)
     in_context = scores.total.copy()
     if turns is not None:
-        with scores.ordered(turns.order):
-            _add_sessions(turns, by_chance / 2, scores)
-    evident = _evident(scores.total, by_chance, known)
+        _add_sessions(turns, by_chance / 2, scores)
+    evident = _evident(scores.total, by_chance)
     named = _add_named(owner_index, query, evident, scores)
     if named is not None:
         own += np.float32(HINT) * named
     return Evidence(own, in_context, from_words, evident, lexical, z, known)
 
 
-def _evident(sums: Floats, by_chance: float, known: float) -> Floats:
-    """The degree to which the evidence of each row reaches the level of chance, and the embedder knows the query: 0 to
-    1.
+def _evident(sums: Floats, by_chance: float) -> Floats:
+    """The degree to which the evidence of each row reaches the level of chance, from 0 to 1.
 
     Without cosines each matching word counts in full.
     """
-    if not by_chance:
-        return (sums > 0).astype(np.float32)
-    share: Floats = sums * np.float32(1 / by_chance)
-    np.maximum(share, np.float32(0), out=share)
-    np.minimum(share, np.float32(1), out=share)
-    if known < 1:
-        share *= np.float32(known)
-    return share
+    share: Floats = sums / np.float32(by_chance) if by_chance else (sums > 0).astype(np.float32)
+    return share.clip(0, 1)
 
 
 def _lent(owner_index: OwnerIndex, query: Query, own: Floats, beyond: float) -> Floats:
@@ -244,13 +221,14 @@ def _add_neighbors(turns: Turns, lent: Floats, scores: Scores) -> None:
     taken: Floats = np.zeros(len(lent), np.float32)
     taken[1:] = lent[:-1] * turns.from_before
     taken[:-1] += lent[1:] * turns.from_after
-    scores.add("neighbor", taken, LENT)
+    scores.add("neighbor", turns.spread(taken, len(scores.total)), LENT)
 
 
 def _add_sessions(turns: Turns, beyond: float, scores: Scores) -> None:
-    best_turns = np.maximum.reduceat(scores.total, turns.starts) if len(turns.starts) else scores.total
+    sums = turns.of(scores.total)
+    best_turns = np.maximum.reduceat(sums, turns.starts) if len(turns.starts) else sums
     best_turns = np.maximum(best_turns - np.float32(beyond), np.float32(0))
-    scores.add("session", best_turns.repeat(turns.counts), SESSION)
+    scores.add("session", turns.spread(best_turns.repeat(turns.counts), len(scores.total)), SESSION)
 
 
 def _add_named(owner_index: OwnerIndex, query: Query, evident: Floats, scores: Scores) -> Floats | None:
@@ -278,7 +256,7 @@ def _add_wishes(owner_index: OwnerIndex, query: Query, evident: Floats, scores: 
         by_assistant = _flagged(owner_index, FROM_ASSISTANT)
         scores.add("role", (1 - by_assistant if query.about_user else by_assistant) * evident, ROLE)
     if owner_index.session_count:
-        scores.add("length", owner_index.derived("fullness", _fullness) * evident, LENGTH)
+        scores.add("length", _fullness(owner_index) * evident, LENGTH)
 
 
 def _exchange(owner_index: OwnerIndex, cosines: Cosines, rows: Rows, scores: Scores) -> None:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memory_core.models import Relevance
 from memory_core.retrieval.arrays import ManyRows
+from memory_core.retrieval.bm25 import words_in
 from memory_core.retrieval.dense import chance
 from memory_core.retrieval.floor import FEWEST, Evidence
 from memory_core.retrieval.owner_index import OwnerIndex
@@ -41,15 +41,7 @@ def relevances(
     strength = evidence.own[rows]
     subjects = telling(term for term in query.terms if term not in query.faint)
     if len(subjects) < len(query.terms):
-        strength = strength - np.where(_has_any(owner_index, subjects)[rows], 0, evidence.words[rows])
+        strength = strength - np.where(words_in(owner_index, subjects)[rows] > 0, 0, evidence.words[rows])
     by_chance = max(evidence.known * (chance(max(size, FEWEST)) - SPREADS), LEAST)
     everyday = evidence.known * small_talk
     return [Relevance(each, by_chance, everyday) for each in strength.tolist()]
-
-
-def _has_any(owner_index: OwnerIndex, terms: list[str]) -> NDArray[np.bool_]:
-    """True if each row has any of some terms."""
-    found = np.zeros(len(owner_index), np.bool_)
-    for rows, _ in owner_index.postings.of(terms):
-        found[rows] = True
-    return found

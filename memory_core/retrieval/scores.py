@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -16,20 +15,7 @@ class Scores:
 
     def __init__(self, size: int, *, explain: bool) -> None:
         self.total: Floats = np.zeros(size, np.float32)
-        self._size = size
-        self._order: Rows | None = None
         self._parts: dict[str, tuple[Floats, Floats]] | None = {} if explain else None
-
-    @contextmanager
-    def ordered(self, rows: Rows | None) -> Generator[None]:
-        """Inside the block, `total` and all added values are for these rows, in this order; `None` changes nothing."""
-        if rows is None:
-            yield
-            return
-        whole, self.total, self._order = self.total, self.total[rows], rows
-        yield
-        whole[rows] = self.total
-        self.total, self._order = whole, None
 
     def add(self, name: str, raw: Floats, weight: float) -> None:
         """Add `weight * raw` under `name`."""
@@ -39,7 +25,7 @@ class Scores:
         """Add `weighted`; explanations show it beside the raw value it came from."""
         self.total += weighted
         if self._parts is not None:
-            self._parts[name] = (raw, weighted) if self._order is None else self._spread(self._order, raw, weighted)
+            self._parts[name] = raw, weighted
 
     def explained(self, rows: Rows) -> list[Mapping[str, Component]] | None:
         """The nonzero components of each row."""
@@ -53,8 +39,3 @@ class Scores:
             }
             for row in rows
         ]
-
-    def _spread(self, rows: Rows, raw: Floats, weighted: Floats) -> tuple[Floats, Floats]:
-        raw_of_all, weighted_of_all = np.zeros(self._size, np.float32), np.zeros(self._size, np.float32)
-        raw_of_all[rows], weighted_of_all[rows] = raw, weighted
-        return raw_of_all, weighted_of_all

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import unicodedata
 from importlib.resources import files
 from typing import Any
@@ -108,3 +109,22 @@ def test_the_words_remembered_are_bounded() -> None:
 def test_a_vocabulary_without_the_special_tokens_is_refused() -> None:
     with pytest.raises(EmbeddingError, match=r"of 2 pieces lacks \[PAD\], \[CLS\], \[SEP\], \[MASK\]"):
         WordPiece(["[UNK]", "tea"])
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param([f"{number}x" * 2_000 for number in range(1_000, 1_200)], id="words of 10,000 characters"),
+        pytest.param(["".join(map(chr, range(0x10000, 0x110000, 5)))], id="200,000 characters"),
+    ],
+)
+def test_what_is_odd_does_not_stay_in_memory(texts: list[str]) -> None:
+    pieces = WordPiece(VOCABULARY)
+    tracemalloc.start()
+    try:
+        for text in texts:
+            pieces.encode(text, max_tokens=256)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 30_000_000 if len(texts) == 1 else kept < 1_000_000

@@ -3,8 +3,12 @@
 The delay of a call is the processor time of the whole process between its start and its end, less what such a call
 takes alone: whatever runs meanwhile counts, also on another core. A request costs what it has in bytes.
 
-`python -m tests.fuzz.delays [REQUESTS] [SEED]` prints what it has found, by route: the longest delay, and the smallest
-request with a delay of at least 100 ms.
+Each request meets a memory of its own, a copy of one file, so that it does not pay for what earlier ones have stored or
+left to be embedded. Its client hangs up after `PATIENCE_SECONDS`: by then it has delayed whom it can.
+
+`python -m tests.fuzz.delays [REQUESTS [SEED [SECONDS]]]` prints what it has found, by route: the longest delay, and the
+smallest request with a delay of at least 100 ms, made smaller for as long as it still delays so much. It begins no
+request after SECONDS (600 by default), and as many again to make them smaller.
 """
 
 from __future__ import annotations
@@ -12,10 +16,12 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import shutil
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,6 +38,8 @@ from memory_core.app.serve.served import Served
 TOKENS: Final = {name: f"the-token-of-{name}".ljust(24, ".") for name in ("ann", "bob")}
 RECORDS: Final = 3_000
 DELAY_SECONDS: Final = 0.1
+PATIENCE_SECONDS: Final = 5.0
+HUNG_UP: Final = 499
 Numbers = dict[str, int]
 """The numbers of which a request is made; each can be larger or smaller."""
 Sent = tuple[str, str, object]
@@ -154,8 +162,8 @@ MOST: Final[Numbers] = {
     "explain": 1,
     "diversity": 1,
     "chars": 1_000_000,
-    "items": 90_000,
-    "keys": 90_000,
+    "items": 450_000,
+    "keys": 450_000,
     "depth": 90,
     "messages": 1_000,
     "record": RECORDS - 1,
@@ -172,6 +180,7 @@ class Tried:
     delay: float
     """Of the other user's call that waited longest, in seconds of processor time."""
     status: int
+    """`HUNG_UP` if it was not answered in time."""
 
 
 class Server:
@@ -184,24 +193,30 @@ class Server:
     async def measure_alone(self) -> None:
         """Find out what the calls of the other user take if nobody else calls."""
         for name, call in (("search", self._search), ("add", self._add)):
-            self._alone[name] = statistics.median([await self._seconds(call) for _ in range(15)])
+            self._alone[name] = statistics.median([await self._seconds(call) for _ in range(5)])
 
     async def tried(self, route: str, numbers: Numbers) -> Tried:
-        """Send a request of Ann's, and calls of Bob's until it is answered."""
+        """Send a request of Ann's, and calls of Bob's until it is answered or Ann hangs up."""
         method, address, body = ROUTES[route](numbers)
         content = b"" if body is None else json.dumps(body).encode()
         head = {"Authorization": f"Bearer {TOKENS['ann']}", "Content-Type": "application/json"}
         request = self._client.build_request(method, address, content=content, headers=head)
         asked = asyncio.create_task(self._client.send(request))
         await asyncio.sleep(0)  # it is sent first
-        delay, turn = 0.0, 0
-        while not asked.done() or turn < 2:  # at least a search and an add
+        delay, turn, until = 0.0, 0, time.monotonic() + PATIENCE_SECONDS
+        while turn < 2 or (not asked.done() and time.monotonic() < until):  # at least a search and an add
             name, call = (("search", self._search), ("add", self._add))[turn % 2]
             delay = max(delay, await self._seconds(call) - self._alone.get(name, 0.0))
             turn += 1
-        answer = await asked
-        assert answer.status_code < 500, (route, numbers, answer.text[:200])
-        return Tried(route, numbers, len(address) + len(content), delay, answer.status_code)
+        status = HUNG_UP
+        if asked.done():
+            answer = await asked
+            status = answer.status_code
+            assert status < 500, (route, numbers, answer.text[:200])
+        asked.cancel()
+        with suppress(asyncio.CancelledError):
+            await asked
+        return Tried(route, numbers, len(address) + len(content), delay, status)
 
     async def _seconds(self, call: Callable[[], object]) -> float:
         began = time.process_time()
@@ -219,6 +234,44 @@ class Server:
         return await self._client.post(address, json=body, headers={"Authorization": f"Bearer {TOKENS['bob']}"})
 
 
+async def fill(path: Path) -> None:
+    """Make the memory file of which each request gets a copy."""
+    async with Memory(path) as memory:
+        tags = [f"tag {number}" for number in range(20)]
+        drafts = [
+            Draft(f"note {number} {_words(number % 40, 5)}", id=f"r{number}", tags=tags, data={"n": number})
+            for number in range(RECORDS)
+        ]
+        await memory.bind(user="ann").add_many(drafts)
+        await memory.bind(user="bob").add("The spare key is with Mrs Okafor")
+
+
+@asynccontextmanager
+async def server_on_copy(path: Path) -> AsyncGenerator[Server]:
+    """A server on a copy of a memory file."""
+    copy = path.with_name("copy.db")
+    shutil.copyfile(path, copy)
+    try:
+        async with Memory(copy) as memory:
+            served = Served(
+                memory, Scope("default", "nobody"), tokens_of(TOKENS), Signer(b"secret"), frozenset(), writable=True
+            )
+            transport = httpx.ASGITransport(application(served))
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8765", timeout=600) as client:
+                server = Server(client)
+                await server.measure_alone()
+                yield server
+    finally:
+        for left in path.parent.glob("copy.db*"):
+            left.unlink()
+
+
+async def tried(path: Path, route: str, numbers: Numbers) -> Tried:
+    """Send a request to a server on a copy of a memory file."""
+    async with server_on_copy(path) as server:
+        return await server.tried(route, numbers)
+
+
 def drawn(chance: random.Random) -> Numbers:
     """Numbers, most of them small or 0."""
     return {
@@ -234,19 +287,31 @@ def changed(numbers: Numbers, chance: random.Random) -> Numbers:
     return {**numbers, name: min(value, MOST[name])}
 
 
-async def look(server: Server, requests: int, chance: random.Random) -> list[Tried]:
+async def look(path: Path, requests: int, chance: random.Random, until: float) -> list[Tried]:
     """Try requests: some at random, others near those that delayed most for what they cost."""
-    await server.measure_alone()
     found: list[Tried] = []
-    for _ in range(requests):
+    while len(found) < requests and time.monotonic() < until:
         route = chance.choice(list(ROUTES))
         best = [each for each in (slowest(found).get(route), cheapest(found).get(route)) if each is not None]
         if best and chance.random() < 0.6:
             near = chance.choice(best)
-            found.append(await server.tried(near.route, changed(near.numbers, chance)))
+            found.append(await tried(path, near.route, changed(near.numbers, chance)))
         else:
-            found.append(await server.tried(route, drawn(chance)))
+            found.append(await tried(path, route, drawn(chance)))
     return found
+
+
+async def smaller(path: Path, found: Tried, until: float) -> list[Tried]:
+    """Requests like one that delays too much, each number halved for as long as it still does."""
+    best, some = found, list[Tried]()
+    for name in MOST:
+        while best.numbers[name] and time.monotonic() < until:
+            one = await tried(path, best.route, {**best.numbers, name: best.numbers[name] // 2})
+            some.append(one)
+            if one.delay < DELAY_SECONDS:
+                break
+            best = one
+    return some
 
 
 def slowest(found: list[Tried]) -> dict[str, Tried]:
@@ -262,22 +327,19 @@ def cheapest(found: list[Tried]) -> dict[str, Tried | None]:
     return {route: min(some, key=lambda each: each.bytes, default=None) for route, some in delaying.items()}
 
 
-async def run(path: Path, requests: int, seed: int) -> list[Tried]:
-    """Try requests on a new memory file."""
-    async with Memory(path) as memory:
-        tags = [f"tag {number}" for number in range(20)]
-        drafts = [
-            Draft(f"note {number} {_words(number % 40, 5)}", id=f"r{number}", tags=tags, data={"n": number})
-            for number in range(RECORDS)
-        ]
-        await memory.bind(user="ann").add_many(drafts)
-        await memory.bind(user="bob").add("The spare key is with Mrs Okafor")
-        served = Served(
-            memory, Scope("default", "nobody"), tokens_of(TOKENS), Signer(b"secret"), frozenset(), writable=True
-        )
-        transport = httpx.ASGITransport(application(served))
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8765", timeout=600) as client:
-            return await look(Server(client), requests, random.Random(seed))
+async def run(path: Path, requests: int, seed: int, seconds: float = 600.0) -> list[Tried]:
+    """Try requests on copies of a new memory file."""
+    await fill(path)
+    return await look(path, requests, random.Random(seed), time.monotonic() + seconds)
+
+
+async def found_and_made_smaller(path: Path, requests: int, seed: int, seconds: float) -> list[Tried]:
+    """`run`, and for as long again requests like those that delay too much."""
+    found = await run(path, requests, seed, seconds)
+    until = time.monotonic() + seconds
+    for each in [one for one in cheapest(found).values() if one is not None]:
+        found += await smaller(path, each, until)
+    return found
 
 
 def report(found: list[Tried]) -> str:
@@ -293,11 +355,11 @@ def report(found: list[Tried]) -> str:
     return "\n".join(lines)
 
 
-def main(requests: int = 300, seed: int = 1) -> None:
+def main(requests: int = 300, seed: int = 1, seconds: int = 600) -> None:
     """Print what was found."""
     with TemporaryDirectory() as folder:
-        found = asyncio.run(run(Path(folder) / "m.db", requests, seed))
-    sys.stdout.write(report(found) + "\n")
+        found = asyncio.run(found_and_made_smaller(Path(folder) / "m.db", requests, seed, seconds))
+    sys.stdout.write(f"{len(found)} requests tried\n{report(found)}\n")
     for each in (*slowest(found).values(), *(one for one in cheapest(found).values() if one)):
         used = {name: value for name, value in each.numbers.items() if value}
         sys.stdout.write(f"{1_000 * each.delay:.0f} ms, {each.bytes:,} bytes, {each.status}: {each.route} {used}\n")

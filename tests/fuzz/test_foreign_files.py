@@ -22,7 +22,7 @@ from rich.console import Console
 
 from memory_adk.radbot import importing as radbot
 from memory_core import InvalidInputError
-from memory_core.app.formats import IMPORTERS, entry_of
+from memory_core.app.formats import IMPORTERS, entry_of, sources
 from memory_core.app.import_look import look_at
 from memory_core.app.mapping import Keys, Ownership
 from memory_core.app.settings import Settings
@@ -48,6 +48,7 @@ FORMATS = (
     "adk",
     "chatgpt",
     "chroma",
+    "claude",
     "conversation",
     "document",
     "jsonl",
@@ -56,7 +57,7 @@ FORMATS = (
     "mem0",
     "spade-llm",
 )
-NAMES = {"chatgpt": "conversations", "spade-llm": "bot_interactions"}
+NAMES = {"chatgpt": "conversations", "claude": "conversations", "spade-llm": "bot_interactions"}
 """Names of files that an importer looks at."""
 WRONG_CELLS = (
     7,
@@ -200,7 +201,7 @@ def test_changed_files_through_the_program(folder: Path, run: Run, format_: str,
 
 
 def test_every_importer_of_files_has_a_corpus() -> None:
-    assert {path.name for path in (CORPUS / SUBJECT).iterdir()} == {*FORMATS, "radbot"}
+    assert {path.name for path in (CORPUS / SUBJECT).iterdir()} == {*FORMATS, "radbot"} == {*sources()}
 
 
 def check_point(content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The block of memories in a prompt, as tests recognise it; no other file of tests spells its frame."""
+"""The block of memories in a prompt, as tests recognise it."""
 
 from __future__ import annotations
 

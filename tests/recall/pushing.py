@@ -161,10 +161,11 @@ class InLanguage:
 
 
 async def by_language(options: RecallOptions = PUSHED) -> dict[str, InLanguage]:
-    """Ask the questions of `languages.jsonl`, and say the small talk of their languages."""
+    """Ask the questions of `languages.jsonl` and `italian_portuguese.jsonl`, and say the small talk of their
+    languages."""
     found: dict[str, InLanguage] = {}
     async with Memory(":memory:") as memory:
-        for person in people("languages"):
+        for person in [*people("languages"), *people("italian_portuguese")]:
             user = memory.bind(app="push", user=person.name)
             await user.add_many(person.records)
             blocks = [(await user.recall(each.text, options), each.evidence) for each in person.questions]

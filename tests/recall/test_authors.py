@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_core import PULLED, Draft, Hit, Memory, Patch, RecallOptions, Role, Scope
+from memory_core import PULLED, Draft, Hit, Memory, Patch, RecallOptions, Scope
 from memory_core.recall.authors import COMPARABLE, FEWEST_AUTHORS, in_fair_order
 from memory_core.recall.line import Line
 from memory_core.records.draft_to_record import complete
@@ -108,49 +108,18 @@ async def test_whom_the_owner_has_answered_has_no_share_and_comes_before_a_stran
         assert "Mallory" in gave_way
 
 
-def voiced(role: Role, author: str, *texts: str, session: str) -> list[Draft]:
-    """Turns of one speaker."""
-    return [Draft(text, kind="message", role=role, author=author, session=session) for text in texts]
-
-
-@pytest.mark.parametrize("name", ["Ann L.", "user"])
-async def test_who_alone_speaks_to_the_assistant_is_the_owner_under_any_name(name: str) -> None:
-    said = [f"boat note {n}" for n in range(6)]
-    async with Memory(":memory:", embedder=None) as memory:
-        ann = memory.bind(user="ann")
-        await ann.add_many(voiced("user", name, *said, session="monday"))
-        await ann.add_many(voiced("assistant", "bot", "the boat is noted", session="monday"))
-        await ann.add_many([Draft("boat list"), *voiced("user", "Mallory", "boat boat note", session="room")])
-        recalled = await ann.recall("boat note", RecallOptions(), explain=True)
-        gave_way = {each.hit.record.author for each in recalled.considered if "author" in (each.reason, each.later)}
-        assert recalled.hits[0].record.author == name
-        assert name not in gave_way
-
-
-@pytest.mark.parametrize(
-    ("elsewhere", "assistant"),
-    [
-        (voiced("user", "Mallory", "hello", session="monday"), "bot"),  # who shares the conversation
-        (
-            voiced("user", "Ben", "boat of Ben", session="friday") + voiced("assistant", "bot", "Hi", session="friday"),
-            "bot",
-        ),
-        ([], "ann"),  # the owner is the assistant, which a peer asks
-        ([], None),  # nobody answered
-    ],
-)
-async def test_who_does_not_alone_speak_to_the_assistant_of_the_owner_is_a_stranger(
-    elsewhere: list[Draft], assistant: str | None
+@pytest.mark.parametrize(("trusted", "gives_way"), [((), True), (("Ann L.",), False)])
+async def test_another_name_of_the_owner_is_trusted_if_the_caller_says_so(
+    trusted: tuple[str, ...],
+    gives_way: bool,  # noqa: FBT001
 ) -> None:
     async with Memory(":memory:", embedder=None) as memory:
         ann = memory.bind(user="ann")
-        if assistant is not None:  # before Tom, so that it answers nobody
-            await ann.add_many(voiced("assistant", assistant, "the boat is noted", session="monday"))
-        await ann.add_many(voiced("user", "Tom", *(f"boat note {n}" for n in range(6)), session="monday"))
-        await ann.add_many(voiced("user", "Rosa", "boat of Rosa", session="room"))
-        await ann.add_many([Draft("boat list"), *elsewhere])
-        recalled = await ann.recall("boat note", RecallOptions(), explain=True)
-        assert "Tom" in {each.hit.record.author for each in recalled.considered if each.later == "author"}
+        said = [("Ann L.", f"boat note {n}") for n in range(6)]
+        await ann.add_many(Draft(text, author=author, role="user", session="monday") for author, text in said)
+        await ann.add_many([Draft("boat list"), Draft("boat of Rosa", author="Rosa", role="user")])
+        recalled = await ann.recall("boat note", RecallOptions(trusted=trusted), explain=True)
+        assert ("author" in {each.later for each in recalled.considered}) is gives_way
 
 
 async def test_a_stranger_gives_way_only_to_a_line_that_is_comparable() -> None:

@@ -70,11 +70,11 @@ def fresh_environment(extra: str, wheel: Path, folder: Path, *others: str) -> Pa
     return python
 
 
-def readme_block(name: str) -> str:
-    """The first block of the README with another one appended, as its reader does."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks: list[str] = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    return blocks[0] + next(block for block in blocks if name in block)
+def first_block(page: str) -> str:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    block = re.search(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert block is not None
+    return block[1]
 
 
 PLAIN = """
@@ -119,11 +119,10 @@ def test_the_extra_for_plain_agents_brings_all_that_they_need_and_no_language_mo
 
 
 @pytest.mark.slow  # spade_llm alone takes seconds to import
-def test_the_readme_of_the_extra_for_models_runs_as_printed(wheel: Path, tmp_path: Path) -> None:
+def test_the_first_program_of_the_page_about_spade_runs_as_printed(wheel: Path, tmp_path: Path) -> None:
     python = fresh_environment("spade-llm", wheel, tmp_path)
-    said = run([python, "-I", "-c", readme_block("MemoryLLMAgent")], tmp_path)
-    # The first block recalls it, and the agent's model is shown it.
-    assert said.count("The spare key is with Mrs Okafor") == 2
+    said = run([python, "-I", "-c", first_block("docs/spade.md")], tmp_path)
+    assert '- "ann@localhost": "Ann prefers JSON to XML"' in said
 
 
 def test_the_documented_memories_work_where_no_framework_is_installed(wheel: Path, tmp_path: Path) -> None:

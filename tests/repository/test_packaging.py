@@ -96,6 +96,17 @@ def test_the_extra_all_is_every_extra_but_the_one_with_torch() -> None:
     assert reached("all") == set(extras) - {"dev", "sentence-transformers"}
 
 
+def test_every_extra_has_its_size_on_the_page_and_is_tried_before_a_release() -> None:
+    """The release check measures them, and compares each with its row."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = set(project["optional-dependencies"]) - {"all", "dev", "sentence-transformers"}
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`[^|]*`) \| [^|]* \| \d+ \| \d+ \|$", page, re.MULTILINE)
+    assert {name for row in rows for name in re.findall(r"`([\w-]+)`", row)} == extras
+    tried = (ROOT / ".ci" / "release-check").read_text(encoding="utf-8")
+    assert set(re.findall(r"\[([a-z-]+)\]=[a-z_.]+", tried)) == extras
+
+
 @pytest.mark.process
 def test_the_core_imports_without_any_dependency_installed(installed: Path, tmp_path: Path) -> None:
     run(installed, "-I", "-c", "import memory_core", cwd=tmp_path)
@@ -124,7 +135,7 @@ def test_the_readme_of_the_index_links_to_the_public_address(tmp_path: Path) -> 
     assert (
         "![a search on the page, with the parts of each score](https://forge.example/memory-core/raw/HEAD/docs/" in text
     )
-    assert "[five minutes](https://forge.example/memory-core/blob/HEAD/docs/start.md)" in text
+    assert "[Five minutes](https://forge.example/memory-core/blob/HEAD/docs/start.md)" in text
     assert not re.findall(r"\]\((?!https?:|#)", text)
 
 

@@ -17,7 +17,7 @@ from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
 from memory_core.retrieval.floor import FEWEST
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.question import parse
-from memory_core.retrieval.ranking import HINT, LEAST_KNOWN, LENGTH, ROLE, Cosines, rank
+from memory_core.retrieval.ranking import HINT, LENGTH, ROLE, Cosines, rank
 from memory_core.retrieval.term_hashes import pack
 from memory_core.settings import DEFAULT_EMBEDDER
 from memory_core.where.where import Where
@@ -172,5 +172,5 @@ def test_nothing_is_added_to_a_record_without_evidence_and_never_more_than_the_w
     priors = {"speaker": HINT, "date": HINT, "role": ROLE, "length": LENGTH}
     for parts in found.components or ():
         evidence = sum(parts[name].weighted for name in ("cosine", "bm25", "neighbor", "session") if name in parts)
-        share = min(max(evidence / chance(max(len(records), FEWEST)), 0), 1) * max(known, LEAST_KNOWN)
+        share = min(max(evidence / chance(max(len(records), FEWEST)), 0), 1)
         assert all(parts[name].weighted <= most * share + 1e-4 for name, most in priors.items() if name in parts)

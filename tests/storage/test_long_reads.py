@@ -229,7 +229,7 @@ async def test_reads_at_random_beside_writes_find_what_they_should(memory: Memor
 
 
 @pytest.mark.parametrize("of", ["all records", "what is new"])
-def test_a_search_that_is_broken_off_leaves_no_half_of_an_index(tmp_path: Path, of: str) -> None:
+def test_an_index_is_whole_after_a_search_that_was_broken_off(tmp_path: Path, of: str) -> None:
     path, embedder = tmp_path / "memory.db", HashingEmbedder(dimensions=8)
     with Memory(path, embedder=embedder) as memory:
         eve = memory.bind(user="eve").sync
@@ -252,6 +252,24 @@ def test_a_search_that_is_broken_off_leaves_no_half_of_an_index(tmp_path: Path, 
                 (count,) = db.execute("SELECT count(*) FROM record").fetchone()
                 assert index.dense is not None
                 assert int(index.alive.values.sum()) == len(index.row_of) == count
+
+
+def test_an_index_that_met_damaged_terms_is_loaded_again_when_they_are_mended(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with Memory(path, embedder=None) as memory:
+        eve = memory.bind(user="eve").sync
+        eve.add_many(["green tea", "black tea"])
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            indexes = OwnerIndexes(None, 1 << 20)
+            indexes.of(db, find_all(db, [EVE]))
+            eve.add("white tea")
+            key, terms = db.execute("SELECT key, terms FROM lexical ORDER BY key DESC").fetchone()
+            db.execute("UPDATE lexical SET terms = terms || x'00' WHERE key = ?", (key,))
+            with pytest.raises(StorageError):
+                indexes.of(db, find_all(db, [EVE]))
+            db.execute("UPDATE lexical SET terms = ? WHERE key = ?", (terms, key))
+            index = indexes.of(db, find_all(db, [EVE])).joined(EVERYTHING)
+            assert len(index.keys) == len(index.lengths) == len(index.row_of) == 3
 
 
 async def test_a_search_finds_the_same_with_and_without_what_is_cached(memory: Memory) -> None:

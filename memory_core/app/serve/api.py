@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Annotated, Any, Final, cast
 from urllib.parse import quote
 
@@ -27,7 +29,7 @@ from memory_core.app.serve.served import Grant, TokenFirst, bearer, path_name, s
 from memory_core.conversation.recalling import block_in_session
 from memory_core.errors import InvalidInputError, RecordNotFoundError
 from memory_core.handle import BoundMemory, correcting
-from memory_core.models import Deleted, Draft, ErasureReceipt, MemoryRecord, Order, Page, Patch, Stats, Version
+from memory_core.models import Deleted, Draft, ErasureReceipt, Hit, MemoryRecord, Order, Page, Patch, Stats, Version
 from memory_core.profile import with_profile
 from memory_core.recall.values import PULLED, PUSHED, Considered
 from memory_core.transfer.jsonl import exported
@@ -38,6 +40,7 @@ from memory_core.where.where import Where
 try:
     from fastapi import APIRouter, Depends, Header, HTTPException, Path, Query, Request, Response
     from fastapi.responses import StreamingResponse
+    from pydantic import TypeAdapter
 except ImportError as error:
     raise ImportError("`memory-core serve` needs fastapi: pip install 'memory-core[serve]'") from error
 
@@ -138,8 +141,8 @@ def _explained(each: Considered) -> Explained:
     return Explained(hit.record.id, text, each.rank, hit.score, each.reason, each.of, each.later, parts)
 
 
-@records.post("/search")
-async def search(given: Search, owner: Owner) -> Found:
+@records.post("/search", response_model=Found)
+async def search(given: Search, owner: Owner) -> Response:
     """Find memories by meaning and words, best first."""
     hits = await owner.search(
         given.query,
@@ -153,7 +156,25 @@ async def search(given: Search, owner: Owner) -> Found:
         recency=given.recency,
         importance=given.importance,
     )
-    return Found(list(hits))
+    return StreamingResponse(_in_parts(hits), media_type="application/json")
+
+
+_HITS_A_PART: Final = 100
+
+
+async def _in_parts(hits: Sequence[Hit]) -> AsyncGenerator[bytes]:
+    """`Found` as JSON. To write 10,000 hits takes 100 ms, so others get their turn in between."""
+    yield b'{"hits":['
+    for start in range(0, len(hits), _HITS_A_PART):
+        part = _hits_as_json().dump_json(list(hits[start : start + _HITS_A_PART]))
+        yield (b"," if start else b"") + part[1:-1]
+        await asyncio.sleep(0)
+    yield b"]}"
+
+
+@cache
+def _hits_as_json() -> TypeAdapter[list[Hit]]:
+    return TypeAdapter(list[Hit])
 
 
 PLAIN: Final = [

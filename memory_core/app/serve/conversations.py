@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -63,8 +62,8 @@ async def conversations(found: Annotated[Visit, Depends(visit)], cursor: Annotat
 async def _conversation(owner: BoundMemory, session: str, last: MemoryRecord) -> Conversation | None:
     """The conversation; `None` if a page before has it, because it goes on after its last memory on this one."""
     handle = owner.bind(session=session)
-    counts = await handle.stats()
-    if counts.newest != last.occurred_at:
+    (newest,) = (await handle.list(where=ANY_STATE, order="newest", limit=1)).records or [None]
+    if newest is None or newest.id != last.id:
         return None
-    oldest: Sequence[MemoryRecord] = (await handle.list(where=ANY_STATE, order="oldest", limit=1)).records
-    return Conversation(session, line_of((oldest or [last])[0]).text, counts, query_of([("session", session)]))
+    (oldest,) = (await handle.list(where=ANY_STATE, order="oldest", limit=1)).records or [last]
+    return Conversation(session, line_of(oldest).text, await handle.stats(), query_of([("session", session)]))

@@ -19,6 +19,7 @@ from memory_core.app.serve.problems import sentence
 from memory_core.app.serve.record_page import shown
 from memory_core.app.serve.served import path_name, served_by
 from memory_core.app.serve.shapes import (
+    MOST_CHIPS,
     Facet,
     chips_of,
     considered_line,
@@ -217,7 +218,10 @@ async def facets(found: Visited, q: Text = "") -> Response:
     together = found.served.together(found.owner)
     counts = [await owner.stats() for owner in together]
     collections = {name for owner in together for name in await owner.collections()}
-    first, others = dict.fromkeys(sorted(collections)[:MOST_COLLECTIONS]), [*_asked(q), *_pairs(found)]
+    others = [*_asked(q), *_pairs(found)]
+    is_short = own_address(found.base + query_of(others)) is not None
+    most = MOST_COLLECTIONS if is_short else MOST_CHIPS  # each link has the query
+    first = dict.fromkeys(sorted(collections)[:most])
     return found.drawn(
         "_facets.html", facets=_facets(counts, others) | {"Collections": facets_of("under", first, others)}
     )

@@ -13,6 +13,7 @@ from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
 from memory_core.models import Scope
 from memory_core.values.checks import shown
+from memory_core.values.json_size import MAX_VALUES, has_many_values
 from memory_core.web.local import is_local
 
 MAX_ITEMS: Final = 20_000
@@ -180,6 +181,8 @@ class TokenFirst(APIRoute):
                 there = f"there are {', '.join(sorted(known))}" if known else "there is none"
                 raise HTTPException(422, f"there is no parameter {shown(unknown[0])} here; {there}")
             if not is_local(request.scope):  # the hook sends whole conversations
+                if has_many_values(await request.body()):
+                    raise HTTPException(422, f"a request has at most {MAX_VALUES} values; send it in parts")
                 with suppress(ValueError, RecursionError):  # what is not JSON is refused by the handler
                     insist_on_few_items(await request.json())
             return await handler(request)

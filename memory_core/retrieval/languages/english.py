@@ -115,7 +115,6 @@ wife wives, wolf wolves, woman women
     """,
     misread="won't",
     articles="a an the",
-    determiners="the a an my our your his her its their this that these those no any some",
     has_names_in_capitals=True,
     question_words="what when where why how which who whose",
     openings="do does did is are can could will would remind tell so",

@@ -23,8 +23,7 @@ class Language:
     misread: str = ""
     """A contraction whose first half is another word."""
     articles: str = ""
-    determiners: str = ""
-    """Words before a common noun, which is nobody's name."""
+    """Words before a common noun."""
     has_names_in_capitals: bool = False
     """True if a capital letter inside a sentence marks a name."""
     question_words: str = ""

@@ -10,6 +10,7 @@ import json
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Hashable
+from hashlib import blake2b
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -53,13 +54,14 @@ class MatchingRows:
 
     def __init__(self, owner_index: OwnerIndex) -> None:
         self._owner_index = owner_index
-        self._results: OrderedDict[Hashable, _Result] = OrderedDict()
+        self._results: OrderedDict[bytes, _Result] = OrderedDict()
+        """By a digest of the conditions, which may have megabytes of ids."""
         self.nbytes = 0
 
     def rows(self, db: sqlite3.Connection, owner: int, scope: Scope, where: Where) -> RowNumbers:
         """The matching rows, ascending; deleted and expired rows may be among them."""
         found = conditions(owner, scope, where, _ALWAYS)
-        name, is_kept = found.name, not names_any(where.matching or (), READ_FIELDS)
+        name, is_kept = _digest(found.name), not names_any(where.matching or (), READ_FIELDS)
         result = (self._results.get(name) if is_kept else None) or _NO_RESULT
         if result.size < len(self._owner_index):
             result = _Result(np.concatenate([result.rows, self._since(db, found, result.size)]), len(self._owner_index))
@@ -72,14 +74,14 @@ class MatchingRows:
         found, row_of = conditions(owner, scope, where, _ALWAYS), self._owner_index.row_of
         return np.array([row_of[key] for key in matching_keys(db, found) if key in row_of], np.int32)
 
-    def _keep(self, name: Hashable, result: _Result) -> None:
+    def _keep(self, name: bytes, result: _Result) -> None:
         self._drop(name)
         self._results[name] = result
         self.nbytes += result.nbytes
         while self.nbytes > KEPT_BYTES and len(self._results) > 1:
             self._drop(next(iter(self._results)))
 
-    def _drop(self, name: Hashable) -> None:
+    def _drop(self, name: bytes) -> None:
         older = self._results.pop(name, None)
         self.nbytes -= 0 if older is None else older.nbytes
 
@@ -97,3 +99,7 @@ class MatchingRows:
         if not row_of.keys() >= set(keys):
             raise StaleIndexError
         return np.sort(np.array([row_of[key] for key in keys], np.int32))
+
+
+def _digest(name: Hashable) -> bytes:
+    return blake2b(repr(name).encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -121,7 +121,7 @@ class OwnerIndexes:
             if followed is None or not self._catch_up(db, owner, followed):
                 owner_index = self._load(db, owner)
                 followed = _Followed(owner_index, MatchingRows(owner_index), owner)
-        except BaseException:  # any error, or the end of an abandoned search, leaves half of the changes
+        except BaseException:  # a value that is damaged, or for which there is no memory, leaves columns unequally long
             self.forget(owner.id)
             raise
         return followed
@@ -257,6 +257,8 @@ def _entries(parts: Sequence[tuple[Any, ...]]) -> Entries | None:
 
 
 MAX_OWNERS: Final = 4_096
+MAX_NAMES: Final = 100
+"""Names of each; somebody could write under ever new ones, ask for them and delete what was written."""
 _Names = tuple[tuple[str, str | None], ...]
 
 
@@ -273,7 +275,8 @@ class KnownNames:
     def correct(self, scopes: Sequence[Scope], words: frozenset[str], names: frozenset[str]) -> None:
         """Store that of `words` exactly `names` are names."""
         key = _key(scopes)
-        self._names[key] = (self._names.get(key, frozenset()) - words) | names
+        kept = (self._names.get(key, frozenset()) - words) | names
+        self._names[key] = kept if len(kept) <= MAX_NAMES else names
         self._names.move_to_end(key)
         if len(self._names) > MAX_OWNERS:
             self._names.popitem(last=False)

@@ -16,6 +16,7 @@ from memory_core.storage.sqlite.readers import Readers
 from memory_core.storage.sqlite.row_filter import narrow
 from memory_core.storage.sqlite.transactions import snapshot
 from memory_core.storage.sqlite.where import Conditions, conditions, needs_python
+from memory_core.where.conditions import FieldCondition
 
 _AT_ONCE: Final = 16
 """Records that are decoded before other work may go first."""
@@ -75,6 +76,10 @@ def _conditions(owner: Owner, scope: Scope, request: ListRequest, now: int, afte
 
 def _in_order(request: ListRequest) -> str:
     column, _, direction = _ORDERS[request.order]
-    # A plus keeps SQLite from walking the owner in order when it can look up the few records that are named.
-    named = request.where.ids is not None or request.where.source_keys is not None or bool(request.where.links)
+    # A plus keeps SQLite from walking the owner in order when it can look up the records that are named, or sessions.
+    where = request.where
+    named = where.ids is not None or where.source_keys is not None or bool(where.links)
+    named = named or any(
+        isinstance(one, FieldCondition) and (one.field, one.op) == ("session", "in") for one in where.matching or ()
+    )
     return f"ORDER BY {'+' if named else ''}{column} {direction}, key {direction}"

@@ -19,7 +19,7 @@ from memory_core.storage.sqlite.codec import SqlRow
 from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.values.json_text import encode_json
-from memory_core.where.conditions import GROUPS, TAGS, AllOf, Condition, DataCondition, FieldCondition, NoneOf
+from memory_core.where.conditions import GROUPS, TAGS, AllOf, AnyOf, Condition, DataCondition, FieldCondition, NoneOf
 from memory_core.where.meaning import Test, conditions_of, keyword_test, matcher
 from memory_core.where.where import ANY_STATE, EQUAL_FIELDS, Where
 
@@ -99,6 +99,11 @@ class PythonConditions:
 _SIGNS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _LISTED: Final = "(SELECT value FROM json_each(?))"
 """Any number of values in one parameter."""
+_IN_SPANS: Final = (
+    "record.key IN (SELECT turn.key FROM json_each(?) CROSS JOIN record AS turn ON turn.owner = ? "
+    "AND turn.session = json_extract(value, '$[0]') "
+    "AND turn.occurred_at BETWEEN json_extract(value, '$[1]') AND json_extract(value, '$[2]'))"
+)
 _NO_TAGS: Final = "'[]'"
 FEW_VALUES: Final = 50
 """Values and conditions of a `Where` that are translated to SQL in a tenth of a millisecond."""
@@ -159,7 +164,9 @@ def conditions(
     found.add("record.key BETWEEN ? AND ?", *owner_range(owner))
     if hides:
         found.add(shown)
-    found.add("record.owner = ?", owner)  # redundant, but lets SQLite use the indexes
+    spans = {id(condition): some for condition in where.matching or () if (some := _spans(condition))}
+    # Redundant, but lets SQLite use the indexes, unless a condition names the few keys.
+    found.add(f"{'+' if spans else ''}record.owner = ?", owner)
     found.add("(expires_at IS NULL OR expires_at > ?)", now)
     # A plus keeps SQLite from reading all of a session when it can look up the few records given by id.
     aside = "" if where.ids is None and where.source_keys is None else "+"
@@ -185,7 +192,9 @@ def conditions(
     _all_listed(found, "tags", where.tags_all or ())
     _linked(found, where)
     _ranges(found, where)
-    _matching(found, where)
+    for some in spans.values():
+        found.add(_IN_SPANS, encode_json(some), owner)
+    _matching(found, where, but=spans)
     return found
 
 
@@ -276,9 +285,11 @@ def _ranges(found: Conditions, where: Where) -> None:
         found.add("coalesce(valid_from, occurred_at) <= ? AND (valid_to IS NULL OR valid_to > ?)", moment, moment)
 
 
-def _matching(found: Conditions, where: Where) -> None:
+def _matching(found: Conditions, where: Where, *, but: Collection[int]) -> None:
     in_python: list[Condition] = []
     for condition in conditions_of(where):
+        if id(condition) in but:
+            continue
         if touches_data(condition):
             in_python.append(condition)
         else:
@@ -289,6 +300,26 @@ def _matching(found: Conditions, where: Where) -> None:
         found.add("FALSE")
     if in_python or where.keywords:
         found.in_python = PythonConditions(where.keywords or (), in_python, _field)
+
+
+def _spans(condition: Condition) -> list[tuple[str, int, int]]:
+    """The session, the first and the last moment of each span of time, if a condition asks for one of some sessions'.
+
+    The few turns beside others are found so: by itself SQLite would test all records of the owner.
+    """
+    spans: list[tuple[str, int, int]] = []
+    for one in condition.conditions if isinstance(condition, AnyOf) else ():
+        match one:
+            case AllOf(
+                (
+                    FieldCondition("session", "eq", str(session)),
+                    FieldCondition("occurred_at", "between", (datetime() as first, datetime() as last)),
+                )
+            ):
+                spans.append((session, micros(first), micros(last)))
+            case _:
+                return []
+    return spans
 
 
 def touches_data(condition: Condition) -> bool:

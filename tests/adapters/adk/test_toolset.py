@@ -33,7 +33,7 @@ async def call(service: MemoryService | None, name: str, user: str = ANN, **argu
     return answer.response
 
 
-async def test_the_model_is_offered_four_tools_none_of_which_names_a_user(service: MemoryService) -> None:
+async def test_the_model_is_offered_tools_none_of_which_names_a_user(service: MemoryService) -> None:
     model = ScriptedLlm(script=["hi"])
     async with runner_of(service, model, MemoryToolset()) as runner:
         await ask(runner, "hello", user_id=ANN, session_id="s1")

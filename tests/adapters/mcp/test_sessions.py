@@ -100,3 +100,27 @@ async def test_nobody_ends_the_sessions_of_somebody_else() -> None:
             assert not await is_open(client, TOM, of_ann)
             assert (await client.post("/mcp", json=BEGIN)).status_code == 401
         assert await is_open(client, ANN, of_ann)
+
+
+async def test_a_message_of_very_many_values_is_refused_before_it_is_read() -> None:
+    many = f'{{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {{"_meta": {{"a": [{"[]," * 200_000}0]}}}}}}'
+    async with served() as client:
+        session = await begin(client, ANN)
+        headers = {"Authorization": f"Bearer {ANN}", SESSION: session}
+        answer = await client.post("/mcp", content=many, headers=headers)
+        assert (answer.status_code, "at most 100000 values" in answer.text) == (413, True)
+        assert await is_open(client, ANN, session)
+
+
+async def test_a_message_that_never_ends_is_refused() -> None:
+    sent = 0
+
+    async def parts() -> AsyncIterator[bytes]:
+        nonlocal sent
+        for _ in range(100):
+            sent += 1
+            yield b" " * 1_000_000
+
+    async with served() as client:
+        answer = await client.post("/mcp", content=parts(), headers={"Authorization": f"Bearer {ANN}"})
+    assert (answer.status_code, sent < 30) == (413, True)

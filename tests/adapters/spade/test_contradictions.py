@@ -175,3 +175,10 @@ def test_spade_llm_is_asked_for_only_on_pythons_it_runs_on() -> None:
     assert [wanted.marker.evaluate({"python_version": version}) for version in versions] == [True, True, False, False]
     assert not wanted.specifier.contains("0.2.0")
     assert any(line.startswith("greenlet") for line in extras["spade"])
+
+
+def test_a_spade_that_the_agents_do_not_work_on_is_not_taken() -> None:
+    """Python 3.14.1 would be given 4.1.2, whose messages have another form, because 4.1.4 ends before it."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    (wanted,) = [Requirement(line) for line in extras["spade"] if line.startswith("spade")]
+    assert list(wanted.specifier.filter(["4.0.3", "4.1.2", "4.1.4"])) == ["4.1.4"]

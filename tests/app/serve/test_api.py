@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from starlette.types import Message
 
 from memory_core import Draft, Memory, Patch, Scope, Where
 from memory_core.app.serve.api import PAGE_BYTES
@@ -341,3 +342,32 @@ def test_a_page_ends_early_also_where_long_texts_follow_many_short_ones(tmp_path
         page = client.get("/v1/records", params={"limit": 1_000}).json()
     assert page["cursor"] is not None
     assert sum(len(record["text"]) for record in page["records"]) < 2 * PAGE_BYTES
+
+
+async def test_very_many_hits_are_written_a_part_at_a_time(tmp_path: Path) -> None:
+    async with Memory(tmp_path / "m.db", embedder=None) as memory:
+        await memory.bind(user="ann").add_many([Draft("tea", id=f"{number}") for number in range(550)])
+        body = json.dumps({"query": "tea", "limit": 550}).encode()
+        headers = {"host": "127.0.0.1", "content-type": "application/json", **as_user("ann")}
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": "/v1/search",
+            "raw_path": b"/v1/search",
+            "query_string": b"",
+            "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+        }
+        parts, to_send = list[bytes](), [body]
+
+        async def receive() -> Message:
+            if not to_send:
+                await asyncio.Event().wait()  # the client stays
+            return {"type": "http.request", "body": to_send.pop()}
+
+        async def send(message: Message) -> None:
+            parts.append(message.get("body", b""))
+
+        await application(served(memory))(scope, receive, send)
+    hits = json.loads(b"".join(parts))["hits"]
+    assert len({hit["record"]["id"] for hit in hits}) == 550
+    assert max(part.count(b'"record"') for part in parts) <= 100

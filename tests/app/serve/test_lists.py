@@ -16,6 +16,7 @@ from fastapi.testclient import TestClient
 from memory_core import Draft, Memory, Patch
 from memory_core.app.serve import conversations, people
 from memory_core.app.serve.conditions import MOST_OF_DATA
+from memory_core.app.serve.page import MOST_COLLECTIONS
 from memory_core.app.serve.served import Served, Space
 from memory_core.app.serve.shapes import MOST_CHIPS
 from memory_core.app.serve.times import ago, in_utc
@@ -138,6 +139,14 @@ def test_many_kinds_conditions_and_data_make_no_page_of_very_many_links(client: 
     assert client.get(f"{BASE}/records/knot0").text.count(">data ") == MOST_OF_DATA
 
 
+def test_many_collections_make_no_page_of_very_long_links(client: TestClient, what: Served) -> None:
+    ann = what.memory.bind(user="ann").sync
+    ann.add_many([Draft("A knot", collection=f"shelf {n}") for n in range(600)])
+    every, some = (client.get(f"{BASE}/facets", params={"q": q}).text for q in ("knot", "knot" * 5_000))
+    assert (every.count(">shelf "), some.count(">shelf ")) == (MOST_COLLECTIONS, MOST_CHIPS)
+    assert len(some) < 2_000_000  # with 60 kB in each of 500 links it was 30 MB
+
+
 def test_a_very_long_question_has_no_way_back_in_every_link(client: TestClient) -> None:
     listed = client.get(BASE, params={"q": "harbour " * 1_000}).text
     assert "/records/" in listed
@@ -177,8 +186,10 @@ def test_conversations_stand_once_each_with_their_first_words(
         for turn in range(3):
             moment = START + timedelta(minutes=10 * n + 15 * turn)
             ann.add(Draft(f"talk {n} turn {turn}", session=f"talk/{n}", occurred_at=moment, kind="message"))
+    for turn in range(6):  # as an import without times has it
+        ann.add(Draft(f"talk 4 turn {turn}", session="talk/4", occurred_at=START + timedelta(hours=9), kind="message"))
     everything = client.get(f"{BASE}/conversations").text
-    assert _conversations(everything) == [f"talk {n} turn 0" for n in (3, 2, 1, 0)]
+    assert _conversations(everything) == [f"talk {n} turn 0" for n in (4, 3, 2, 1, 0)]
     assert everything.count("3 memories") == 4
     monkeypatch.setattr(conversations, "PAGE", 1)
     monkeypatch.setattr(conversations, "_READ_AT_ONCE", 2)
@@ -189,8 +200,9 @@ def test_conversations_stand_once_each_with_their_first_words(
         more = re.search(r'class="more" href="[^"?]*([^"]*)"', page)
         if more is None:
             break
+        assert _conversations(page) or "Older conversations may be on the next page" in page
         query = unescape(more[1])
-    assert found == [f"talk {n} turn 0" for n in (3, 2, 1, 0)]
+    assert found == [f"talk {n} turn 0" for n in (4, 3, 2, 1, 0)]
     assert pages > 2
     first = client.get(f"{BASE}?session=talk/0").text
     assert shown(first) == ["talk 0 turn 2", "talk 0 turn 1", "talk 0 turn 0"]

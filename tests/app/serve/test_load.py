@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.app.serve.load import Load, run
+from tests.app.serve.load import PARTS, Load, report, run
 
 pytestmark = [
     pytest.mark.process,
@@ -16,10 +16,13 @@ pytestmark = [
 
 
 def test_good_users_lose_nothing_among_slow_aborting_and_greedy_clients() -> None:
-    seen = run(Load(seconds=4, users=8, adds=40, searches=24, slow=10, aborting=2, greedy=4))
+    load = Load(seconds=4, users=8, adds=40, searches=24, slow=10, aborting=2, greedy=4)
+    seen = run(load)
     assert seen.acknowledged > 0
     assert seen.lost == 0
     assert set(seen.statuses) <= {200, 201}
     assert {status for status in seen.others if status >= 500} == set()
     assert not {name for name in seen.unanswered if not name.startswith("greedy")}
     assert seen.exit_code == 0  # it worked on nothing when it was asked to end
+    assert len(seen.memory_mb) == PARTS
+    assert "lost: 0; goal: 0: reached" in report(load, seen)

@@ -9,6 +9,9 @@ import pytest
 from memory_core.app.serve.api import PAGE_BYTES
 from memory_core.app.serve.guard import MAX_BODY_BYTES
 from memory_core.app.serve.served import MAX_ITEMS
+from memory_core.storage.sqlite.readers import MOST_CONNECTIONS
+from memory_core.values.json_size import MAX_VALUES
+from memory_core.values.limits import CACHE_BYTES
 from memory_core.web.connection import BODY_SECONDS, HEAD_SECONDS, READ_SECONDS
 from memory_core.web.fair_share import AT_ONCE
 from memory_core.web.process import END_SECONDS
@@ -25,6 +28,9 @@ SHARE = {4: "a quarter"}
         f"What still runs {END_SECONDS} seconds after the server took the signal is ended",
         f"about {PAGE_BYTES // 1_000_000} MB a page",
         f"A request has at most {MAX_BODY_BYTES // 1_000_000} MB, and {MAX_ITEMS:,} items outside of `data`",
+        f"and {MAX_VALUES:,} values in all",
+        f"at most {MOST_CONNECTIONS} connections for reading",
+        f"of what it has searched lately, {CACHE_BYTES // 1_024**2} MB by default",
         f"while the caller has {SHARE[SHARES]} of all connections in use",
         f"At most {AT_ONCE} requests of one caller, by tokens and browsers together",
         f"half of the descriptors that the system lets it have, at most {MAX_CONNECTIONS:,}",
