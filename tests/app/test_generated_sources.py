@@ -24,8 +24,6 @@ from memory_core.models import STATES, MemoryRecord
 from tests.app.generated_files import ABSENT, GENERATORS, RADBOT, Generator, Item, Twice, radbot_points
 from tests.storage.qdrant.loopback import Loopback
 
-pytestmark = pytest.mark.uncovered
-
 ME: Final = Settings(":memory:", "default", "ann", "none", named_user=True)
 WORDS: Final = "The spare key is with Mrs Okafor"
 OTHERS: Final[tuple[Any, ...]] = (
