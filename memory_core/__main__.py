@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import signal
@@ -28,6 +29,9 @@ def run() -> None:
         sys.stderr.write(f"memory-core: {error}\n")
         code = FAILED
     if code == INTERRUPTED:
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            sys.stderr.write("memory-core: interrupted; nothing is half-written, and the same command continues\n")
+            sys.stderr.flush()
         code = 128 + received[0] if received else code
         os._exit(code)  # a thread may wait for standard input; what was open is closed
     sys.exit(code)

@@ -115,8 +115,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         found = typer.main.get_command(program())
         code = found.main(args=given or ["--help"], prog_name=NAME, standalone_mode=False)
-        if code == INTERRUPTED:  # what typer makes of Ctrl-C
-            showing.complain("interrupted; nothing is half-written, and the same command continues")
         return code if isinstance(code, int) else 0
     except typer.Abort:
         showing.complain("nothing was changed")

@@ -113,9 +113,8 @@ def _fit(
 ) -> list[Hit]:
     """The hits that may stand in the block, and that are worth it if it is pushed."""
     fit: list[Hit] = []
-    asked_before = set[Key]()
-    if asked.prompt.shows_query:
-        asked_before = the_same([hit.record for hit in found.hits], question)
+    records = [hit.record for hit in found.hits]
+    asked_before = the_same(records, question, shows_query=asked.prompt.shows_query)
     for hit in found.hits:
         key = key_of(hit.record)
         reason = "question" if key in asked_before else unfit(hit.record, asked, options, now)

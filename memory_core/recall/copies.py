@@ -51,9 +51,13 @@ def question_of(text: str) -> Question:
     return Question(text, frozenset(analyse(text)), _words(text.casefold()), frozenset(_runs(text)), form)
 
 
-def the_same(records: Iterable[MemoryRecord], question: Question) -> set[Key]:
-    """The messages of a user that are the question but for how they are written."""
-    return {key_of(each) for each in records if _is_the_same(each, question)}
+def the_same(records: Iterable[MemoryRecord], question: Question, *, shows_query: bool) -> set[Key]:
+    """The messages of a user that are the question but for how they are written.
+
+    Args:
+        shows_query: True if the prompt shows the question. Else it may be a statement, which a message repeats.
+    """
+    return {key_of(each) for each in records if _is_the_same(each, question) and (shows_query or _is_asking(each.text))}
 
 
 def _is_the_same(record: MemoryRecord, question: Question) -> bool:

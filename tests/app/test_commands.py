@@ -576,7 +576,7 @@ def test_an_interrupt_while_the_program_is_loaded_is_no_traceback(tmp_path: Path
     (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     done = subprocess.run([*PROGRAM, "list"], env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", f"{INTERRUPTED}\n")
 
 
 @pytest.mark.process
