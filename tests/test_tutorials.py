@@ -110,8 +110,10 @@ class Reader:
         ) as server:
             assert server.stderr is not None
             assert f"http://127.0.0.1:{self.port}/" in server.stderr.readline()
-            yield
-            server.terminate()
+            try:
+                yield
+            finally:
+                server.terminate()
             assert server.wait(300) == 0
 
 

@@ -34,8 +34,10 @@ def memory_server(server_python: str, db: str) -> Iterator[str]:
     command = [server_python, "-m", "memory_mcp", "--file", db, "--user", "ann", "--http", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        yield process.stderr.readline().removeprefix("memory-mcp: ").strip()
-        process.terminate()
+        try:
+            yield process.stderr.readline().removeprefix("memory-mcp: ").strip()
+        finally:
+            process.terminate()
 
 
 async def main(url: str) -> None:
