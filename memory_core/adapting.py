@@ -32,7 +32,7 @@ and threads (`core_loop`, `on_core`, `call_in_thread`).
 `reason_for_log`, `without_key`; of a server: `is_loopback`, `digest_of`, `names_by_token`, `tokens_in_file`.
 
 **A server over HTTP**: `WebServer` (loaded when it is accessed; it needs uvicorn), on what `listening_on` opens at an
-`address_of`; its process: `log_plainly`, `survive_errors`, `spare_what_is_loaded`, `end_in_time`; a limit of what it
+`address_of`; its process: `log_plainly`, `survive_errors`, `prepare_memory`, `end_in_time`; a limit of what it
 reads: `has_many_values`, `MAX_VALUES`.
 """
 
@@ -114,7 +114,7 @@ from memory_core.values.storable import storable
 from memory_core.values.tokens import digest_of, names_by_token, tokens_in_file
 from memory_core.values.zones import MACHINE_ZONE, check_zone, zoned, zoned_text
 from memory_core.web.listening import address_of, listening_on
-from memory_core.web.process import end_in_time, log_plainly, spare_what_is_loaded, survive_errors
+from memory_core.web.process import end_in_time, log_plainly, prepare_memory, survive_errors
 from memory_core.where.checks import check_where
 from memory_core.where.where import ANY_STATE
 
@@ -214,6 +214,7 @@ __all__ = [
     "one_of",
     "operations",
     "owned_by",
+    "prepare_memory",
     "quoted",
     "reachable",
     "read_messages",
@@ -225,7 +226,6 @@ __all__ = [
     "settled",
     "share_of_words",
     "shortened_data",
-    "spare_what_is_loaded",
     "storable",
     "store_where_chosen",
     "stored",

@@ -1,8 +1,10 @@
-"""The objects that a server has loaded take no part in the searches for garbage that stop everybody."""
+"""The memory of a server: what it has loaded takes no part in the searches for garbage that stop everybody, and what it
+has freed goes back."""
 
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -43,3 +45,28 @@ def test_what_is_loaded_is_left_out(tmp_path: Path, program: str, options: list[
     command = [sys.executable, "-c", code, *options, "--file", str(made(tmp_path)), "--tokens", str(tokens)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert int(done.stdout) > 10_000, done.stderr
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the GNU C library has these settings")
+def test_large_answers_go_back_to_the_system() -> None:
+    code = """
+import sys
+from memory_core.web.process import prepare_memory
+if sys.argv[1] == "prepared":
+    prepare_memory()
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
+once = b"x" * 30_000_000
+del once
+before = resident()
+blocks = [b"x" * 2_000_000 for _ in range(40)]
+last = b"x" * 100_000
+del blocks
+print(resident() - before)
+"""
+    kept = {
+        how: int(subprocess.run([sys.executable, "-c", code, how], capture_output=True, text=True, check=True).stdout)
+        for how in ("prepared", "as it is")
+    }
+    assert kept["prepared"] < 4_000_000
+    assert kept["as it is"] > 40_000_000  # else this test shows nothing
