@@ -38,7 +38,7 @@ test: test-covered  ## format, lint, types, imports, and the tests that start no
 test-processes: $(VENV)/.dev  ## the other tests: servers, kills, forks, programs, examples, fresh installs; some minutes
 	$(PYTEST_PROCESSES) -m process $(PYTEST_ARGS)
 
-ci: test-covered  ## what CI runs: `make test` and `make test-processes`, in ten minutes on two idle cores
+ci: test-covered  ## what CI runs: `make test` and `make test-processes`, in sixteen minutes on two idle cores
 	$(PYTEST_PROCESSES) -m "process or slow or uncovered" $(PYTEST_ARGS)
 
 test-covered: $(VENV)/.dev
