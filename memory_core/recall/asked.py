@@ -37,7 +37,8 @@ class Asked:
     short one."""
     shows_query: bool = True
     """True if the prompt shows the text, so that a user's message equal to it is left out. `False` for words to search
-    for, which may equal a message; questions like the text come last in either case."""
+    for, which may equal a statement; a question equal to them is left out, and questions like them come last, in either
+    case."""
     counts_reads: bool = True
     """Count the best memories of the block as read, once a day, so that what is used does not fade."""
 

@@ -19,9 +19,7 @@ COMPARABLE: Final = 0.25
 
 def is_shared(records: Sequence[MemoryRecord], is_trusted: Callable[[MemoryRecord], bool]) -> bool:
     """True if the records are of at least three authors, one of them not trusted."""
-    return len({each.author or each.role or "" for each in records}) >= FEWEST_AUTHORS and not all(
-        map(is_trusted, records)
-    )
+    return len(set(map(_author, records))) >= FEWEST_AUTHORS and not all(map(is_trusted, records))
 
 
 def in_fair_order(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bool]) -> tuple[list[Line], set[Key]]:
@@ -35,7 +33,7 @@ def in_fair_order(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bo
     Returns:
         All lines, best first, and the keys of those that gave way.
     """
-    rest = [(each.record.author or each.record.role or "", is_trusted(each.record), each) for each in lines]
+    rest = [(_author(each.record), is_trusted(each.record), each) for each in lines]
     order, gave_way = list[Line](), set[Key]()
     held = Counter[str]()
     while rest:
@@ -48,3 +46,7 @@ def in_fair_order(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bo
         order.append(chosen)
         held[author] += 1
     return order, gave_way
+
+
+def _author(record: MemoryRecord) -> str:
+    return record.author or record.role or ""

@@ -1,6 +1,6 @@
 """Choose the hits of a search that may get a line in a block, and the order in which they do: pure functions.
 
-A hit is left out if it may not stand in the block (`unfit`), only asks what is asked, repeats another line, or is
+A hit is left out if it may not stand in the block (`unfit`), is the question itself, repeats another line, or is
 less relevant than the options ask for; a pushed block also leaves out what adds nothing (`pushing`). What is merely
 less useful comes later, and gets its line if there is room.
 

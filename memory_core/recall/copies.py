@@ -64,6 +64,7 @@ def _is_the_same(record: MemoryRecord, question: Question) -> bool:
     text = record.text
     return (
         record.role == "user"
+        and bool(text.strip())
         and len(text) <= _MARKS * len(question.text)
         and equal_form(text).rstrip("?") == question.form
     )

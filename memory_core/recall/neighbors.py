@@ -68,7 +68,7 @@ def _in_turn(turns: Iterable[MemoryRecord]) -> tuple[dict[Key, MemoryRecord], di
     """The turn before each turn of a session, and the one after it, by key.
 
     Args:
-        turns: Oldest first; one without a text is none.
+        turns: Oldest first; a turn without a text does not count.
     """
     last: dict[_Session, MemoryRecord] = {}
     before: dict[Key, MemoryRecord] = {}

@@ -64,8 +64,9 @@ class _Room:
     """
 
     def __init__(self, options: RecallOptions, frame: str) -> None:
-        self._budgets = [(most, count) for most, count, _ in _budgets(options)]
-        self._least = [least for _, _, least in _budgets(options)]
+        budgets = _budgets(options)
+        self._budgets = [(most, count) for most, count, _ in budgets]
+        self._least = [least for _, _, least in budgets]
         self._left = [most - count(frame) for most, count in self._budgets]
         self._counts_chars = options.max_chars is not None
 

@@ -17,8 +17,8 @@ except ImportError as error:
 RETRY_SECONDS: Final = 1
 AT_ONCE: Final = 4
 """Requests of one caller that are worked on at once, until their answers begin; a stream of events (MCP) begins before
-its answer. Whoever else calls waits behind so many of them and not behind all. A program that calls for all its users
-gets 288 adds a second with 4, 333 with 8 and 258 with 2."""
+its answer. Other callers wait behind so many of them and not behind all: docs/measured.md, "Many users at one
+server"."""
 
 
 class FairShare:

@@ -51,9 +51,8 @@ def prepare_memory() -> None:
 
     What it has now is left out of every later search for garbage: a search through all that is imported stops everybody
     for 80 ms, and a request of 300 kB can cause one. With the GNU C library, large blocks go back to the system when
-    they are freed. By default the first one that is freed raises the size from which they do to 32 MB, and answers of
-    some megabytes in many threads leave holes that nothing fills: in a load of two minutes, the server had 308 MB
-    instead of 441.
+    they are freed. By default each one that is freed raises the size from which they do, up to 32 MB, and answers of
+    some megabytes in many threads leave holes that nothing fills: docs/measured.md, "Many users at one server".
     """
     gc.collect()
     gc.freeze()

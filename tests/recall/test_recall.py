@@ -116,6 +116,17 @@ async def test_the_question_itself_is_not_shown_and_a_short_reply_has_the_questi
     assert '2026-05-04 - user: "Friday"' in lines(alone.text)
 
 
+async def test_words_to_search_for_find_a_statement_that_equals_them_and_not_the_question_itself(
+    ann: BoundMemory,
+) -> None:
+    await say(ann, ("user", "When am I at the dentist?"))
+    await say(ann, ("user", "I am at the dentist on Friday"), session="tuesday", day=1)
+    for words in ("When am I at the dentist?", "I am at the dentist on Friday"):
+        shown = (await recall_for(ann, Asked(words, shows_query=False), RecallOptions(floor=False))).text
+        assert "dentist on Friday" in shown
+        assert ("When am I" in shown) == ("When" not in words)
+
+
 async def test_a_question_that_nobody_answered_comes_after_statements(ann: BoundMemory) -> None:
     await say(ann, ("user", "Is the boiler still under guarantee?"))
     for n in range(4):

@@ -113,7 +113,7 @@ class Served:
             raise HTTPException(403, _NOT_YOURS[wanted])
 
     def _grant(self, caller: Caller, app: str, user: str | None) -> Grant | None:
-        """The rights of a caller to the memories of an owner; `None` if there are none."""
+        """The rights of a caller to the memories of an owner; `None` without any."""
         if caller == THE_OPERATOR or (app, user) == (self.owner.app, caller.user):
             return "all"
         label = self.label_of(app, user)
@@ -178,7 +178,7 @@ class TokenFirst(APIRoute):
         async def handled(request: Request) -> Response:
             bearer(request)
             if unknown := sorted(set(request.query_params) - known):
-                there = f"there are {', '.join(sorted(known))}" if known else "there is none"
+                there = f"the route takes {', '.join(sorted(known))}" if known else "the route takes none"
                 raise HTTPException(422, f"there is no parameter {shown(unknown[0])} here; {there}")
             if not is_local(request.scope):  # the hook sends whole conversations
                 if has_many_values(await request.body()):

@@ -5,8 +5,8 @@ but the files that `export.py` was written for ever makes a vector.
 
 The table of the vectors of pieces is compressed in the package. It is unpacked once a machine and user, to a file of
 65 MB in the user's cache folder (`XDG_CACHE_HOME`, or `~/.cache`), of which each text reads its rows: a microsecond a
-piece, and no memory but the system's cache of files, which processes share. Where that folder cannot be written, or
-there is none, each process unpacks a table of its own, which takes half a second.
+piece, and no memory but the system's cache of files, which processes share. Where that folder is missing or
+cannot be written, each process unpacks a table of its own, which takes half a second.
 """
 
 from __future__ import annotations

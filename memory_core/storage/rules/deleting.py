@@ -1,6 +1,6 @@
 """Delete records: whether a source key is forgotten with them, and what becomes of links to them.
 
-What is deleted is what was agreed: whoever deletes what somebody has seen passes the versions that were seen, and
+What is deleted is what was agreed: the caller passes the versions that somebody has seen, and
 either exactly these records go, in one transaction, or none.
 
 The caller of a deletion decides what becomes of the source keys: `forget=True` forgets them, and `False` frees them,

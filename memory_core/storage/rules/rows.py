@@ -61,7 +61,7 @@ class StoredRows(Protocol):
 
     def expired(self, scope: Scope, now: datetime, new: Sequence[MemoryRecord] = ()) -> Sequence[Head]:
         """Records in scope whose `expires_at` is not after `now`: all of them, or as many as one transaction should
-        delete, and those that have the id or the source key of a new record. None means that there is none."""
+        delete, and those that have the id or the source key of a new record. Empty if nothing has expired."""
         ...
 
 

@@ -22,7 +22,7 @@ from lines.result import Measured
 from memory_core import BoundMemory, Memory
 
 ROUNDS, ASKED = 10, 40
-MOST = 1.6
+MOST = 1.5
 CONTAINED = 30
 """Hits of the search in a recall of the default options."""
 
