@@ -116,6 +116,10 @@ class Found:
     """The hits of a search, best first."""
 
     hits: list[Hit]
+    """At most `limit`, and about 4 MB."""
+    rest: list[str]
+    """Ids of the further hits, best first, if their records would make the answer longer than that: to get them, search
+    again with these as `where.ids`."""
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
