@@ -114,7 +114,7 @@ async def turns_for_facts(
         search: Returns the hits of a wider request, for when too few are left.
         turns: The records that satisfy conditions.
     """
-    wider = request
+    wider: SearchRequest = request
     while True:
         sources = {source for hit in hits if (source := _source(hit.record)) is not None}
         if not sources:
