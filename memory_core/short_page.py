@@ -1,7 +1,8 @@
-"""A page of records that is limited in bytes, too."""
+"""Records of an answer that is limited in bytes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from memory_core.every_record import Lists
@@ -31,3 +32,13 @@ async def short_page(
         if cursor is None or len(found) == limit or size >= most_bytes:
             return Page(tuple(found), cursor)
         step = max(min(2 * step, _MOST_A_STEP, (most_bytes - size) * len(found) // max(size, 1)), 1)
+
+
+def first_within(records: Sequence[MemoryRecord], most_bytes: int) -> Sequence[MemoryRecord]:
+    """The first records, until they have `most_bytes` together."""
+    size = 0
+    for count, record in enumerate(records, 1):
+        size += bytes_of(record)
+        if size >= most_bytes:
+            return records[:count]
+    return records

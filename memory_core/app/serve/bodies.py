@@ -92,6 +92,9 @@ class Block:
     text: str
     """Marked as data and escaped; empty if nothing is relevant."""
     records: list[MemoryRecord]
+    """The memories in it, about 4 MB at most."""
+    rest: list[str]
+    """Ids of those that would make the answer longer than that."""
     considered: list[Explained]
 
 

@@ -20,6 +20,7 @@ from memory_core.app.serve.application import application
 from memory_core.app.serve.bodies import Question, Search
 from memory_core.app.serve.callers import Signer, tokens_of
 from memory_core.app.serve.served import Served
+from memory_core.recall import limited
 from memory_core.values.limits import PAGE_BYTES
 
 HOST = "http://127.0.0.1:8765"
@@ -406,3 +407,21 @@ def test_a_page_counts_all_that_is_long_in_a_record(ann: TestClient) -> None:
     page = ann.get("/v1/records", params={"limit": 1_000}).json()
     assert page["cursor"] is not None
     assert 0 < len(page["records"]) * 512_000 < 2 * PAGE_BYTES
+
+
+def test_a_recall_of_long_memories_answers_few_of_them_and_names_the_rest(ann: TestClient) -> None:
+    for number in range(24):
+        added(ann, f"Boat {number} lies in the harbour", data={"chart": "x" * 480_000})
+    answer = ann.post("/v1/recall", json={"query": "boats in the harbour", "max_chars": 100_000, "pulled": True}).json()
+    shown = [record["id"] for record in answer["records"]]
+    assert 0 < len(shown) * 480_000 < 2 * PAGE_BYTES
+    assert len(shown) + len(answer["rest"]) == answer["text"].count("lies in the harbour") > len(shown)
+
+
+def test_a_recall_reads_no_more_than_its_bytes_allow(ann: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limited, "MOST_BYTES", 1_000_000)
+    for number in range(24):
+        added(ann, f"Boat {number} lies in the harbour", data={"chart": "x" * 200_000})
+    question = {"query": "boats in the harbour", "max_chars": 100_000, "pulled": True, "explain": True}
+    answer = ann.post("/v1/recall", json=question).json()
+    assert 0 < len(answer["considered"]) < 8
