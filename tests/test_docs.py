@@ -22,6 +22,7 @@ from types import CodeType, ModuleType
 import pytest
 
 import memory_core
+from memory_core.values.frame import FRAME_START, QUOTES, WISHES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -135,6 +136,12 @@ def test_every_link_to_a_section_leads_to_its_heading(name: str) -> None:
     links = ANCHOR.findall((ROOT / name).read_text(encoding="utf-8"))
     broken = [(page, anchor) for page, anchor in links if anchor not in anchors(ROOT / page)]
     assert not broken
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_the_blocks_for_prompts_that_a_page_shows_begin_as_they_do(page: Path) -> None:
+    shown = re.findall(rf"^{FRAME_START}\n(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert {*shown} <= {QUOTES, WISHES}
 
 
 def anchors(page: Path) -> set[str]:
