@@ -7,10 +7,11 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +28,8 @@ FENCE = re.compile(r"^```(?P<language>\w+)\n(?P<code>.*?)^```", re.MULTILINE | r
 NAMED = re.compile(r"[Ss]ave\s+this\s+as\s+`([\w.]+)`")
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 PORT = "8765"
+HANG_SECONDS = 300
+DUMP_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -82,12 +85,25 @@ class Reader:
                 assert lines == {DAY.sub("a day", line) for line in step.code.splitlines()}
 
     def run(self, command: list[str]) -> None:
-        done = subprocess.run(
-            command, cwd=self.folder, env=self._environment, capture_output=True, text=True, timeout=300, check=False
-        )
-        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-        assert "Warning" not in done.stderr, done.stderr
-        self.printed = done.stdout.splitlines()
+        with subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as program:
+            try:
+                printed, said = program.communicate(timeout=HANG_SECONDS)
+            except subprocess.TimeoutExpired:
+                program.send_signal(signal.SIGUSR1)  # it prints its tasks, see `patient/sitecustomize.py`
+                with suppress(subprocess.TimeoutExpired):
+                    program.communicate(timeout=DUMP_SECONDS)
+                program.kill()
+                printed, said = program.communicate()
+        assert program.returncode == 0, f"{command}\n{printed}{said}"
+        assert "Warning" not in said, said
+        self.printed = printed.splitlines()
 
     def _type(self, lines: str) -> None:
         for line in lines.splitlines():
@@ -112,6 +128,10 @@ class Reader:
             assert f"http://127.0.0.1:{self.port}/" in server.stderr.readline()
             try:
                 yield
+            except AssertionError as failed:
+                server.send_signal(signal.SIGUSR1)
+                server.terminate()
+                raise AssertionError(f"{failed}\nthe server:\n{server.stderr.read()}") from failed
             finally:
                 server.terminate()
             assert server.wait(300) == 0

@@ -6,6 +6,7 @@ it is imported. `tests/conftest.py` has the deadlines of the tests themselves.
 
 from __future__ import annotations
 
+import signal
 from contextlib import suppress
 from typing import Final
 
@@ -16,3 +17,14 @@ with suppress(ImportError):  # a program of an environment without our packages
 
     for _name in ("RECALL_SECONDS", "CALL_SECONDS", "LOADING_SECONDS"):
         setattr(limits, _name, _SECONDS)
+
+
+def _print_tasks(*_: object) -> None:
+    """Say what a program that hangs waits for."""
+    import asyncio
+
+    for task in asyncio.all_tasks(asyncio.get_running_loop()):
+        task.print_stack()
+
+
+signal.signal(signal.SIGUSR1, _print_tasks)
