@@ -31,7 +31,7 @@ class BankPlugin(BasePlugin):
             long as the process.
         max_entries: See `MemoryBank`.
         compression_threshold: See `MemoryBank`.
-        timeout: How many seconds a run waits for one call of its bank; then it goes on without.
+        timeout: The number of seconds that a run waits for one call of its bank; then it goes on without.
         name: Name of the plugin in ADK.
     """
 

@@ -39,7 +39,7 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         memory: A handle or a memory (a run names the user); by default a memory that lives as long as the process.
         max_entries: See `MemoryBank`.
         compression_threshold: See `MemoryBank`.
-        timeout: How many seconds a run waits for one call of its bank; then it goes on without.
+        timeout: The number of seconds that a run waits for one call of its bank; then it goes on without.
 
     Raises:
         ScopeError: During a run, if the user or the thread is missing.

@@ -66,8 +66,8 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
         memory: A handle on the user's memories, or a memory together with `user_id`.
         session_id: The conversation.
         user_id: The user; must match the user of a bound handle.
-        timeout: How many seconds a call may take. Then it raises `StoreUnavailableError`, and what it was to add or to
-            remove still may be; messages with ids can be added again.
+        timeout: The number of seconds that a call may take. Then it raises `StoreUnavailableError`, and what it was to
+            add or to remove still may be; messages with ids can be added again.
 
     Raises:
         ScopeError: The user or the session is missing or empty, or contradicts the handle.
@@ -162,9 +162,9 @@ async def write_turn(
 
     Args:
         scope: Its `session` is the conversation.
-        asked: What the chain was asked; a message with a known id and another text is an edit.
-        answers: What it has answered now, also if an answer has the id of an earlier one, as those of a cache have.
-        is_resent: Whether a client sends its whole conversation, so that its messages may be known.
+        asked: The question of the chain; a message with a known id and another text is an edit.
+        answers: Its answers now, also if an answer has the id of an earlier one, as those of a cache have.
+        is_resent: True if a client sends its whole conversation, so that its messages may be known.
     """
     asked, removed = _without_removed(asked)
     keys = [*_keys(scope, _ids(asked)), *await unused_keys(scope, _ids(answers))]

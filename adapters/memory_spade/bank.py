@@ -40,8 +40,8 @@ class BankProvider(WrappingProvider):
         memory: A handle for the banks, bound to a user; by default a memory that lives as long as the process.
         max_entries: See `MemoryBank`.
         compression_threshold: See `MemoryBank`.
-        memory_timeout: How many seconds a model request waits for the bank. Then it is sent without the bank, and the
-            steps are added when the memory answers again.
+        memory_timeout: The number of seconds that a model request waits for the bank. Then it is sent without the bank,
+            and the steps are added when the memory answers again.
 
     Raises:
         InvalidInputError: `memory_timeout` is not a number above 0.

@@ -114,9 +114,9 @@ def _together(kept: Sequence[Hit], about: Sequence[Hit], alone: Sequence[Hit]) -
     """The hits of both searches by the sum of their scores; a hit that one of them lacks counts as its last one.
 
     Args:
-        kept: Those of `alone` that are hits although nothing was found for what the conversation is about.
-        about: What was found for what the conversation is about.
-        alone: What was found for the question, without the floor.
+        kept: The hits of `alone` that are kept although nothing was found for what the conversation is about.
+        about: The hits for what the conversation is about.
+        alone: The hits for the question, without the floor.
     """
     hits = {key_of(hit.record): hit for hit in (*about, *kept)}
     scores, surplus = dict.fromkeys(hits, 0.0), _surplus(about)
