@@ -14,6 +14,7 @@ from langchain_core.messages import RemoveMessage
 from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Where, run_sync
 from memory_core.adapting import (
     ANY_STATE,
+    MESSAGE_KIND,
     Deadline,
     every_record,
     identity_by_words,
@@ -26,7 +27,7 @@ from memory_core.adapting import (
     remember_drafts,
     when_embedded,
 )
-from memory_langchain.messages import MESSAGE_KIND, role_of, searchable_text, to_draft, to_message
+from memory_langchain.messages import role_of, searchable_text, to_draft, to_message
 from memory_langchain.scope import CallScope, ScopeResolver
 
 if TYPE_CHECKING:

@@ -20,9 +20,6 @@ from memory_core import AsyncMemoryBank, BoundMemory, Memory
 from memory_core.adapting import Deadline, check_seconds, limits
 from memory_spade.prompting import WrappingProvider, with_block
 
-MAX_BANKS: Final = 1_000
-"""Most conversations whose banks are kept in memory."""
-
 _FAILED: Final = "{'error': "
 """Prefix of spade_llm's result for a tool that raised an error."""
 _Known = tuple[str, str, int]
@@ -105,7 +102,7 @@ class BankProvider(WrappingProvider):
             bank = AsyncMemoryBank(*self._limits, memory=self._memory, task=conversation_id)
             self._tasks[conversation_id] = (bank, set())
         self._tasks.move_to_end(conversation_id)
-        if len(self._tasks) > MAX_BANKS:
+        if len(self._tasks) > limits.MAX_BANKS:
             self._tasks.popitem(last=False)
         return self._tasks[conversation_id]
 

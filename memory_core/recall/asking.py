@@ -20,7 +20,7 @@ from memory_core.retrieval.small_talk import PHRASES, telling
 from memory_core.values.query_text import cut_query
 from memory_core.where.where import Where
 
-MAX_QUERY_CHARS: Final = 2_000
+SEARCHED_CHARS: Final = 2_000
 """Maximum number of characters of a question that are searched for, from its beginning and its end. Embedders read
 less."""
 LAST_TURNS: Final = 2
@@ -62,8 +62,8 @@ def in_context(asked: Asked) -> InContext:
         messages.pop()
     about = [message.text for message in messages if message.role == "user"][-LAST_TURNS:]
     return InContext(
-        cut_query(asked.text, MAX_QUERY_CHARS),
-        cut_query("\n".join(about), MAX_QUERY_CHARS),
+        cut_query(asked.text, SEARCHED_CHARS),
+        cut_query("\n".join(about), SEARCHED_CHARS),
         frozenset(each.text for each in messages),
         asked,
     )
