@@ -36,7 +36,7 @@ and threads (`core_loop`, `on_core`, `call_in_thread`).
 
 **A server over HTTP**: `WebServer` (loaded when it is accessed; it needs uvicorn), on what `listening_on` opens at an
 `address_of`; its process: `log_plainly`, `survive_errors`, `prepare_memory`, `end_in_time`; a limit of what it
-reads: `has_many_values`, `MAX_VALUES`.
+reads: `has_many_values`, `MAX_VALUES`, and of what it answers: `short_page`, `PAGE_BYTES`.
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ from memory_core.records.kinds import MESSAGE_KIND, USER_QUERY
 from memory_core.records.superseding import FRAMEWORK_MESSAGE
 from memory_core.retrieval.equal_texts import equal_form
 from memory_core.retrieval.hits import share_of_words
+from memory_core.short_page import short_page
 from memory_core.spaces import PRIVATE
 from memory_core.tools import operations
 from memory_core.tools.arguments import Arguments
@@ -110,7 +111,7 @@ from memory_core.values.frame import without_blocks
 from memory_core.values.hosts import is_loopback
 from memory_core.values.ids import new_id
 from memory_core.values.json_size import MAX_VALUES, has_many_values
-from memory_core.values.limits import MAX_TEXT_CHARS
+from memory_core.values.limits import MAX_TEXT_CHARS, PAGE_BYTES
 from memory_core.values.places import check_path, without_key
 from memory_core.values.printable import one_line
 from memory_core.values.query_text import cut_query
@@ -147,6 +148,7 @@ __all__ = [
     "MESSAGE_KIND",
     "NOTHING",
     "OF_THE_APPLICATION",
+    "PAGE_BYTES",
     "PINNED",
     "PINNED_BY_MODEL",
     "PRIVATE",
@@ -235,6 +237,7 @@ __all__ = [
     "scrubbed",
     "settled",
     "share_of_words",
+    "short_page",
     "shortened_data",
     "storable",
     "store_where_chosen",

@@ -23,7 +23,6 @@ import pytest
 
 import memory_core
 from memory_core.values.frame import FRAME_START, QUOTES, WISHES
-from tests.busy import TOO_SLOW
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -86,26 +85,10 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=page_id)
-def test_every_block_of_the_page_runs(
-    page: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_every_block_of_the_page_runs(page: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    for attempt in ("first", "second", "third"):
-        folder = tmp_path / attempt
-        folder.mkdir()
-        try:
-            run_page(page, folder, monkeypatch)
-        except AssertionError:
-            if attempt == "third" or TOO_SLOW not in caplog.text:
-                raise
-            caplog.clear()
-        else:
-            break
-
-
-def run_page(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
     module = ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", module)
     with asyncio.Runner() as runner:
