@@ -15,14 +15,14 @@ files (`SentFile`, `with_files`, `without_files`, `name_in_uri`), what it asks t
 
 **The block of a turn**: `Asked`, `block_of_turn`, `block_for`, `remembered_block`, `NOTHING`, `one_of`,
 `cut_query`, `count_reads`; of a client that knows only its prompt: `before_prompt`, `once_a_session`, `forget_shown`;
-the profile in it: `with_profile`, `PINNED`, `PINNED_BY_MODEL`, `tags_of_pin`; names and texts of others in it:
+the profile in it: `with_profile`, `PINNED`, `PINNED_BY_MODEL`; names and texts of others in it:
 `named`, `quoted`.
 
 **The tools of an agent**: `STORE_MEMORY`, `SEARCH_MEMORIES`, `LIST_MEMORIES`, `UPDATE_MEMORY`, `FORGET_MEMORY`,
 `MEMORY_PIN`, `REMEMBER_INTERACTION_INFO`, each a `Tool` with a `ToolContext`, `Arguments` and a `ToolResult`; three of
 them as `EDITING_TOOLS`; `store_where_chosen`, `with_context`, `without_context`, `operations`, `correcting`.
 
-**Waiting**: `Deadline`, `LateError`, `limits`; `Access` and `Writes`, of which a conversation is made; the core loop
+**Waiting**: `Deadline`, `LateError`, `limits`; `Writes`, of which a conversation is made; the core loop
 and threads (`core_loop`, `on_core`, `call_in_thread`).
 
 **Handles and records**: `AgentMemory`, `owned_by`, `whole_owner`, `scrubbed`, `PRIVATE`, `complete`, `every_record`,
@@ -49,7 +49,6 @@ from memory_core.agent_memory import AgentMemory
 from memory_core.concurrency.loop import core_loop, on_core
 from memory_core.concurrency.threads import call_in_thread
 from memory_core.conversation import limits
-from memory_core.conversation.access import Access
 from memory_core.conversation.before_prompt import before_prompt, once_a_session
 from memory_core.conversation.branches import follow_branch, leave, resume, stored
 from memory_core.conversation.conversation import (
@@ -75,7 +74,7 @@ from memory_core.every_record import every_record
 from memory_core.handle import correcting, known, owned_by, scrubbed, settled, whole_owner
 from memory_core.made_of import made_of
 from memory_core.models import STATES, Mode, Order
-from memory_core.profile import PINNED, PINNED_BY_MODEL, tags_of_pin, with_profile
+from memory_core.profile import PINNED, PINNED_BY_MODEL, with_profile
 from memory_core.recall.asked import Asked
 from memory_core.recall.block import remembered_block
 from memory_core.recall.quoting import named, quoted
@@ -158,7 +157,6 @@ __all__ = [
     "STORE_MEMORY",
     "UPDATE_MEMORY",
     "USER_QUERY",
-    "Access",
     "AgentMemory",
     "Arguments",
     "Asked",
@@ -243,7 +241,6 @@ __all__ = [
     "store_where_chosen",
     "stored",
     "survive_errors",
-    "tags_of_pin",
     "tokens_in_file",
     "turn_drafts",
     "when_embedded",
