@@ -75,7 +75,7 @@ def choose(
     Args:
         longest: Most characters shown of one memory.
         now: Memories that were valid until an earlier time count as superseded.
-        trust: Who may have more than a share of the lines.
+        trust: The authors who may have more than a share of the lines.
     """
     question, choice = question_of(asked.question), Choice()
     fit = _fit(found, question, asked, options, now, choice)
@@ -228,7 +228,7 @@ def linked(lines: Sequence[Line], records: Mapping[Key, Sequence[MemoryRecord]],
     Records that are present or repeat another line are left out.
 
     Args:
-        records: Those that a record links to, by its key.
+        records: The records that a record links to, by its key.
         longest: Most characters shown of one memory.
     """
     order = list(lines[:PLACED_FIRST])
