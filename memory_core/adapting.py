@@ -18,8 +18,8 @@ the profile in it: `with_profile`, `PINNED`, `PINNED_BY_MODEL`, `tags_of_pin`; n
 `named`, `quoted`.
 
 **The tools of an agent**: `STORE_MEMORY`, `SEARCH_MEMORIES`, `LIST_MEMORIES`, `UPDATE_MEMORY`, `FORGET_MEMORY`,
-`MEMORY_PIN`, `REMEMBER_INTERACTION_INFO`, each a `Tool` with a `ToolContext`, `Arguments` and a `ToolResult`;
-`store_where_chosen`, `with_context`, `without_context`, `operations`, `correcting`.
+`MEMORY_PIN`, `REMEMBER_INTERACTION_INFO`, each a `Tool` with a `ToolContext`, `Arguments` and a `ToolResult`; three of
+them as `EDITING_TOOLS`; `store_where_chosen`, `with_context`, `without_context`, `operations`, `correcting`.
 
 **Waiting**: `Deadline`, `LateError`, `limits`; `Access` and `Writes`, of which a conversation is made; the core loop
 and threads (`core_loop`, `on_core`, `call_in_thread`).
@@ -27,13 +27,15 @@ and threads (`core_loop`, `on_core`, `call_in_thread`).
 **Handles and records**: `AgentMemory`, `owned_by`, `whole_owner`, `scrubbed`, `PRIVATE`, `complete`, `every_record`,
 `made_of`, `ANY_STATE`, `STATES`, `Mode`, `Order`, `share_of_words`, `equal_form`.
 
+**A memory by its address**: `memory_at`, `is_server`.
+
 **Values, checked**: `check_count`, `check_key`, `check_path`, `check_seconds`, `check_unit`, `check_where`,
 `complaints`, `new_id`; zones: `check_zone`, `MACHINE_ZONE`, `zoned`, `zoned_text`; for a log: `one_line`,
 `reason_for_log`, `without_key`; of a server: `is_loopback`, `digest_of`, `names_by_token`, `tokens_in_file`.
 
 **A server over HTTP**: `WebServer` (loaded when it is accessed; it needs uvicorn), on what `listening_on` opens at an
 `address_of`; its process: `log_plainly`, `survive_errors`, `prepare_memory`, `end_in_time`; a limit of what it
-reads: `has_many_values`, `MAX_VALUES`.
+reads: `has_many_values`, `MAX_VALUES`, and of what it answers: `short_page`, `PAGE_BYTES`.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from memory_core.addresses import is_server, memory_at
 from memory_core.agent_memory import AgentMemory
 from memory_core.concurrency.loop import core_loop, on_core
 from memory_core.concurrency.threads import call_in_thread
@@ -81,10 +84,12 @@ from memory_core.records.kinds import USER_QUERY
 from memory_core.records.superseding import FRAMEWORK_MESSAGE
 from memory_core.retrieval.equal_texts import equal_form
 from memory_core.retrieval.hits import share_of_words
+from memory_core.short_page import short_page
 from memory_core.spaces import PRIVATE
 from memory_core.tools import operations
 from memory_core.tools.arguments import Arguments
 from memory_core.tools.memory_tools import (
+    EDITING_TOOLS,
     FORGET_MEMORY,
     LIST_MEMORIES,
     MEMORY_PIN,
@@ -105,7 +110,7 @@ from memory_core.values.frame import without_blocks
 from memory_core.values.hosts import is_loopback
 from memory_core.values.ids import new_id
 from memory_core.values.json_size import MAX_VALUES, has_many_values
-from memory_core.values.limits import MAX_TEXT_CHARS
+from memory_core.values.limits import MAX_TEXT_CHARS, PAGE_BYTES
 from memory_core.values.places import check_path, without_key
 from memory_core.values.printable import one_line
 from memory_core.values.query_text import cut_query
@@ -130,6 +135,7 @@ def __getattr__(name: str) -> Any:  # typed by the import above
 
 __all__ = [
     "ANY_STATE",
+    "EDITING_TOOLS",
     "FORGET_MEMORY",
     "FRAMEWORK_MESSAGE",
     "LIST_MEMORIES",
@@ -139,6 +145,7 @@ __all__ = [
     "MEMORY_PIN",
     "NOTHING",
     "OF_THE_APPLICATION",
+    "PAGE_BYTES",
     "PINNED",
     "PINNED_BY_MODEL",
     "PRIVATE",
@@ -194,6 +201,7 @@ __all__ = [
     "has_many_values",
     "identity_by_words",
     "is_loopback",
+    "is_server",
     "is_shortened",
     "key_in_scope",
     "known",
@@ -203,6 +211,7 @@ __all__ = [
     "listening_on",
     "log_plainly",
     "made_of",
+    "memory_at",
     "message_key",
     "name_in_uri",
     "named",
@@ -225,6 +234,7 @@ __all__ = [
     "scrubbed",
     "settled",
     "share_of_words",
+    "short_page",
     "shortened_data",
     "storable",
     "store_where_chosen",

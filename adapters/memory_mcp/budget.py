@@ -23,7 +23,7 @@ _LEAST_TEXT_CHARS: Final = 250
 _NAME_CHARS: Final = 100
 """Other texts of an answer, if it is too long even with one item."""
 _MOST_NAMES: Final = 10
-_ITEMS: Final = ("results", "memories", "versions", "ids", "shown", "byType", "collections", "copies", "tags")
+_ITEMS: Final = ("rest", "results", "memories", "versions", "ids", "shown", "byType", "collections", "copies", "tags")
 """Fields that may lose their last items."""
 _COUNTED: Final = ("results", "memories")
 """Fields whose number of items is the answer's `count`."""

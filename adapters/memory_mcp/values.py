@@ -217,6 +217,8 @@ class SearchAnswer(Answer):
     results: list[FoundMemory]
     query: str
     count: int
+    rest: list[str] | None = None
+    """IDs of further results, best first, that are too long to be read together with these."""
 
 
 class BatchAnswer(Answer):

@@ -113,12 +113,16 @@ async def sign_in_form(request: Request, key: Text = "", then: Text = "/") -> Re
 @routes.post("/sign-in")
 async def sign_in(request: Request) -> Response:
     """Sign in with a token."""
-    fields = await fields_of_form(request)
+    fields = await fields_of_form(request, most_bytes=_MOST_SIGN_IN)
     caller = caller_with(served_by(request).tokens, fields.get("token", "").strip())
     then = fields.get("then", "/")
     if caller is None:
         return drawn("sign_in.html", 403, then=then, refused=True)
     return _signed_in(request, caller, then)
+
+
+_MOST_SIGN_IN: Final = 10_000
+"""Bytes of the form with a token and the way back, which strangers send, too."""
 
 
 def _signed_in(request: Request, caller: Caller, then: str) -> Response:

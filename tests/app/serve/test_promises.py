@@ -10,13 +10,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from memory_core import Memory
-from memory_core.app.serve.api import PAGE_BYTES
 from memory_core.app.serve.application import application
 from memory_core.app.serve.guard import MAX_BODY_BYTES
 from memory_core.app.serve.served import MAX_ITEMS
 from memory_core.storage.sqlite.readers import MOST_CONNECTIONS
 from memory_core.values.json_size import MAX_VALUES
-from memory_core.values.limits import CACHE_BYTES
+from memory_core.values.limits import CACHE_BYTES, PAGE_BYTES
 from memory_core.web.connection import BODY_SECONDS, HEAD_SECONDS, READ_SECONDS
 from memory_core.web.fair_share import AT_ONCE
 from memory_core.web.process import END_SECONDS
@@ -72,6 +71,7 @@ def test_a_server_answers_under_the_names_that_it_is_told(tmp_path: Path) -> Non
     with running(tmp_path / "m.db", "--tokens", str(tokens), "--allow-host", "memory.example") as server:
 
         def status_of(host: str, path: str) -> int:
-            return httpx.get(f"{server.address}{path}", headers={**as_user("ann"), "Host": host}).status_code
+            headers = {**as_user("ann"), "Host": host}
+            return httpx.get(f"{server.address}{path}", headers=headers, timeout=300).status_code
 
         assert [status_of(host, "/v1/stats") for host in ("memory.example", "evil.example")] == [200, 421]
