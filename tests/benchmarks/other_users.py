@@ -28,6 +28,8 @@ from memory_core import Draft, Memory
 
 TOKENS: Final = {name: f"the-token-of-{name}".ljust(24, ".") for name in ("ann", "bob")}
 MANY: Final = 20_000
+ROUNDS: Final = 3
+"""The calmest one counts: while another program has a core, more of the server's work falls into each call."""
 LONG: Final = 10
 """Texts of a megabyte."""
 MEGABYTE: Final = 1_000_000
@@ -233,7 +235,10 @@ async def main(wanted: list[str]) -> None:
             for name, (has_model, case) in CASES.items():
                 if not wanted or any(word in name for word in wanted):
                     began = time.perf_counter()
-                    search, add = await delay(model if has_model else words, case)
+                    rounds = [
+                        await delay(model if has_model else words, case) for _ in range(1 if "eras" in name else ROUNDS)
+                    ]
+                    search, add = (min(longest) for longest in zip(*rounds, strict=True))
                     took = time.perf_counter() - began
                     said = f"a search {1_000 * search:.0f} ms, an add {1_000 * add:.0f} ms"
                     print(f"{name}: {said} ({took:.1f} s)", flush=True)
