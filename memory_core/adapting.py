@@ -18,14 +18,16 @@ the profile in it: `with_profile`, `PINNED`, `PINNED_BY_MODEL`, `tags_of_pin`; n
 `named`, `quoted`.
 
 **The tools of an agent**: `STORE_MEMORY`, `SEARCH_MEMORIES`, `LIST_MEMORIES`, `UPDATE_MEMORY`, `FORGET_MEMORY`,
-`MEMORY_PIN`, `REMEMBER_INTERACTION_INFO`, each a `Tool` with a `ToolContext`, `Arguments` and a `ToolResult`;
-`store_where_chosen`, `with_context`, `without_context`, `operations`, `correcting`.
+`MEMORY_PIN`, `REMEMBER_INTERACTION_INFO`, each a `Tool` with a `ToolContext`, `Arguments` and a `ToolResult`; three of
+them as `EDITING_TOOLS`; `store_where_chosen`, `with_context`, `without_context`, `operations`, `correcting`.
 
 **Waiting**: `Deadline`, `LateError`, `limits`; `Access` and `Writes`, of which a conversation is made; the core loop
 and threads (`core_loop`, `on_core`, `call_in_thread`).
 
 **Handles and records**: `AgentMemory`, `owned_by`, `whole_owner`, `scrubbed`, `PRIVATE`, `complete`, `every_record`,
 `made_of`, `ANY_STATE`, `STATES`, `Mode`, `Order`, `share_of_words`, `equal_form`.
+
+**A memory by its address**: `memory_at`, `is_server`.
 
 **Values, checked**: `check_count`, `check_key`, `check_path`, `check_seconds`, `check_unit`, `check_where`,
 `complaints`, `new_id`; zones: `check_zone`, `MACHINE_ZONE`, `zoned`, `zoned_text`; for a log: `one_line`,
@@ -41,6 +43,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from memory_core.addresses import is_server, memory_at
 from memory_core.agent_memory import AgentMemory
 from memory_core.concurrency.loop import core_loop, on_core
 from memory_core.concurrency.threads import call_in_thread
@@ -86,6 +89,7 @@ from memory_core.spaces import PRIVATE
 from memory_core.tools import operations
 from memory_core.tools.arguments import Arguments
 from memory_core.tools.memory_tools import (
+    EDITING_TOOLS,
     FORGET_MEMORY,
     LIST_MEMORIES,
     MEMORY_PIN,
@@ -131,6 +135,7 @@ def __getattr__(name: str) -> Any:  # typed by the import above
 
 __all__ = [
     "ANY_STATE",
+    "EDITING_TOOLS",
     "FORGET_MEMORY",
     "FRAMEWORK_MESSAGE",
     "LIST_MEMORIES",
@@ -196,6 +201,7 @@ __all__ = [
     "has_many_values",
     "identity_by_words",
     "is_loopback",
+    "is_server",
     "is_shortened",
     "key_in_scope",
     "known",
@@ -205,6 +211,7 @@ __all__ = [
     "listening_on",
     "log_plainly",
     "made_of",
+    "memory_at",
     "message_key",
     "name_in_uri",
     "named",

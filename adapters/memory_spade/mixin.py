@@ -68,7 +68,7 @@ class MemoryMixin(_AgentBehind):
         owner: The owner of the memories, if no handle names one: the agent (`"agent"`), its peer (`"peer"`), or the
             user that a function, which may be `async`, returns for the peer's bare JID (a LookupError means that the
             peer has none). It is asked once a message.
-        memory_editing: Whether to offer the model `update_memory`, `forget_memory` and `memory_pin`, too.
+        memory_editing: True if the model is offered the tools that change memories, too (`EDITING_TOOLS`).
         inject_memories: Before each model call, add the notes of the conversation and at most this many long-term
             memories that are relevant to the last message to the prompt of that call; by default as many as `recall`
             says. 0 adds nothing.

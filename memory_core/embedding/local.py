@@ -12,7 +12,8 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -35,6 +36,9 @@ _TEXTS_A_JOB: Final = 8
 _CHARS_A_JOB: Final = 1_000
 """Most texts of a job of a thread and, if it has several, most characters: about 20 ms of work. Other callers of the
 embedder wait that long, and so does the end of the interpreter."""
+
+_MOST_CALLS: Final = 2
+"""Calls for whose documents there are threads; the jobs of more calls wait for each other."""
 
 _CACHED_QUERIES: Final = 1_024
 """Number of cached query vectors: 2.4 MB at 576 dimensions."""
@@ -217,12 +221,19 @@ def _jobs(texts: Sequence[str], most: int) -> Iterator[list[str]]:
 
 
 class _Threads:
-    """One thread per core for documents and one per core for queries; each starts when it is needed."""
+    """Threads for documents and for queries, one per core for each call; each starts when it is needed.
+
+    Calls share the cores: while several embed documents, each has so many jobs fewer at once, and at least one. So a
+    short text begins beside a long one, and not behind the jobs of the long one.
+    """
 
     def __init__(self) -> None:
         self._cores = _cores()
-        self.documents = ModelThreads(self._cores, "memory-core-embed")
+        self.documents = ModelThreads(_MOST_CALLS * self._cores, "memory-core-embed")
         self.queries = ModelThreads(self._cores, "memory-core-query")
+        self._calls = 0
+        """Calls that embed documents now."""
+        self._counting = threading.Lock()
 
     def share(self, texts: int) -> int:
         """Number of texts per job, so that even a few texts are spread over the cores."""
@@ -235,19 +246,43 @@ class _Threads:
         exit, and would delay the jobs of other callers.
         """
         results: dict[int, T] = {}
-        waiting = iter(enumerate(jobs))
+        waiting, at_once = iter(enumerate(jobs)), 1
 
         async def work() -> None:
+            nonlocal at_once
             for number, job in waiting:
+                if at_once < self._most_at_once:
+                    at_once += 1
+                    group.create_task(work())
                 results[number] = await self.documents.run(function, job)
+                if at_once > self._most_at_once:
+                    break
+            at_once -= 1
 
         try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(self._cores, len(jobs))):
+            with self._call():
+                async with asyncio.TaskGroup() as group:
                     group.create_task(work())
         except ExceptionGroup as failures:
             raise failures.exceptions[0]  # noqa: B904  (the first one is enough; it keeps its cause)
         return [results[number] for number in range(len(jobs))]
+
+    @property
+    def _most_at_once(self) -> int:
+        """Jobs of a call that may be submitted."""
+        return max(1, self._cores // self._calls)
+
+    @contextmanager
+    def _call(self) -> Generator[None]:
+        self._add_calls(1)
+        try:
+            yield
+        finally:
+            self._add_calls(-1)
+
+    def _add_calls(self, change: int) -> None:
+        with self._counting:
+            self._calls += change
 
     def stop(self) -> None:
         self.documents.stop()

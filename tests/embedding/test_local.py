@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import queue
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from memory_core.embedding import local
 from memory_core.embedding.local import LocalEmbedder, OnnxEmbedder
 from memory_core.embedding.local_model import Asked
 from memory_core.errors import EmbeddingError, InvalidInputError
@@ -216,6 +218,51 @@ async def test_a_short_text_waits_for_one_job_of_a_thread_of_each_that_came_befo
         await short
     assert len(embedder.jobs) == 50 * callers + 1
     assert embedder.jobs.index(["short"]) <= (callers + 1) * cores  # two threads note their jobs in any order
+    await embedder.close()
+
+
+class Held(LocalEmbedder):
+    """Begins each job, and ends it when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(Fingerprint("held", "1", 2))
+        self.begun: queue.Queue[str] = queue.Queue()
+        self.may_end = {"long": threading.Semaphore(0), "short": threading.Semaphore(0)}
+
+    def load(self) -> Held:
+        return self
+
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        kind = texts[0].split()[0]
+        self.begun.put(kind)
+        assert self.may_end[kind].acquire(timeout=60)
+        return np.ones((len(texts), 2), np.float32)
+
+    def ask(self, query: str) -> Asked:
+        raise AssertionError(query)
+
+    async def next_begun(self) -> str:
+        return await asyncio.to_thread(self.begun.get, timeout=60)
+
+
+async def test_a_short_text_begins_beside_a_long_one_which_has_fewer_jobs_at_once_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(local, "_cores", lambda: 2)
+    embedder = Held()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(embedder.embed_documents(["long " * 200] * 6))
+        assert [await embedder.next_begun() for _ in range(2)] == ["long", "long"]
+        short = group.create_task(embedder.embed_documents(["short"]))
+        assert await embedder.next_begun() == "short"  # no job of the long text has ended
+        embedder.may_end["long"].release(2)
+        assert await embedder.next_begun() == "long"
+        assert embedder.begun.empty()  # one at a time now
+        embedder.may_end["short"].release()
+        await short
+        embedder.may_end["long"].release()
+        assert [await embedder.next_begun() for _ in range(2)] == ["long", "long"]  # two again
+        embedder.may_end["long"].release(3)
     await embedder.close()
 
 

@@ -39,6 +39,8 @@ RECORDS = 40
 EVEN = Where(matching=[DataCondition(("even",), "eq", value=True)])
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 3000000000) SELECT count(*) FROM n"
 EVE = Scope("default", "eve")
+MANY = 15_000
+"""So many reads begin with more steps than a brief one may take, as SQLite counts them for a statement."""
 
 
 @pytest.fixture
@@ -113,6 +115,12 @@ async def test_of_one_owner_only_a_few_reads_go_on_so_that_others_have_connectio
         assert await eve.search("tea")
         assert not any(task.done() for task in waiting)
     assert [len(await task) for task in waiting] == [RECORDS] * len(waiting)
+
+
+async def test_small_reads_go_on_after_many_thousands(memory: Memory) -> None:
+    ann = memory.bind(user="ann")
+    for _ in range(MANY):
+        assert len(await ann.list(limit=1)) == 1
 
 
 async def test_an_index_is_used_by_one_search_at_a_time(memory: Memory) -> None:

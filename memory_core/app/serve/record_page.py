@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from memory_core.app.serve.shapes import Chip, Line, conditions_of, line_of
-from memory_core.app.showing import first_lines, with_derived
+from memory_core.app.showing import first_lines, set_fields, with_derived
 from memory_core.handle import BoundMemory, whole_owner
 from memory_core.made_of import made_of, sources_of
 from memory_core.models import RELATIONS, Link, MemoryRecord, Relation, Version
@@ -65,6 +65,11 @@ class Shown:
     def supersedes(self) -> bool:
         """True if it replaced another memory, which can be undone."""
         return any(link.relation == "supersedes" for link in self.record.links)
+
+    @property
+    def fields(self) -> Sequence[tuple[str, str | float]]:
+        """The names and values of all fields that are set."""
+        return set_fields(self.record)
 
     @property
     def going(self) -> Sequence[str]:

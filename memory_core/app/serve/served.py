@@ -141,8 +141,9 @@ def path_name(request: Request, name: str) -> str:
     return unquote(str(request.path_params[name]))
 
 
-def bearer(request: Request) -> Caller:
-    """The caller of the API.
+async def bearer(request: Request) -> Caller:
+    """The caller of the API. It waits for nothing: FastAPI calls what is not async in a thread, and a request of
+    somebody else has to get the interpreter twice more for that.
 
     Raises:
         HTTPException: The request has no token, or one that nobody has.
@@ -176,7 +177,7 @@ class TokenFirst(APIRoute):
         handler, known = super().get_route_handler(), self._parameters()
 
         async def handled(request: Request) -> Response:
-            bearer(request)
+            await bearer(request)
             if unknown := sorted(set(request.query_params) - known):
                 there = f"the route takes {', '.join(sorted(known))}" if known else "the route takes none"
                 raise HTTPException(422, f"there is no parameter {shown(unknown[0])} here; {there}")

@@ -1,4 +1,4 @@
-"""One fact among twenty, asked in thirty conversations: the retriever finds it each time."""
+"""One fact among twenty, asked in many conversations: the retriever finds it each time."""
 
 from __future__ import annotations
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from fastapi.testclient import TestClient
 from starlette.types import Message
@@ -66,6 +68,17 @@ def insist_on_problem(answer: Any, status: int) -> str:
     detail: str = answer.json()["detail"]
     assert detail
     return detail
+
+
+async def test_no_request_of_the_api_waits_for_a_thread_of_its_own(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    async with Memory(tmp_path / "m.db", embedder=None) as memory:
+        transport = httpx.ASGITransport(application(served(memory)))
+        async with httpx.AsyncClient(transport=transport, base_url=HOST, headers=as_user("ann")) as client:
+            assert (await client.post("/v1/records", json={"text": "The key is with Ann"})).status_code == 201
+            assert (await client.post("/v1/search", json={"query": "key"})).json()["hits"]
+            assert (await client.get("/v1/stats")).json()["records"] == 1
+    assert not {thread.name for thread in set(threading.enumerate()) - before if "AnyIO" in thread.name}
 
 
 def test_what_one_route_stores_all_others_find(ann: TestClient) -> None:

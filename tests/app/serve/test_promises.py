@@ -71,6 +71,7 @@ def test_a_server_answers_under_the_names_that_it_is_told(tmp_path: Path) -> Non
     with running(tmp_path / "m.db", "--tokens", str(tokens), "--allow-host", "memory.example") as server:
 
         def status_of(host: str, path: str) -> int:
-            return httpx.get(f"{server.address}{path}", headers={**as_user("ann"), "Host": host}).status_code
+            headers = {**as_user("ann"), "Host": host}
+            return httpx.get(f"{server.address}{path}", headers=headers, timeout=300).status_code
 
         assert [status_of(host, "/v1/stats") for host in ("memory.example", "evil.example")] == [200, 421]
