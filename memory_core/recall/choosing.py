@@ -90,7 +90,7 @@ def choose(
     shared = is_shared(records, trust.is_own)
     if shared:
         copies = near_copies([each for each in records if not trust.is_own(each)], question)
-        leading = in_fair_order(leading, trust.is_own)[0][:PLACED_FIRST]
+        leading = in_fair_order(leading, trust.is_own, PLACED_FIRST)[0]
         leading = _strangers_last(leading, copies, trust)
         lines = _without_what_copies_lend(lines, copies, choice)
         lines.sort(key=lambda each: -each.worth)

@@ -27,6 +27,7 @@ from memory_core.transfer.copying import port_of, store_of
 from memory_core.transfer.lines import from_json, to_json
 from memory_core.values.checks import shown
 from memory_core.values.json_text import encode_json
+from memory_core.values.limits import PAGE_BYTES
 from memory_core.values.progress import Progress, ProgressCallback
 from memory_core.where.where import ANY_STATE
 
@@ -76,7 +77,7 @@ class _Numbered(Protocol):
 
     async def next_seq(self, scope: Scope) -> int: ...
 
-    async def take_at(self, scope: Scope, seqs: Sequence[int]) -> list[Carried]: ...
+    async def take_at(self, scope: Scope, seqs: Sequence[int], most_bytes: int) -> list[Carried]: ...
 
 
 async def export_jsonl(
@@ -159,10 +160,12 @@ async def _carry(
 async def _batches(port: Copyable, scope: Scope) -> AsyncIterator[tuple[int, int, list[Carried]]]:
     """The records of an owner in the order of arrival, with how far that is of what total."""
     if isinstance(port, _Numbered):
-        last = await port.next_seq(scope)
-        for start in range(0, last, RECORDS_AT_ONCE):
+        start, last = 0, await port.next_seq(scope)
+        while start < last:
             stop = min(start + RECORDS_AT_ONCE, last)
-            yield stop, last, await port.take_at(scope, range(start, stop))
+            items = await port.take_at(scope, range(start, stop), PAGE_BYTES)
+            start = items[-1].seq + 1 if sum(item.size for item in items) >= PAGE_BYTES else stop
+            yield start, last, items
         return
     ids = [entry.id for entry in await port.manifest(scope)]
     for start in range(0, len(ids), RECORDS_AT_ONCE):

@@ -39,6 +39,8 @@ from memory_spade.testing.xmpp import XmppServer
 from memory_xaibo import CoreMemory, MemoryLLM
 from tests.adapters.xaibo.talking import Told
 
+pytestmark = pytest.mark.uncovered
+
 SAID = (
     ("user", "I moved to Porto"),
     ("assistant", "Noted."),

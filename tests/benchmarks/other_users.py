@@ -2,8 +2,9 @@
 
 `python -m tests.benchmarks.other_users [CASE…]` prints, for each case, the longest delay of a call of Bob's while Ann
 does it: the processor time of the server between the beginning and the end of the call, less what such a call takes
-alone. Whatever the server does meanwhile counts, on every core. It needs Linux, which counts that time, and some
-minutes.
+alone. Whatever the server does meanwhile counts, on every core. Beside that it prints by how much the server's memory
+grew meanwhile; and the processor time of a summary of a million odd characters. It needs Linux, which counts these, and
+some minutes.
 """
 
 from __future__ import annotations
@@ -25,9 +26,12 @@ from typing import Final
 import httpx
 
 from memory_core import Draft, Memory
+from memory_core.lifecycle import ExtractiveSummarizer
 
 TOKENS: Final = {name: f"the-token-of-{name}".ljust(24, ".") for name in ("ann", "bob")}
 MANY: Final = 20_000
+ROUNDS: Final = 3
+"""The calmest one counts: while another program has a core, more of the server's work falls into each call."""
 LONG: Final = 10
 """Texts of a megabyte."""
 MEGABYTE: Final = 1_000_000
@@ -53,6 +57,12 @@ class Server:
             with suppress(FileNotFoundError, ProcessLookupError):  # a thread that ends
                 total += int((task / "schedstat").read_text().split()[0])
         return total / 1e9
+
+    def megabytes(self) -> int:
+        """The memory that the server has now."""
+        found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{self.pid}/status").read_text())
+        assert found is not None
+        return int(found[1]) // 1_024
 
 
 Case = Callable[[Server, httpx.AsyncClient], Awaitable[object]]
@@ -130,6 +140,18 @@ async def _connections(server: Server, __: httpx.AsyncClient) -> None:
         writer.close()
 
 
+async def _unread(server: Server, __: httpx.AsyncClient) -> None:
+    host, port = server.address.removeprefix("http://").split(":")
+    body = json.dumps({"query": "boats", "limit": 100}).encode()
+    head = f"POST /v1/search HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {TOKENS['ann']}\r\n"
+    opened = [await asyncio.open_connection(host, int(port), limit=1) for _ in range(200)]
+    for _reader, writer in opened:
+        writer.write(f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+    await asyncio.sleep(10)
+    for _reader, writer in opened:
+        writer.close()
+
+
 CASES: Final[dict[str, tuple[bool, Case]]] = {
     "a search of 10,000 hits with their parts": (False, _every_hit),
     "48 conditions on 20 tags of 20,000 memories": (False, _conditions),
@@ -141,6 +163,7 @@ CASES: Final[dict[str, tuple[bool, Case]]] = {
     "a request of 49,000 empty lists": (False, _empty_lists),
     "200 MCP sessions, ten at a time": (False, _sessions),
     "400 connections with half a request": (False, _connections),
+    "200 searches of which nobody reads the answers": (False, _unread),
     "300 adds at once": (True, _adds),
     "a conversation of 1,000 messages": (True, _imported),
     "a text of 0.4 MB": (True, _long_text),
@@ -210,18 +233,39 @@ class Bob:
         return self._server.seconds() - began
 
 
-async def delay(server: Server, case: Case) -> tuple[float, float]:
-    """The longest delays of a search and of an add, in seconds."""
+async def delay(server: Server, case: Case) -> tuple[float, float, int]:
+    """The longest delays of a search and of an add in seconds, and by how many megabytes the server grew."""
     async with server.client("ann") as ann, server.client("bob") as client:
         bob, worst = Bob(server, client), [0.0, 0.0]
         alone = [statistics.median([await bob.seconds(turn) for _ in range(9)]) for turn in (0, 1)]
+        before = most = server.megabytes()
         doing, turn = asyncio.ensure_future(case(server, ann)), 0
         await asyncio.sleep(0)
         while not doing.done() or turn < 2:
             worst[turn % 2] = max(worst[turn % 2], await bob.seconds(turn) - alone[turn % 2])
+            most = max(most, server.megabytes())
             turn += 1
         await doing
-        return worst[0], worst[1]
+        return worst[0], worst[1], most - before
+
+
+async def measured(server: Server, name: str, case: Case) -> str:
+    """The line of a case."""
+    began = time.perf_counter()
+    rounds = [await delay(server, case) for _ in range(1 if case is _erase else ROUNDS)]
+    search, add = (1_000 * min(longest) for longest in list(zip(*rounds, strict=True))[:2])
+    grown, took = max(grown for *_, grown in rounds), time.perf_counter() - began
+    return f"{name}: a search {search:.0f} ms, an add {add:.0f} ms, {grown} MB ({took:.1f} s)"
+
+
+async def summary() -> str:
+    """The line of a summary of the oddest of some forms."""
+    longest = 0.0
+    for unit in (".", "?", " .", "\u3002", "x", "\n", " "):
+        began = time.process_time()
+        await ExtractiveSummarizer(300).summarize([f"Ann sails to Riga. {unit * (MEGABYTE // len(unit))}x"])
+        longest = max(longest, time.process_time() - began)
+    return f"a summary of a million odd characters: {longest:.1f} s"
 
 
 async def main(wanted: list[str]) -> None:
@@ -232,11 +276,9 @@ async def main(wanted: list[str]) -> None:
         async with served(path, "--words-only") as words, served(small) as model:
             for name, (has_model, case) in CASES.items():
                 if not wanted or any(word in name for word in wanted):
-                    began = time.perf_counter()
-                    search, add = await delay(model if has_model else words, case)
-                    took = time.perf_counter() - began
-                    said = f"a search {1_000 * search:.0f} ms, an add {1_000 * add:.0f} ms"
-                    print(f"{name}: {said} ({took:.1f} s)", flush=True)
+                    print(await measured(model if has_model else words, name, case), flush=True)
+        if not wanted:
+            print(await summary())
 
 
 if __name__ == "__main__":

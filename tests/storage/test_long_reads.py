@@ -341,3 +341,14 @@ async def test_long_texts_that_are_still_analysed_are_written_before_the_memory_
     ]
     async with Memory(tmp_path / "memory.db", embedder=None) as again:
         assert (await again.bind(user="ann").stats()).records == len(kept)
+
+
+async def test_a_connection_keeps_8_mb_of_the_pages_that_it_has_read(memory: Memory) -> None:
+    store = await store_of(memory)
+    assert isinstance(store, SqliteStore)
+
+    def kibibytes(db: sqlite3.Connection) -> int:
+        return -int(db.execute("PRAGMA cache_size").fetchone()[0])
+
+    assert await on_readers(memory, kibibytes) == 8 * 1_024
+    assert await on_core(lambda: store._shared.writer.write(kibibytes)) == 8 * 1_024

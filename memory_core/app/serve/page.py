@@ -212,7 +212,7 @@ async def why(found: Visited, id: Text, q: Text = "") -> Response:  # noqa: A002
     record = await known(found.reach, id)
     each = await explained(found.reach, q, id) if q.strip() else None
     line = line_of(record) if each is None else considered_line(each)
-    sources = [line_of(source) for source in await sources_of(found.reach, record)]
+    sources = [line_of(source) async for source in sources_of(found.reach, record)]
     return found.drawn("why.html", q=q, line=line, said=line.said or NOTHING_IN_COMMON, sources=sources)
 
 

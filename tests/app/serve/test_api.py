@@ -126,6 +126,13 @@ def test_an_idempotency_key_adds_once_even_after_a_restart(tmp_path: Path) -> No
     assert len(ids) == 1
 
 
+def test_another_text_with_an_idempotency_key_changes_the_record(ann: TestClient) -> None:
+    key = {"Idempotency-Key": "a1"}
+    first, second = (ann.post("/v1/records", json={"text": text}, headers=key).json() for text in ("tea", "coffee"))
+    assert (second["id"], second["text"]) == (first["id"], "coffee")
+    assert [record["text"] for record in ann.get("/v1/records").json()["records"]] == ["coffee"]
+
+
 def test_a_change_to_what_has_changed_is_refused(ann: TestClient) -> None:
     made = added(ann, "Ann lives in Oslo")
     place = f"/v1/records/{made['id']}"

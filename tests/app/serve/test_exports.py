@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
+import tracemalloc
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,6 +19,8 @@ from memory_core.transfer.jsonl import exported
 from memory_core.web.fair_share import MOST_ANSWERS
 from tests.app.serve.conftest import Running, running
 from tests.app.serve.test_api import TOKENS, as_user
+
+pytestmark = pytest.mark.uncovered
 
 DOWNLOADS = 40
 """More than the threads of any pool on this machine."""
@@ -84,3 +88,31 @@ async def test_an_export_reads_only_what_is_asked_for(tmp_path: Path) -> None:
         assert len(parts) == LONG + 2
         for lines in unread:
             await lines.aclose()
+
+
+async def test_an_export_has_few_long_records_in_memory(tmp_path: Path) -> None:
+    async with Memory(tmp_path / "m.db", embedder=None) as memory:
+        ann = memory.bind(user="ann")
+        for number in range(60):
+            await ann.add(Draft(f"Chart {number}", data={"chart": "x" * 480_000}))
+        tracemalloc.start()
+        try:
+            lines = [line async for part in exported(memory, owner=ann.scope) for line in part.splitlines()[:1]]
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert peak < 20_000_000 + sum(map(len, lines))
+
+
+async def test_an_export_has_all_records_also_where_long_ones_and_gaps_are_among_them(tmp_path: Path) -> None:
+    async with Memory(tmp_path / "m.db", embedder=None) as memory:
+        ann = memory.bind(user="ann")
+        for number in range(30):
+            chart = {"chart": "x" * 900_000} if number % 3 else {}
+            await ann.add(Draft(f"Chart {number}", id=f"chart{number}", data=chart))
+        for number in (0, 5, 6, 29):
+            await ann.delete(f"chart{number}")
+        lines = b"".join([part async for part in exported(memory, owner=ann.scope)]).splitlines()
+    ids = [found[0].decode() for line in lines if (found := re.findall(rb'"(chart\d+)"', line))]
+    assert ids == [f"chart{number}" for number in range(30) if number not in (0, 5, 6, 29)]
+    assert json.loads(lines[-1])["end"]["records"] == 26

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from memory_core import Draft, Memory, Patch
+from memory_core import Draft, Link, Memory, Patch
 from memory_core.app.serve import conversations, people
 from memory_core.app.serve.conditions import MOST_OF_DATA
 from memory_core.app.serve.page import MOST_COLLECTIONS
@@ -255,6 +255,22 @@ def test_conversations_of_long_texts_are_not_all_read_at_once(what: Served) -> N
         tracemalloc.stop()
     assert "30 memories" in page
     assert most < 30_000_000
+
+
+def test_what_was_made_of_a_memory_is_not_all_in_memory_at_once(client: TestClient, what: Served) -> None:
+    ann = what.memory.bind(user="ann").sync
+    said = ann.add(Draft("The door code is 2231", id="said"))
+    for number in range(120):
+        chart = {"chart": "x" * 480_000}
+        ann.add(Draft(f"Code {number}: 2231", data=chart, links=[Link("derived_from", said.id, said.rev)]))
+    tracemalloc.start()
+    try:
+        page = client.get(f"{BASE}/records/said").text
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "1 memory and 120 made from it" in page
+    assert peak < 45_000_000
 
 
 def test_who_has_no_conversation_is_told_so(what: Served) -> None:

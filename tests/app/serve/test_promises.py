@@ -17,11 +17,13 @@ from memory_core.storage.sqlite.readers import MOST_CONNECTIONS
 from memory_core.values.json_size import MAX_VALUES
 from memory_core.values.limits import CACHE_BYTES, PAGE_BYTES
 from memory_core.web.connection import BODY_SECONDS, HEAD_SECONDS, READ_SECONDS
-from memory_core.web.fair_share import AT_ONCE
+from memory_core.web.fair_share import AT_ONCE, MOST_ANSWERS
 from memory_core.web.process import END_SECONDS
 from memory_core.web.server import GRACE_SECONDS, KEEP_ALIVE_SECONDS, MAX_CONNECTIONS, SHARES
 from tests.app.serve.conftest import running
 from tests.app.serve.test_api import HOST, TOKENS, as_user, served
+
+pytestmark = pytest.mark.uncovered
 
 PAGE = " ".join((Path(__file__).parents[3] / "docs" / "serve.md").read_text().split())
 SHARE = {4: "a quarter"}
@@ -39,6 +41,9 @@ SHARE = {4: "a quarter"}
         f"of what it has searched lately, {CACHE_BYTES // 1_024**2} MB by default",
         f"while the caller has {SHARE[SHARES]} of all connections in use",
         f"At most {AT_ONCE} requests of one caller, by tokens and browsers together",
+        f"and {MOST_ANSWERS} until they are sent",
+        f"at most {MOST_ANSWERS} are worked on or wait to be read",
+        f"An answer has about {PAGE_BYTES // 1_000_000} MB of memories",
         f"half of the descriptors that the system lets it have, at most {MAX_CONNECTIONS:,}",
         f"longer than {HEAD_SECONDS:.0f} seconds for the head of a request, {BODY_SECONDS:.0f} for the body, or leaves",
         f"leaves an answer unread for {READ_SECONDS:.0f}",
