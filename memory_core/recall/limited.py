@@ -15,7 +15,7 @@ MOST_BYTES: Final = 32_000_000
 """Bytes of the records that a search reads: more than thirty hits with a text of a megabyte each have."""
 
 
-class Search(Protocol):
+class _Search(Protocol):
     """The search of a handle."""
 
     def __call__(
@@ -33,7 +33,7 @@ class _Limiting(Protocol):
     ) -> list[Hit]: ...
 
 
-def limited(handle: Searching) -> Search:
+def limited(handle: Searching) -> _Search:
     """The search of a handle, which ends after `MOST_BYTES` if it can."""
     return partial(handle.search, most_bytes=MOST_BYTES) if _is_limiting(handle) else handle.search
 

@@ -13,36 +13,16 @@ class TestMyStore(StoreContract):
 ```
 """
 
+from pkgutil import iter_modules
+
 try:
     import pytest
 except ImportError as error:
     raise ImportError("`memory_core.testing` needs pytest: pip install pytest") from error
 
 # Before the modules with the assertions are imported, so that a failure shows the compared values.
-for _module in (
-    "base",
-    "chunker",
-    "conditions",
-    "conversations",
-    "derived",
-    "deriving",
-    "embedder",
-    "items",
-    "listings",
-    "operating",
-    "owners",
-    "records",
-    "reembedding",
-    "reopening",
-    "reranker",
-    "searches",
-    "sharing",
-    "sources",
-    "times",
-    "values",
-    "vectors",
-):
-    pytest.register_assert_rewrite(f"memory_core.testing.{_module}")
+for _module in iter_modules(__path__):
+    pytest.register_assert_rewrite(f"{__name__}.{_module.name}")
 
 from memory_core.testing.base import Ticks  # noqa: E402
 from memory_core.testing.chunker import ChunkerContract  # noqa: E402

@@ -8,7 +8,7 @@ import itertools
 import shutil
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
@@ -23,6 +23,7 @@ from memory_core import Memory
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
 from memory_spade.testing.pyjabber_process import CERTIFICATES
 from memory_spade.testing.xmpp import START_SECONDS, XmppServer
+from tests.adapters.spade.saying import Jid, Start
 from tests.ports import free_port
 
 PROSODY = shutil.which("prosody")
@@ -87,11 +88,9 @@ _names = itertools.count(1)
 TASKS_END_SECONDS = 300
 """The time that what agents have begun may take to end after they were stopped."""
 
-Start = Callable[[Agent], Awaitable[None]]
-
 
 @pytest.fixture
-def jid() -> Callable[[str], str]:
+def jid() -> Jid:
     """Addresses no other test uses."""
     number = next(_names)
     return lambda name: f"{name}{number}@localhost"
@@ -113,11 +112,12 @@ async def start(server: XmppServer, container: None) -> AsyncIterator[Start]:
     """Starts agents and stops them after the test; a behaviour left running keeps the test's loop from ending."""
     started: list[Agent] = []
 
-    async def start_one(agent: Agent) -> None:
-        started.append(agent)
-        await server.start(agent)
+    async def start_each(*agents: Agent) -> None:
+        for agent in agents:
+            started.append(agent)
+            await server.start(agent)
 
-    yield start_one
+    yield start_each
     for agent in started:
         await server.stop(agent)
     left = asyncio.all_tasks() - {asyncio.current_task()}

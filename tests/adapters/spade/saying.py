@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import pytest
 from spade.agent import Agent
@@ -15,8 +15,14 @@ from memory_core import BoundMemory
 from memory_spade import MemoryEntry, MemoryLLMAgent
 from memory_spade.testing.backend import ListBackend
 
-Start = Callable[[Agent], Awaitable[None]]
 Jid = Callable[[str], str]
+
+
+class Start(Protocol):
+    """Starts agents, which are stopped after the test."""
+
+    async def __call__(self, *agents: Agent) -> None: ...
+
 
 ON_ONE_SERVER = pytest.mark.parametrize("server", ["pyjabber"], indirect=True)
 """Of a test for which the server makes no difference."""

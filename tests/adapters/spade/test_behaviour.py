@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,7 @@ from spade_llm.agent import ChatAgent
 
 from memory_core import Hit, Memory, RecallOptions, RecordNotFoundError, ScopeError, Where
 from memory_spade import MemoryBehaviour, MemoryMixin
-from tests.adapters.spade.saying import message, say, until
-
-Start = Callable[[Agent], Awaitable[None]]
-Jid = Callable[[str], str]
+from tests.adapters.spade.saying import Jid, Start, message, say, until
 
 
 class Plain(MemoryMixin, Agent): ...
@@ -29,8 +25,7 @@ async def test_what_a_template_lets_through_is_remembered_with_author_conversati
     scribe, ann = Plain(jid("scribe"), "pw", memory=memory), Agent(jid("ann"), "pw")
     template = Template(metadata={"performative": "inform"})
     scribe.add_behaviour(MemoryBehaviour(), template)
-    await start(scribe)
-    await start(ann)
+    await start(scribe, ann)
 
     await say(
         ann,
@@ -70,8 +65,7 @@ async def test_a_behaviour_searches_what_it_heard_and_keeps_what_it_said(
 ) -> None:
     clerk, ann = Plain(jid("clerk"), "pw", memory=memory), Agent(jid("ann"), "pw")
     clerk.add_behaviour(Clerk())
-    await start(clerk)
-    await start(ann)
+    await start(clerk, ann)
 
     await say(ann, message(jid("clerk"), "The crates are at pier four", thread="t1", performative="inform"))
     await until(clerk.memory, 2)
@@ -111,8 +105,7 @@ async def test_a_behaviour_recalls_as_its_agent_does_and_not_what_it_is_asked(
     clerk, ann = Plain(jid("clerk"), "pw", memory=memory, recall=options), Agent(jid("ann"), "pw")
     advisor = Advisor()
     clerk.add_behaviour(advisor)
-    await start(clerk)
-    await start(ann)
+    await start(clerk, ann)
     await clerk.memory.add("The crates are blue")
     for n, text in enumerate(("The crates are at pier four", "Where are the crates?", "Where are the crates?"), 1):
         await say(ann, message(jid("clerk"), text, thread=f"t{n}", performative="inform"))
@@ -138,8 +131,7 @@ async def test_with_owner_peer_a_behaviour_reaches_the_memory_of_whom_it_talks_w
     ann, bob = Agent(jid("ann"), "pw"), Agent(jid("bob"), "pw")
     search = Search()
     clerk.add_behaviour(search)
-    for agent in (clerk, ann, bob):
-        await start(agent)
+    await start(clerk, ann, bob)
     with pytest.raises(ScopeError, match="no conversation is running"):
         _ = search.memory
 
@@ -160,8 +152,7 @@ async def test_a_chat_agent_keeps_what_it_hears_by_a_behaviour_beside_its_own(
     chat = Remembering(jid("chat"), "pw", target_agent_jid=jid("ann"), memory=memory)
     ann = Agent(jid("ann"), "pw")
     chat.add_behaviour(MemoryBehaviour(), Template(metadata={"message_type": "llm"}))
-    await start(chat)
-    await start(ann)
+    await start(chat, ann)
 
     await say(ann, message(jid("chat"), "The tide turns at noon", message_type="llm"))
     await until(chat.memory, 1)
@@ -183,8 +174,7 @@ async def test_a_memory_out_of_order_is_logged_and_holds_no_message_up(
 
     clerk, ann = Plain(jid("clerk"), "pw", memory=memory), Agent(jid("ann"), "pw")
     clerk.add_behaviour(Listen())
-    await start(clerk)
-    await start(ann)
+    await start(clerk, ann)
     await memory.close()
 
     await say(ann, message(jid("clerk"), "still here?", performative="inform"))
@@ -202,8 +192,7 @@ async def test_no_stranger_ends_a_behaviour_by_what_it_sends(start: Start, jid: 
     bob = Agent(jid("bob"), "pw")
     for listener in (clerk, choosy):
         listener.add_behaviour(MemoryBehaviour())
-    for agent in (clerk, choosy, ann, bob):
-        await start(agent)
+    await start(clerk, choosy, ann, bob)
     odd = [
         message(jid("clerk"), "x" * 200_000, performative="inform"),
         message(jid("clerk"), "long thread", thread="t" * 20_000, performative="inform"),
@@ -240,8 +229,7 @@ async def test_the_states_of_a_machine_remember_through_it(start: Start, jid: Ji
     machine.add_transition("hear", "heard")
     keeper, ann = Plain(jid("keeper"), "pw", memory=memory), Agent(jid("ann"), "pw")
     keeper.add_behaviour(machine)
-    await start(keeper)
-    await start(ann)
+    await start(keeper, ann)
     await say(ann, message(jid("keeper"), "The lock is open", performative="inform"))
     assert [hit.record.author for hit in await found] == [jid("ann")]
 
@@ -267,8 +255,7 @@ async def test_an_error_in_a_state_ends_the_machine_although_a_transition_was_se
     machine.add_transition("hear", "heard")
     keeper, ann = Plain(jid("keeper"), "pw", memory=memory), Agent(jid("ann"), "pw")
     keeper.add_behaviour(machine)
-    await start(keeper)
-    await start(ann)
+    await start(keeper, ann)
     await say(ann, message(jid("keeper"), "The lock is open", performative="inform"))
     await machine.join()
     assert isinstance(machine.exit_code, RecordNotFoundError)
@@ -291,8 +278,7 @@ async def test_agents_that_share_a_memory_keep_one_record_of_each_message(
     bob.add_behaviour(hearing)
     bob.add_behaviour(Both())
     ann.add_behaviour(saying)
-    for agent in (ann, bob):
-        await start(agent)
+    await start(ann, bob)
     bid = message(jid("bob"), "The bid is 42", thread="auction", performative="propose")
     for _ in range(2):  # the same object twice is two messages
         await saying.send(bid)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable
 from typing import Any
 from xml.parsers.expat import ExpatError, ParserCreate
 from xml.sax.saxutils import escape
@@ -17,9 +16,7 @@ from memory_spade import MemoryBehaviour, MemoryLLMAgent, MemoryMixin
 from memory_spade.carriable import REPLACEMENT, carriable
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider
-
-Start = Callable[[Agent], Awaitable[None]]
-Jid = Callable[[str], str]
+from tests.adapters.spade.saying import Jid, Start
 
 EVERY = [chr(point) for point in range(sys.maxunicode + 1)]
 REFUSED = "".join(char for char in EVERY if carriable(char) != char)
@@ -101,7 +98,6 @@ async def test_no_answer_of_a_model_ends_the_connection_of_an_agent(start: Start
         return HOSTILE
 
     bot, ann = MemoryLLMAgent(jid("bot"), "pw", ScriptedProvider(answer), memory=memory), Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     for _ in range(2):
         insist_on_whole(bot, str((await ann.ask(str(bot.jid.bare), "When does it close?", thread="t1")).body))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,6 @@ from memory_spade.memory.flags import Places, read_flags
 from memory_spade.memory.place import DEFAULT_DIRECTORY, ENVIRONMENT, Place
 from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.provider import ScriptedProvider
-
-Jid = Callable[[str], str]
 
 pytestmark = pytest.mark.usefixtures("container")
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from spade.agent import Agent
 
 from memory_core import Memory
 from memory_core.app.main import main
@@ -18,9 +17,8 @@ from memory_spade.files import export_agent_memories
 from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
+from tests.adapters.spade.saying import Jid, Start
 
-Start = Callable[[Agent], Awaitable[None]]
-Jid = Callable[[str], str]
 CONTENT, CONTEXT = "Ann prefers CSV to JSON", "said while we exported the harbour ledger"
 
 
@@ -102,8 +100,7 @@ async def test_the_model_finds_and_sees_the_context(
         memory_editing=True,
     )
     ann = Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
 
     async def told(text: str) -> str:
         return str((await ann.ask(jid("bot"), text, thread="t1")).body)
@@ -126,8 +123,7 @@ async def test_the_model_finds_and_sees_the_context(
 async def test_what_the_tools_read_is_counted_and_recent(start: Start, jid: Jid, memory: Memory) -> None:
     bot = MemoryLLMAgent(jid("bot"), "pw", ScriptedProvider(_obey), memory=memory)
     ann = Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     base = bot.agent_base_memory
     for content in ("the crane is red", "the quay is wet", "the rope is blue"):
         await base.store_memory(content, "fact")

@@ -77,8 +77,7 @@ async def test_a_correction_edits_the_message_of_its_author_and_of_nobody_else(
         Agent(jid("ann"), "pw"),
         Agent(jid("mallory"), "pw"),
     )
-    for agent in (bot, ann, mallory):
-        await start(agent)
+    await start(bot, ann, mallory)
     send(ann, jid("bot"), "The offer is 40", id="m1")
     await until(bot.memory, ["The offer is 40"])
     send(mallory, jid("bot"), "The offer is 1", correcting("m1"), id="m2")
@@ -96,8 +95,7 @@ async def test_a_correction_of_a_message_that_is_not_stored_is_a_message_and_can
     start: Start, jid: Jid, memory: Memory
 ) -> None:
     bot, ann = Listener(jid("bot"), "pw", memory=memory), Agent(jid("ann"), "pw")
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     send(ann, jid("bot"), "The offer is 50", correcting("m1"), id="m2")
     await until(bot.memory, ["The offer is 50"])
     send(ann, jid("bot"), "The offer is 60", correcting("m1"), id="m3")
@@ -113,8 +111,7 @@ async def test_a_retraction_deletes_the_message_of_its_author_and_of_nobody_else
         Agent(jid("ann"), "pw"),
         Agent(jid("mallory"), "pw"),
     )
-    for agent in (bot, ann, mallory):
-        await start(agent)
+    await start(bot, ann, mallory)
     origin = "<origin-id xmlns='urn:xmpp:sid:0' id='o1'/>"
     send(ann, jid("bot"), "My PIN is 2580", origin, id="m1")
     send(ann, jid("bot"), "My PIN is 1234", id="m2")
@@ -137,8 +134,7 @@ async def test_a_retraction_reaches_a_behaviour_whose_template_it_does_not_match
 
     bot, ann = Plain(jid("bot"), "pw", memory=memory), Agent(jid("ann"), "pw")
     bot.add_behaviour(MemoryBehaviour(), Template(metadata={"ontology": "harbour"}))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     await say(ann, message(jid("bot"), "My PIN is 2580", ontology="harbour"))
     await until(bot.memory, ["My PIN is 2580"])
     (record,) = await records(bot.memory)
@@ -180,8 +176,7 @@ async def test_a_peer_cannot_choose_when_its_message_was_said(start: Start, jid:
     """Whatever it writes in the name of the server, right after the login of the agent, too."""
     began = utc_now()
     bot, ann = Listener(jid("bot"), "pw", memory=memory), Agent(jid("ann"), "pw")
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     for text, stamp in (
         ("first", "2001-01-01T00:00:00Z"),
         ("then", "2001-01-01T00:00:00Z"),
@@ -204,8 +199,7 @@ async def test_what_a_server_stored_for_an_agent_was_said_when_the_server_says(
     await bot.memory.add(
         Draft("before", kind="message", author=jid("ann"), occurred_at=before, session=f"peer:{jid('ann')}")
     )
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     stamps = [before + 10 * MINUTE, before - MINUTE]  # the second is before the last message of ann
     for stamp in stamps:
         send(ann, jid("bot"), f"of {stamp.isoformat()}", DELAY.format(stamp=stamp.isoformat().replace("+00:00", "Z")))
@@ -365,8 +359,7 @@ async def test_errors_presence_carbons_and_items_of_pubsub_nodes_are_never_remem
     start: Start, server: XmppServer, jid: Jid, memory: Memory
 ) -> None:
     bot, ann = Listener(jid("bot"), "pw", memory=memory), Agent(jid("ann"), "pw")
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     arrived: list[str] = []
 
     def arriving(stanza: Any) -> Any:

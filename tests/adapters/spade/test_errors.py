@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,10 +14,7 @@ from memory_spade.memory.exceptions import MemoryInitializationError, MemorySear
 from memory_spade.testing.backend import ListBackend
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
-from tests.adapters.spade.saying import ON_ONE_SERVER
-
-Start = Callable[[Agent], Awaitable[None]]
-Jid = Callable[[str], str]
+from tests.adapters.spade.saying import ON_ONE_SERVER, Jid, Start
 
 
 class Flaky(ListBackend):
@@ -103,8 +100,7 @@ async def test_no_backend_is_given_what_cannot_be_stored_or_searched() -> None:
 async def test_a_backend_that_fails_costs_one_call_its_memory_and_no_thread(start: Start, jid: Jid) -> None:
     backend = Flaky()
     bot, ann = MemoryLLMAgent(jid("bot"), "pw", ScriptedProvider(obey), agent_base_memory=backend), Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     assert "Stored fact" in await told(ann, bot, "STORE tea")
     backend.error = RuntimeError("redis down")
     assert await told(ann, bot, "ECHO one") == "echo one"
@@ -148,8 +144,7 @@ async def test_an_owner_function_that_fails_costs_one_call_its_memory(
 
     bot = MemoryLLMAgent(jid("bot"), "pw", ScriptedProvider(obey), memory=memory, owner=owner)
     plain, ann = Plain(jid("plain"), "pw", memory=memory, owner=owner), Peer(jid("ann"))
-    for agent in (bot, plain, ann):
-        await start(agent)
+    await start(bot, plain, ann)
     for n in range(2):
         assert await told(ann, bot, f"ECHO {n}") == f"echo {n}"
         assert await told(ann, plain, f"hello {n}") == "recalled 0"
@@ -171,8 +166,7 @@ async def test_a_provider_that_fails_once_answers_the_thread_again(start: Start,
         on_conversation_end=lambda conversation, reason: ended.append((conversation, reason)),
     )
     ann = Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     assert "no route to the model" in await told(ann, bot, "fail")
     assert await told(ann, bot, "again") == "fine"
     assert ended == [("t1", "error")]
@@ -188,8 +182,7 @@ async def test_a_function_of_the_recall_options_that_fails_costs_one_prompt_its_
     options = RecallOptions(format=broken)
     bot = MemoryLLMAgent(jid("bot"), "pw", ScriptedProvider(obey), memory=memory, recall=options)
     ann = Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     await bot.memory.add("The echo is loud")
     assert await told(ann, bot, "ECHO loud") == "echo loud"
 
@@ -212,8 +205,7 @@ async def test_a_custom_backend_refuses_messages_and_the_behaviour_goes_on(
 
     backend = ListBackend()
     plain, ann = Plain(jid("plain"), "pw", agent_base_memory=backend), Peer(jid("ann"))
-    await start(plain)
-    await start(ann)
+    await start(plain, ann)
     assert [await told(ann, plain, "hello") for _ in range(2)] == ["ok", "ok"]
     assert backend.entries == []
     assert "UnsupportedError" in caplog.text

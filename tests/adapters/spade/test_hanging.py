@@ -114,8 +114,7 @@ async def test_a_search_that_hangs_leaves_an_agent_that_hears_everybody(
     backend = Hanging("search_memories", stubborn=stubborn)
     bot = MemoryLLMAgent(*(jid("bot"), "pw", ScriptedProvider(obey)), agent_base_memory=backend, memory_timeout=BRIEF)
     ann, bob = Peer(jid("ann")), Peer(jid("bob"))
-    for agent in (bot, ann, bob):
-        await start(agent)
+    await start(bot, ann, bob)
     for peer, thread in ((ann, "a"), (bob, "b"), (ann, "c")):
         assert (await peer.ask(jid("bot"), "ECHO my secret", thread=thread)).body == "echo my secret"
     assert f"the memory of {jid('bot')} does not answer: recalling memories did not end within 0.2 s" in caplog.text
@@ -177,8 +176,7 @@ async def test_a_message_that_cannot_be_written_is_heard_answered_and_written_la
     file = tmp_path / "memory.db"
     async with Memory(file, embedder=None) as memory:
         plain, ann = Plain(jid("plain"), "pw", memory=memory, memory_timeout=BRIEF), Peer(jid("ann"))
-        await start(plain)
-        await start(ann)
+        await start(plain, ann)
         assert (await ann.ask(jid("plain"), "one")).body == "heard one"
         with locked(file):
             assert (await ann.ask(jid("plain"), "two")).body == "heard two"
@@ -241,8 +239,7 @@ async def test_an_owner_function_that_hangs_costs_one_call_its_memory(start: Sta
 
     bot = MemoryLLMAgent(*(jid("bot"), "pw", ScriptedProvider(obey)), memory=memory, owner=owner, memory_timeout=BRIEF)
     ann = Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     try:
         assert (await ann.ask(jid("bot"), "ECHO one", thread="t1")).body == "echo one"
         assert "failed: the tool store_memory" in await answer(ann.ask(jid("bot"), "STORE tea", thread="t1"))
@@ -260,8 +257,7 @@ async def test_an_agent_whose_memory_does_not_open_starts_without_it_and_has_it_
     backend = Hanging("initialize")
     bot = MemoryLLMAgent(*(jid("bot"), "pw", ScriptedProvider(obey)), agent_base_memory=backend, memory_timeout=BRIEF)
     ann = Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     assert f"the memory of {jid('bot')} does not answer: opening it did not end within 0.2 s" in caplog.text
     assert (await ann.ask(jid("bot"), "ECHO one", thread="t1")).body == "echo one"
     backend.well.set()
@@ -276,8 +272,7 @@ async def test_an_agent_stops_although_its_memory_neither_writes_nor_closes(
     backend = Hanging("store_memory", "cleanup")
     bot = MemoryLLMAgent(*(jid("bot"), "pw", ScriptedProvider(obey)), agent_base_memory=backend, memory_timeout=BRIEF)
     ann = Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     assert "failed: " in await answer(ann.ask(jid("bot"), "STORE tea", thread="t1"))
     await bot.stop()
     assert f"a late call of the memory of {jid('bot')} is cancelled: the tool store_memory" in caplog.text

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,7 @@ from memory_spade import MemoryBehaviour, MemoryLLMAgent, MemoryMixin, llm
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import ScriptedProvider
 from memory_spade.testing.xmpp import XmppServer, xmpp_server
-from tests.adapters.spade.saying import ON_ONE_SERVER, message, say, until
-
-Start = Callable[[Agent], Awaitable[None]]
-Jid = Callable[[str], str]
+from tests.adapters.spade.saying import ON_ONE_SERVER, Jid, Start, message, say, until
 
 
 async def test_stopping_closes_what_the_agent_opened_and_leaves_a_shared_memory_open(
@@ -38,8 +35,8 @@ async def test_stopping_closes_what_the_agent_opened_and_leaves_a_shared_memory_
 ) -> None:
     own = MemoryLLMAgent(jid("own"), "pw", provider, memory=tmp_path / "own.db")
     shared = MemoryLLMAgent(jid("shared"), "pw", provider, memory=memory)
+    await start(own, shared)
     for agent in (own, shared):
-        await start(agent)
         await agent.memory.add("kept")
     handle = own.memory
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -24,10 +24,7 @@ from memory_spade.messages import Told, tell, told
 from memory_spade.stanzas import arrival_of, received
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.xmpp import XmppServer
-from tests.adapters.spade.saying import message, say
-
-Start = Callable[[Agent], Awaitable[None]]
-Jid = Callable[[str], str]
+from tests.adapters.spade.saying import Jid, Start, message, say
 
 CREATED = 201
 """XEP-0045's status code for a room that a join has made."""
@@ -94,8 +91,7 @@ async def test_two_agents_that_share_a_memory_keep_a_message_without_a_thread_on
 ) -> None:
     team = memory.bind(app="mas", user="pair")
     ann, bob = (Listener(jid(name), "pw", memory=team) for name in ("ann", "bob"))
-    await start(ann)
-    await start(bob)
+    await start(ann, bob)
     for text in ("The bid is 42", "yes", "yes"):
         await ann.first.send(message(jid("bob"), text, performative="propose"))
     await ended(server, ann, bob)
@@ -109,8 +105,7 @@ async def test_the_same_text_to_two_people_in_their_own_conversations_is_two_mes
     start: Start, jid: Jid, memory: Memory
 ) -> None:
     bot, ann, bob = Listener(jid("bot"), "pw", memory=memory), Agent(jid("ann"), "pw"), Agent(jid("bob"), "pw")
-    for agent in (bot, ann, bob):
-        await start(agent)
+    await start(bot, ann, bob)
     for name in ("ann", "bob"):
         await bot.first.send(message(jid(name), "Noted", performative="inform"))
     page = await bot.memory.list(order="oldest")
@@ -121,8 +116,7 @@ async def test_a_stanza_that_arrives_again_is_the_same_message_and_an_id_used_ag
     start: Start, jid: Jid, memory: Memory
 ) -> None:
     bot, ann = Listener(jid("bot"), "pw", memory=memory), Agent(jid("ann"), "pw")
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     client: Any = ann.client
     for text in ("yes", "yes", "no"):
         stanza = client.make_message(mto=jid("bot"), mbody=text, mtype="chat")
@@ -146,8 +140,7 @@ async def test_replies_of_a_plain_agent_are_two_messages_though_they_copy_the_id
 
     bot, ann = Listener(jid("bot"), "pw", memory=memory), Agent(jid("ann"), "pw")
     ann.add_behaviour(Twice())  # type: ignore[no-untyped-call]
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     await bot.first.send(message(jid("ann"), "Are you there?", performative="query-if"))
     await until(bot.memory, lambda found: len(found) == 3)
     assert [text for text, _ in await heard(bot.memory)] == ["Are you there?", "ok", "ok"]
@@ -178,8 +171,7 @@ async def test_what_the_states_of_a_machine_send_is_remembered(start: Start, jid
             self.add_behaviour(Machine())
 
     keeper, ann = Keeper(jid("keeper"), "pw", memory=memory), Peer(jid("ann"))
-    await start(keeper)
-    await start(ann)
+    await start(keeper, ann)
     assert (await ann.ask(jid("keeper"), "offer 10")).body == "one"
     assert (await ann.ask(jid("keeper"), "offer 20")).body == "two"
     assert [text for text, _ in await heard(keeper.memory)] == ["offer 10", "one", "offer 20", "two"]
@@ -189,8 +181,7 @@ async def test_messages_are_searched_by_performative_protocol_ontology_and_conve
     start: Start, jid: Jid, memory: Memory
 ) -> None:
     bot, ann = Listener(jid("bot"), "pw", memory=memory), Agent(jid("ann"), "pw")
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     fipa = {"protocol": "fipa-contract-net", "ontology": "harbour", "conversation-id": "c7"}
     await say(
         ann,
@@ -379,8 +370,7 @@ async def test_an_undelivered_message_that_comes_back_is_not_said_by_its_receive
     start: Start, jid: Jid, memory: Memory
 ) -> None:
     bot, ann = Listener(jid("bot"), "pw", memory=memory), Agent(jid("ann"), "pw")
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     client: Any = ann.client
     bounce = client.make_message(mto=jid("bot"), mbody="I offer 100", mtype="error")
     bounce["error"]["condition"] = "service-unavailable"
@@ -444,8 +434,7 @@ async def test_a_behaviour_that_gets_a_memory_keeps_its_run(start: Start, jid: J
     bot, ann = Plain(jid("bot"), "pw", memory=memory), Agent(jid("ann"), "pw")
     behaviour = Remembering()
     bot.add_behaviour(behaviour)
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     await say(ann, message(jid("bot"), "Hello"))
     assert await ran == "Hello"
     await until(bot.memory, lambda found: len(found) == 1)

@@ -62,8 +62,7 @@ async def test_an_owner_function_is_asked_once_a_message_and_never_on_the_event_
 
     asked = Asked()
     office, ann = Office(jid("office"), "pw", memory=memory, owner=getattr(asked, form)), Peer(jid("ann"))
-    await start(office)
-    await start(ann)
+    await start(office, ann)
     for turn in range(2):
         answer = await ann.ask(jid("office"), "Ann drinks tea", metadata={"performative": "inform"})
         assert answer.body is not None
@@ -87,8 +86,7 @@ async def test_all_tools_of_a_turn_and_its_prompt_share_one_answer_of_the_owner_
     asked = Asked()
     bot = MemoryLLMAgent(jid("bot"), "pw", ScriptedProvider(use_all), memory=memory, owner=getattr(asked, form))
     ann, bob = Peer(jid("ann")), Peer(jid("bob"))
-    for agent in (bot, ann, bob):
-        await start(agent)
+    await start(bot, ann, bob)
     for peer in (ann, bob, ann):
         answer = await peer.ask(jid("bot"), f"{peer.jid.bare} drinks tea")
         assert "failed" not in str(answer.body)
@@ -148,8 +146,7 @@ async def test_an_asynchronous_owner_function_that_raises_costs_one_message_its_
             self.add_behaviour(MemoryBehaviour())
 
     listener, ann = Listener(jid("bot"), "pw", memory=memory, owner=owner), Agent(jid("ann"), "pw")
-    await start(listener)
-    await start(ann)
+    await start(listener, ann)
     await say(ann, message(jid("bot"), "one"))
     await asked.wait()
     with pytest.raises(ScopeError, match="no user for"):

@@ -86,8 +86,7 @@ async def test_every_form_of_the_flags_keeps_notes_and_memories_where_it_says(
     folder.mkdir()
     monkeypatch.setenv(ENVIRONMENT, str(folder / "environment"))
     bot, ann = MemoryLLMAgent(jid("bot"), "pw", provider, **FORMS[form](folder, memory)), Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     await answer(ann, bot, "REMEMBER Ann pays in euros", "t1")
     await answer(ann, bot, "STORE the gate has a token", "t1")
     shown = await answer(ann, bot, "token", "t1")
@@ -105,8 +104,7 @@ async def test_the_model_receives_only_messages_that_are_for_it(
     start: Start, jid: Jid, memory: Memory, provider: ScriptedProvider
 ) -> None:
     bot, ann = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory), Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     await say(ann, message(jid("bot"), "STORE not for the model", performative="inform"))
     await answer(ann, bot, "STORE for the model")
     assert {request.said for request in provider.requests} == {"STORE for the model"}
@@ -116,8 +114,7 @@ async def test_a_prompt_has_twenty_notes_and_six_thousand_characters_at_most(
     start: Start, jid: Jid, memory: Memory, provider: ScriptedProvider
 ) -> None:
     bot, ann = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory, inject_memories=50), Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     for number in range(25):
         await bot.interaction_memory.aadd_information("t1", f"note {number:02}")
     for number in range(30):
@@ -149,8 +146,7 @@ async def test_a_tool_call_belongs_to_the_running_conversation_and_never_to_one_
         return ToolCall("store_memory", {"content": "Ann was here", "category": "fact", **others})
 
     bot, ann = MemoryLLMAgent(jid("bot"), "pw", ScriptedProvider(script), memory=memory), Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     for text in ("note", "fact"):
         await answer(ann, bot, text, "t1")
     operator = memory.operator()
@@ -168,8 +164,7 @@ async def test_in_an_agents_own_memory_a_search_never_shows_one_peer_the_notes_a
 ) -> None:
     given = memory.bind(user="team") if is_bound else memory
     bot, ann, bob = MemoryLLMAgent(jid("bot"), "pw", provider, memory=given), Peer(jid("ann")), Peer(jid("bob"))
-    for agent in (bot, ann, bob):
-        await start(agent)
+    await start(bot, ann, bob)
     await answer(ann, bot, "REMEMBER the locker has the code 2580")
     shown = [await answer(bob, bot, text) for text in ("SEARCH locker code", "LIST", "What is the code of the locker?")]
     assert any("2580" in text for text in shown) == is_bound
@@ -180,8 +175,7 @@ async def test_who_uses_a_thread_takes_part_in_it_and_the_thread_of_other_client
 ) -> None:
     bot, ann, mallory = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory), Peer(jid("ann")), Peer(jid("mal"))
     listener = Listener(jid("listener"), "pw", memory=memory)
-    for agent in (bot, ann, mallory, listener):
-        await start(agent)
+    await start(bot, ann, mallory, listener)
     await answer(ann, bot, "REMEMBER the locker has the code 2580", "guessed")
     assert "2580" in await answer(mallory, bot, "Hello", "guessed")
     assert "2580" not in await answer(mallory, bot, "Hello")
@@ -208,8 +202,7 @@ async def test_a_behaviour_remembers_every_message_that_it_receives_or_sends(
             self.add_behaviour(Echo())
 
     bot, ann = Bot(jid("bot"), "pw", memory=memory), Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     said = [f"message {number}" for number in range(20)]
     await asyncio.gather(*(answer(ann, bot, text, text) for text in said))
     kept = [record.text for record in (await bot.memory.list(limit=100)).records]
@@ -218,8 +211,7 @@ async def test_a_behaviour_remembers_every_message_that_it_receives_or_sends(
 
 async def test_erasing_a_memory_does_not_change_the_traces_of_spade(start: Start, jid: Jid, memory: Memory) -> None:
     bot, ann = Listener(jid("bot"), "pw", memory=memory), Agent(jid("ann"), "pw")
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     await say(ann, message(jid("bot"), "My PIN is 2580", performative="inform"))
     await until(bot.memory, ["My PIN is 2580"])
     await bot.memory.erase()
@@ -240,8 +232,7 @@ async def test_a_behaviour_stores_a_message_before_the_guardrails_of_the_model_s
         Peer(jid("ann")),
     )
     bot.add_behaviour(MemoryBehaviour(), Template(metadata={"message_type": "llm"}))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     await answer(ann, bot, "My PIN is 2580")
     await until(bot.memory, ["My PIN is 2580"])
     assert {request.said for request in provider.requests} == {"blocked"}
@@ -268,8 +259,7 @@ async def test_every_tool_call_is_a_numbered_step_and_compression_destroys_nothi
     model = ScriptedProvider(measuring)
     provider = BankProvider(model, memory.bind(user="ann"))
     agent, ann = LLMAgent(jid("bot"), "pw", provider, tools=[MEASURE]), Peer(jid("ann"))
-    await start(agent)
-    await start(ann)
+    await start(agent, ann)
     tanks = ["one", "two", "broken", "four", "five", "six", "seven", "eight"]
     await answer(ann, agent, " ".join(tanks), "refit")
     bank = provider.bank("refit")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +23,8 @@ from memory_spade import MemoryLLMAgent
 from memory_spade.conversation import invented_thread, session_of
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
-from tests.adapters.spade.saying import ON_ONE_SERVER, Conversation, Start
+from tests.adapters.spade.saying import ON_ONE_SERVER, Conversation, Jid, Start
 from tests.recall.blocks import END, START
-
-Jid = Callable[[str], str]
 
 pytestmark = pytest.mark.usefixtures("container")
 
@@ -307,8 +304,7 @@ async def test_the_profile_of_a_person_is_in_no_prompt_of_another(start: Start, 
     ann, tom, provider = Peer(jid("ann")), Peer(jid("tom")), ScriptedProvider(lambda _: "144")
     handle = memory.bind(app="mas", user="team")
     bot = MemoryLLMAgent(jid("bot"), "secret", provider, memory=handle, agent_base_memory=True)
-    for agent in (bot, ann, tom):
-        await start(agent)
+    await start(bot, ann, tom)
     context = ToolContext(memory=handle, session="wishes", author=str(ann.jid.bare))
     stored = await STORE_MEMORY(context, {"content": "Answer in German", "category": "preference"})
     assert (await MEMORY_PIN(context, {"memory_id": stored.data["id"]})).status == "ok"

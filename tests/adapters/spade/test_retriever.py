@@ -40,8 +40,7 @@ async def test_a_model_retrieves_what_a_memory_knows_by_another_agent(
     if agent_class is LLMAgent:
         bot.tools[0].set_agent(bot)
     peer = Peer(jid("peer"))
-    for agent in (library, bot, peer):
-        await start(agent)
+    await start(library, bot, peer)
     answer = json.loads(str((await peer.ask(jid("bot"), "anybody: When does the harbour close?")).body))
     assert [each["content"] for each in answer["documents"]] == [
         "The harbour closes at six",

@@ -213,8 +213,7 @@ async def test_a_message_stays_private(start: Start, jid: Jid, memory: Memory, b
     listening = MemoryBehaviour()
     scribe.add_behaviour(listening)
     ann = Agent(jid("ann"), "pw")
-    await start(scribe)
-    await start(ann)
+    await start(scribe, ann)
     await say(ann, message(jid("scribe"), "Between you and me: the crane is broken", performative="inform"))
     await until(scribe.memory.own, 1)
     assert not (await board.list()).records

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -15,10 +14,7 @@ from spade.agent import Agent
 from memory_core import Memory, Where
 from memory_spade import MemoryBehaviour, MemoryMixin
 from memory_spade.testing.peer import Peer
-from tests.adapters.spade.saying import ON_ONE_SERVER
-
-Start = Callable[[Agent], Awaitable[None]]
-Jid = Callable[[str], str]
+from tests.adapters.spade.saying import ON_ONE_SERVER, Jid, Start
 
 RECORD_BYTES = 1_500
 """The most bytes that an owner's index has in memory for each record."""
@@ -97,8 +93,7 @@ async def test_an_agent_that_is_silent_for_longer_than_a_minute_stays_connected(
     start: Start, jid: Jid, memory: Memory
 ) -> None:
     guard, ann = Guard(jid("guard"), "pw", memory=memory), Peer(jid("ann"))
-    await start(guard)
-    await start(ann)
+    await start(guard, ann)
     await asyncio.sleep(75)
     answer = await ann.ask(jid("guard"), "the code is 1", metadata={"performative": "inform"})
     assert answer.body == "kept"

@@ -7,7 +7,6 @@ import errno
 import os
 import sqlite3
 import sys
-from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -30,10 +29,7 @@ from memory_spade.llm import MAX_INVENTED
 from memory_spade.testing.peer import Peer
 from memory_spade.testing.provider import Request, ScriptedProvider, ToolCall
 from memory_spade.testing.xmpp import XmppServer
-from tests.adapters.spade.saying import ON_ONE_SERVER, Watched
-
-Start = Callable[[Agent], Awaitable[None]]
-Jid = Callable[[str], str]
+from tests.adapters.spade.saying import ON_ONE_SERVER, Jid, Start, Watched
 
 
 async def told(peer: Peer, bot: Agent, text: str, thread: str | None = None) -> str:
@@ -45,8 +41,7 @@ async def test_all_four_tools_work_over_the_wire_and_write_what_was_said(
 ) -> None:
     bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory)
     ann = Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
 
     assert (
         await told(ann, bot, "REMEMBER Ann pays in euros", "t1")
@@ -69,8 +64,7 @@ async def test_a_shared_handle_makes_the_agent_write_where_its_owner_reads(
     handle = memory.bind(app="demo", user="ann")
     bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=handle)
     ann = Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     await handle.add("The parcel is at the harbour")
 
     assert "harbour" in await told(ann, bot, "SEARCH parcel")
@@ -120,8 +114,7 @@ async def test_a_shared_memory_opens_the_documented_doors_too(
 ) -> None:
     bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory.bind(user="ann"))
     ann = Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     bot.interaction_memory.add_information("t1", "noted by the program")
     await bot.agent_base_memory.store_memory("stored by the program", "fact")
 
@@ -156,8 +149,7 @@ async def test_messages_without_a_thread_keep_their_peers_notes_and_show_them_to
 ) -> None:
     bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory)
     ann, bob = Peer(jid("ann")), Peer(jid("bob"))
-    for agent in (bot, ann, bob):
-        await start(agent)
+    await start(bot, ann, bob)
 
     await told(ann, bot, "REMEMBER Ann owes Bob a favour")
 
@@ -196,8 +188,7 @@ async def test_an_answer_in_an_invented_thread_still_belongs_to_its_peer(
 ) -> None:
     bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory)
     ann = Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
 
     answer = await ann.ask(jid("bot"), "REMEMBER Ann sails")
     await told(ann, bot, "REMEMBER Ann rows", answer.thread)
@@ -214,8 +205,7 @@ async def test_every_behaviour_with_a_model_keeps_its_peers_notes_and_no_more_co
     bot, ann = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory), Peer(jid("ann"))
     planner = LLMBehaviour(provider, tools=bot.tools)
     bot.add_behaviour(planner, Template(metadata={"ontology": "planning"}))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
 
     async def planned(text: str) -> str:
         return str((await ann.ask(jid("bot"), text, metadata={"ontology": "planning"})).body)
@@ -237,8 +227,7 @@ async def test_an_agent_that_others_ask_for_their_peers_keeps_the_notes_of_each_
     desk = MemoryLLMAgent(jid("desk"), "pw", ScriptedProvider(lambda asked: asked.said), reply_to=jid("bot"))
     bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory, routing_function=lambda *answer: asking)
     ann, bob, eve = (Peer(jid(name)) for name in ("ann", "bob", "eve"))
-    for agent in (desk, bot, ann, bob, eve):
-        await start(agent)
+    await start(desk, bot, ann, bob, eve)
     await told(ann, desk, "REMEMBER Ann pays in euros")
     assert "Ann pays in euros" in await told(ann, desk, "What do you know?")
     asking = jid("bob")
@@ -258,8 +247,7 @@ async def test_a_behaviour_that_a_tool_starts_does_not_answer_from_the_memory_of
     handing = ScriptedProvider(lambda asked: "done" if asked.results else ToolCall("hand_over"))
     bot = MemoryLLMAgent(jid("bot"), "pw", handing, tools=[tool], memory=memory, owner="peer")
     ann, eve = Peer(jid("ann")), Peer(jid("eve"))
-    for agent in (bot, ann, eve):
-        await start(agent)
+    await start(bot, ann, eve)
     await memory.bind(user=jid("ann")).add("The code of Ann is 4711")
     await told(ann, bot, "What is the code?", "shared")
     second = {"ontology": "second"}
@@ -273,8 +261,7 @@ async def test_owner_peer_gives_everybody_a_memory_of_their_own(
 ) -> None:
     bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory.bind(app="desk"), owner="peer")
     ann, bob = Peer(jid("ann")), Peer(jid("bob"))
-    for agent in (bot, ann, bob):
-        await start(agent)
+    await start(bot, ann, bob)
 
     await told(ann, bot, "STORE Ann's code is 4711", "shared")
 
@@ -289,8 +276,7 @@ async def test_an_owner_function_maps_peers_to_users(
 ) -> None:
     bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory, owner=lambda peer: peer.split("@")[0][:3])
     ann = Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
 
     await told(ann, bot, "STORE Ann skates")
 
@@ -302,8 +288,7 @@ async def test_a_shared_handle_of_another_user_is_refused_with_an_error_for_the_
 ) -> None:
     bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory.bind(user="somebody"), owner="peer")
     ann = Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
 
     assert "store_memory failed: this memory belongs to user 'somebody'" in await told(ann, bot, "STORE Ann skates")
     assert (await memory.bind(user="somebody").stats()).records == 0
@@ -374,8 +359,8 @@ async def test_two_thousand_messages_are_all_answered_and_leave_nothing_behind(
     """Stock drops messages from about the 1,500th on, and keeps the id of each and every conversation."""
     bot = MemoryLLMAgent(jid("bot"), "pw", ScriptedProvider(lambda request: "yes"), memory=memory, inject_memories=0)
     ann = Peer(jid("ann"))
+    await start(bot, ann)
     for agent in (bot, ann):
-        await start(agent)
         container: Any = agent.container
         container.register(agent)
     behaviour: Any = bot.llm_behaviour
@@ -401,8 +386,7 @@ async def test_a_tool_error_reaches_the_model_as_text_and_the_conversation_goes_
     memory = Memory(tmp_path / "m.db", embedder=None)
     bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory, inject_memories=0)
     ann = Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
 
     with closing(sqlite3.connect(tmp_path / "m.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -428,8 +412,7 @@ async def test_a_full_disk_is_told_to_the_model_and_nothing_else_is_lost(
 ) -> None:
     bot = MemoryLLMAgent(jid("bot"), "pw", provider, interaction_memory=(True, tmp_path), inject_memories=0)
     ann = Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     await told(ann, bot, "REMEMBER the first thing", "t1")
     with monkeypatch.context() as full:
         full.setattr(os, "fsync", lambda descriptor: (_ for _ in ()).throw(OSError(28, "disk full")))
@@ -447,8 +430,7 @@ async def test_a_backend_of_ones_own_serves_tools_prompt_and_door(
     backend = Watched()
     bot = MemoryLLMAgent(jid("bot"), "pw", provider, agent_base_memory=backend, memory_editing=True)
     ann = Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     assert backend.opened == 1
     loops = {asyncio.get_running_loop()}
 
@@ -540,8 +522,7 @@ async def test_agents_of_one_process_remember_without_a_server_in_between(
     """SPADE hands them the very same message object, which must not be changed under the sender."""
     bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory)
     ann = Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
     container: Any = bot.container
     container.register(bot)
     container.register(ann)
@@ -556,7 +537,6 @@ async def test_agents_of_one_process_remember_without_a_server_in_between(
 async def test_an_ended_conversation_does_not_end_the_memory_of_a_peer(start: Start, jid: Jid, memory: Memory) -> None:
     bot = MemoryLLMAgent(jid("bot"), "pw", ScriptedProvider(lambda request: "bye <END>"), memory=memory)
     ann = Peer(jid("ann"))
-    await start(bot)
-    await start(ann)
+    await start(bot, ann)
 
     assert await told(ann, bot, "one") == await told(ann, bot, "two") == "bye <END>"
