@@ -7,25 +7,26 @@ from `memory_core.formats`, a store also from `memory_core.storing`.
 a framework whose own record is read in another way: `known`, `stored`, `leave`, `resume`, `follow_branch`,
 `remember_drafts`, `reachable`, `when_embedded`, `settled`.
 
-**A message**: its key (`message_key`, `key_in_scope`, `FRAMEWORK_MESSAGE`), messages without ids (`known_messages`,
-`identity_by_words`), what a chat API sends (`read_messages`, `turn_drafts`, `USER_QUERY`), its files (`SentFile`,
-`with_files`, `without_files`, `name_in_uri`), what it asks to remember (`Detection`, `LastMessages`), its size
-(`shortened_data`, `is_shortened`, `MAX_TEXT_CHARS`) and its characters (`storable`, `without_blocks`).
+**A message**: its kind (`MESSAGE_KIND`), its key (`message_key`, `key_in_scope`, `FRAMEWORK_MESSAGE`), messages without
+ids (`known_messages`, `identity_by_words`), what a chat API sends (`read_messages`, `turn_drafts`, `USER_QUERY`), its
+files (`SentFile`, `with_files`, `without_files`, `name_in_uri`), what it asks to remember (`Detection`,
+`LastMessages`), its size (`shortened_data`, `is_shortened`, `MAX_TEXT_CHARS`) and its characters (`storable`,
+`without_blocks`).
 
 **The block of a turn**: `Asked`, `block_of_turn`, `block_for`, `remembered_block`, `NOTHING`, `one_of`,
 `cut_query`, `count_reads`; of a client that knows only its prompt: `before_prompt`, `once_a_session`, `forget_shown`;
-the profile in it: `with_profile`, `PINNED`, `PINNED_BY_MODEL`, `tags_of_pin`; names and texts of others in it:
+the profile in it: `with_profile`, `PINNED`, `PINNED_BY_MODEL`; names and texts of others in it:
 `named`, `quoted`.
 
 **The tools of an agent**: `STORE_MEMORY`, `SEARCH_MEMORIES`, `LIST_MEMORIES`, `UPDATE_MEMORY`, `FORGET_MEMORY`,
 `MEMORY_PIN`, `REMEMBER_INTERACTION_INFO`, each a `Tool` with a `ToolContext`, `Arguments` and a `ToolResult`; three of
 them as `EDITING_TOOLS`; `store_where_chosen`, `with_context`, `without_context`, `operations`, `correcting`.
 
-**Waiting**: `Deadline`, `LateError`, `limits`; `Access` and `Writes`, of which a conversation is made; the core loop
+**Waiting**: `Deadline`, `LateError`, `limits`; `Writes`, of which a conversation is made; the core loop
 and threads (`core_loop`, `on_core`, `call_in_thread`).
 
 **Handles and records**: `AgentMemory`, `owned_by`, `whole_owner`, `scrubbed`, `PRIVATE`, `complete`, `every_record`,
-`made_of`, `ANY_STATE`, `STATES`, `Mode`, `Order`, `share_of_words`, `equal_form`.
+`made_of`, `EVERYTHING`, `ANY_STATE`, `STATES`, `Mode`, `Order`, `share_of_words`, `equal_form`.
 
 **A memory by its address**: `memory_at`, `is_server`.
 
@@ -49,7 +50,6 @@ from memory_core.agent_memory import AgentMemory
 from memory_core.concurrency.loop import core_loop, on_core
 from memory_core.concurrency.threads import call_in_thread
 from memory_core.conversation import limits
-from memory_core.conversation.access import Access
 from memory_core.conversation.before_prompt import before_prompt, once_a_session
 from memory_core.conversation.branches import follow_branch, leave, resume, stored
 from memory_core.conversation.conversation import (
@@ -75,13 +75,13 @@ from memory_core.every_record import every_record
 from memory_core.handle import correcting, known, owned_by, scrubbed, settled, whole_owner
 from memory_core.made_of import made_of
 from memory_core.models import STATES, Mode, Order
-from memory_core.profile import PINNED, PINNED_BY_MODEL, tags_of_pin, with_profile
+from memory_core.profile import PINNED, PINNED_BY_MODEL, with_profile
 from memory_core.recall.asked import Asked
 from memory_core.recall.block import remembered_block
 from memory_core.recall.quoting import named, quoted
 from memory_core.recall.reads import count_reads
 from memory_core.records.draft_to_record import complete
-from memory_core.records.kinds import USER_QUERY
+from memory_core.records.kinds import MESSAGE_KIND, USER_QUERY
 from memory_core.records.superseding import FRAMEWORK_MESSAGE
 from memory_core.retrieval.equal_texts import equal_form
 from memory_core.retrieval.hits import share_of_words
@@ -122,7 +122,7 @@ from memory_core.values.zones import MACHINE_ZONE, check_zone, zoned, zoned_text
 from memory_core.web.listening import address_of, listening_on
 from memory_core.web.process import end_in_time, log_plainly, prepare_memory, survive_errors
 from memory_core.where.checks import check_where
-from memory_core.where.where import ANY_STATE
+from memory_core.where.where import ANY_STATE, EVERYTHING
 
 if TYPE_CHECKING:
     from memory_core.web.server import WebServer
@@ -137,6 +137,7 @@ def __getattr__(name: str) -> Any:  # typed by the import above
 __all__ = [
     "ANY_STATE",
     "EDITING_TOOLS",
+    "EVERYTHING",
     "FORGET_MEMORY",
     "FRAMEWORK_MESSAGE",
     "LIST_MEMORIES",
@@ -144,6 +145,7 @@ __all__ = [
     "MAX_TEXT_CHARS",
     "MAX_VALUES",
     "MEMORY_PIN",
+    "MESSAGE_KIND",
     "NOTHING",
     "OF_THE_APPLICATION",
     "PAGE_BYTES",
@@ -156,7 +158,6 @@ __all__ = [
     "STORE_MEMORY",
     "UPDATE_MEMORY",
     "USER_QUERY",
-    "Access",
     "AgentMemory",
     "Arguments",
     "Asked",
@@ -242,7 +243,6 @@ __all__ = [
     "store_where_chosen",
     "stored",
     "survive_errors",
-    "tags_of_pin",
     "tokens_in_file",
     "turn_drafts",
     "when_embedded",

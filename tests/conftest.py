@@ -13,7 +13,6 @@ from typing import Any, cast
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-import tests.patient.sitecustomize  # noqa: F401  (it lengthens the deadlines)
 from tests.torture import FEW_EXAMPLES, LONGEST_SECONDS, MANY_EXAMPLES, TORTURE
 
 # spade_llm imports litellm, which would otherwise fetch its price table over the network.
@@ -29,6 +28,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # is one that no program inherits, so the tests themselves, and the workers that share them, outlive the terminal.
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN or "PYTEST_XDIST_WORKER" in os.environ:
     signal.signal(signal.SIGHUP, lambda *_: None)
+
+# A busy machine may take longer than a turn waits. Adapters read this one when they are imported, which is after this.
+# The programs that tests start are patient by `tests/patient`.
+pytest.MonkeyPatch().setattr("memory_core.conversation.limits.CALL_SECONDS", 60.0)
 
 # A slow machine must not fail a property, and a change is judged by the same examples each time.
 settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -67,7 +70,9 @@ def _is_property(item: pytest.Item) -> bool:
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine may take longer than a search waits for a reranker."""
+    """A busy machine may take longer than a turn waits for a search or a store, or a search for a reranker."""
+    monkeypatch.setattr("memory_core.conversation.limits.RECALL_SECONDS", 60.0)
+    monkeypatch.setattr("memory_core.conversation.limits.LOADING_SECONDS", 60.0)
     monkeypatch.setattr("memory_core.retrieval.reranking.DEADLINE_SECONDS", 60.0)
 
 

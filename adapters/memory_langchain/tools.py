@@ -45,7 +45,8 @@ def memory_tools(
             memory is from, and offer the writable ones by their labels. It may also be a function from user and context
             to a handle (see `memory_langchain.scope`); `MemoryMiddleware` then offers each user their own.
         tools: The tools to create.
-        timeout: How many seconds a call may take; then the model is told so, and what was to be written still may be.
+        timeout: The number of seconds that a call may take; then the model is told so, and what was to be written still
+            may be.
 
     Raises:
         ScopeError: During a call, if no user is named.

@@ -41,7 +41,7 @@ def fitted(answer: A, text_of: Callable[[A], str], *, way_out: str = "") -> A:
     Args:
         answer: With everything there is to say.
         text_of: Its form for clients that show their model the text.
-        way_out: How to read what an answer leaves out, for its note.
+        way_out: The way to read what an answer leaves out, for its note.
     """
     if fits(answer, text_of(answer)):
         return answer

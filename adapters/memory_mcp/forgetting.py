@@ -126,10 +126,10 @@ async def forget(
 
     Args:
         handle: The memories.
-        shown: What satisfied the conditions when the user was asked.
+        shown: The selection that the user was asked about.
         expected: The code, from a client that cannot ask.
         agreed: The answer of the user of a client that can.
-        has_asked: Whether the client can ask.
+        has_asked: True if the client can ask.
 
     Raises:
         ConflictError: One of them has changed or is gone since; none was deleted.

@@ -12,7 +12,7 @@ from memory_core import PULLED, BoundMemory, MemoryCoreError, Page, StorageError
 from memory_core.adapting import PAGE_BYTES, Deadline, Order, complaints, remembered_block, short_page
 from memory_mcp.owners import OwnerOfCall
 from memory_mcp.showing import shown_memory
-from memory_mcp.values import MAX_QUERY_CHARS, MAX_RESULTS
+from memory_mcp.values import MAX_ASKED_CHARS, MAX_RESULTS
 
 try:
     from mcp.server.mcpserver import Context, MCPServer
@@ -96,7 +96,7 @@ class MemoryResources:
 
     async def what_is_known(
         self,
-        topic: str = Field(default="", max_length=MAX_QUERY_CHARS, description="What the conversation will be about"),
+        topic: str = Field(default="", max_length=MAX_ASKED_CHARS, description="What the conversation will be about"),
     ) -> str:
         """Prime a conversation with what the memory knows, about a topic or of most importance."""
         return await self._asked(lambda reach: _known(reach, topic)) or "Nothing is remembered about this yet."

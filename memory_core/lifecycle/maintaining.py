@@ -48,7 +48,7 @@ async def maintain(
 
     Args:
         handle: The records to maintain, limited by its agent, session and collection. Spaces are not maintained.
-        policy: What to do with the findings.
+        policy: The rules for the findings.
         model: Reads each conversation once and says what to add, to correct and to pin; a `Manager` has its settings.
             It may name only facts of this owner that it was shown, and corrects only as the policy says.
         summarizer: Summarises sessions: `ExtractiveSummarizer()`, or one that asks a model, of which the former takes

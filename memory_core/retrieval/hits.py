@@ -88,7 +88,7 @@ async def best_hits(
         search: Returns the hits of a request, best first.
         turns: The records that satisfy conditions.
         order: The reranker; it judges no substring and no vector.
-        apart: Whether to keep facts and their turns apart; see `turns_for_facts`.
+        apart: True to keep facts and their turns apart; see `turns_for_facts`.
     """
     is_judged = order is not None and request.mode != "substring" and request.vector is None
     wanted = order.widened(request) if order is not None and is_judged else request

@@ -75,7 +75,7 @@ async def store(memory: AgentMemory, draft: Draft, *, space: str = PRIVATE) -> S
     else's that is no `BoundMemory` stores every draft.
 
     Args:
-        memory: Where to store it.
+        memory: The memory that it is stored in.
         draft: Its id, if it has one, must be new.
         space: See `BoundMemory.add`.
     """
@@ -115,7 +115,7 @@ async def store_many(memory: BoundMemory, drafts: Sequence[Draft], *, replacing:
     """Store memories, all or none of them, each as `store` does.
 
     Args:
-        memory: Where to store them.
+        memory: The memory that they are stored in.
         drafts: Each with an id and a source key.
         replacing: Ids of memories to write whatever is known; those that exist are replaced.
 
@@ -184,9 +184,9 @@ async def search(
         query: See there, as for the following.
         limit: Maximum number of different memories.
         where: Conditions.
-        mode: How to search.
-        floor: Whether only relevant memories are found.
-        apart: What else must be equal in memories that are shown as one.
+        mode: The way to search.
+        floor: True if only relevant memories are found.
+        apart: The fields that must be equal, too, in memories that are shown as one.
     """
     fetched = limit
     while True:
@@ -209,7 +209,7 @@ async def list_page(
     """A page of at most `limit` different memories; those of the page that say the same sentence are together.
 
     Args:
-        memory: What to read; only a `BoundMemory` has more than one page.
+        memory: The memory to read; only a `BoundMemory` has more than one page.
         limit: Maximum number of different memories; with many equal ones there may be fewer, and a cursor.
         where: See `BoundMemory.list`, as for the following.
         order: The order of the first memory of each group.
@@ -243,7 +243,7 @@ async def change(
     """Change a memory; if another caller changes it meanwhile, what they wrote is read and changed.
 
     Args:
-        memory: Where it is.
+        memory: The memory that has it.
         id: Its id.
         patched: The change for what the memory says now; `None` for a memory of somebody else's that has no ids.
 
@@ -265,10 +265,10 @@ async def pin(memory: AgentMemory, id: str, *, owner: str | None, pinned: bool) 
     """Let a memory stand in every prompt, or no longer.
 
     Args:
-        memory: Where it is.
+        memory: The memory that has it.
         id: Its id.
         owner: The name under which the owner of the memory speaks.
-        pinned: Whether it is pinned from now on.
+        pinned: True if it is pinned from now on.
 
     Raises:
         InvalidInputError: Somebody else said it, or a person pinned it: only a person can change that.
@@ -293,7 +293,7 @@ def same_sentences(
     Args:
         found: Hits or records.
         record_of: The record of each.
-        apart: What else must be equal in memories that are together.
+        apart: The fields that must be equal, too, in memories that are together.
     """
     groups: dict[object, list[T]] = {}
     for one in found:

@@ -246,7 +246,7 @@ async def import_jsonl(
 
     Args:
         lines: The lines of the export, such as a file that is open for reading bytes.
-        owner: Whose memories may come into a memory that has those of another store.
+        owner: The owner whose memories may come into a memory that has those of another store.
         dry_run: Check everything and write nothing.
         progress: Called after each batch with the number of records; the total is 0 until the end, when it is known.
 

@@ -49,7 +49,7 @@ def framed(head: str, lines: Sequence[str]) -> str:
     """A block for a prompt; empty without lines.
 
     Args:
-        head: What the lines are: `QUOTES` or `WISHES`.
+        head: The first line: `QUOTES` or `WISHES`.
         lines: Escaped by `memory_core.recall.quoting`.
     """
     return "\n".join([frame_start(head), *lines, FRAME_END]) if lines else ""

@@ -27,7 +27,7 @@ def check_path(name: str, place: str | os.PathLike[str], otherwise: str = "") ->
     """Refuse an address where the path of a file or a folder belongs.
 
     Args:
-        name: What the place is, as the subject of a sentence.
+        name: A noun for the place, as the subject of a sentence.
         otherwise: The end of the sentence, where an address can be given in another way.
 
     Raises:

@@ -19,7 +19,6 @@ from memory_core.app.main import main
 from tests.app.answers import FILE
 
 SCHEMA = json.loads(FILE.read_text(encoding="utf-8"))
-PIPED = "The tide turns at noon"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ import pytest
 import memory_core
 from memory_core import Draft, Link, Memory, MemoryRecord, Patch
 from memory_core.app.main import program
-from memory_core.app.settings import NAMES
 from tests.app.answers import shapes
 from tests.app.conftest import SCHEMA, Run, insist_on_schema
 
@@ -686,11 +685,6 @@ def test_a_new_user_finds_a_memory_with_nothing_but_the_help(run: Run) -> None:
 
 def test_the_schema_names_every_command_that_prints_json() -> None:
     assert {*SCHEMA["commands"], "mcp", "serve"} == set(COMMANDS)
-
-
-def test_the_page_of_embedders_has_their_names() -> None:
-    page = (ROOT / "docs" / "embedding.md").read_text(encoding="utf-8")
-    assert [name for name in NAMES if f"`{name}" not in page] == []
 
 
 def test_the_schema_has_the_shapes_of_the_classes() -> None:

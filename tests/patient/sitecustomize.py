@@ -1,7 +1,7 @@
-"""Deadlines of the product that a busy machine keeps: in the tests, and in a program with this folder on its path.
+"""Deadlines of the product that a busy machine keeps, in a program with this folder on its path.
 
-Python imports a module of this name before a program. It is imported before any adapter, which reads some of the
-deadlines when it is imported.
+Python imports a module of this name before a program, and so before any adapter, which reads some of the deadlines when
+it is imported. `tests/conftest.py` has the deadlines of the tests themselves.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ async def searched(found: Visit, query: str, where: Where, pairs: Pairs, wanted:
 
     Args:
         pairs: The question and the conditions as they stand in the address.
-        wanted: How many memories to show.
+        wanted: The number of memories to show.
     """
     wanted = min(max(wanted, PAGE), MOST_FOUND)
     hits = await found.reach.search(query, limit=MOST_FOUND, where=where, explain=True, most_bytes=PAGE_BYTES)

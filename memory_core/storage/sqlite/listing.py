@@ -129,7 +129,7 @@ def count(db: sqlite3.Connection, scope: Scope, where: Where, now: int, *, has_e
     """Count the records visible in a scope that satisfy conditions, in one pass over them.
 
     Args:
-        has_embedder: Whether missing vectors count as pending; without an embedder they never arrive.
+        has_embedder: True if missing vectors count as pending; without an embedder they never arrive.
     """
     with snapshot(db):
         owner = find(db, scope)

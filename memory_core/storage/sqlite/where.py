@@ -158,8 +158,8 @@ def conditions(
 
     Args:
         where: Checked by `check_where`.
-        hides: Whether the file has hidden rows (`Owner.hides`).
-        shown: Which of them are left out: `SHOWN` or `STAYING`.
+        hides: True if the file has hidden rows (`Owner.hides`).
+        shown: The rows that are left out: `SHOWN` or `STAYING`.
     """
     found = Conditions()
     found.add("record.key BETWEEN ? AND ?", *owner_range(owner))

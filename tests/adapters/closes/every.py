@@ -65,7 +65,7 @@ class Work:
         Args:
             talk: One turn of a conversation; returns what is acknowledged with it.
             close: Closes as the framework does.
-            is_stored_later: Whether a turn is over before it is stored: one that is over when it is being closed
+            is_stored_later: True if a turn is over before it is stored: one that is over when it is being closed
                 already may have come too late.
         """
         talks = [asyncio.create_task(self._talk(talk, number)) for number in range(TALKS)]

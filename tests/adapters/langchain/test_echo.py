@@ -14,6 +14,8 @@ from memory_langchain import (
 )
 from tests.recall.asking import ANSWER, ENGLISH, IN_ANY_LANGUAGE, MIXED, assert_shown, facts
 
+pytestmark = pytest.mark.uncovered
+
 
 @pytest.fixture(scope="module")
 def embedder() -> Iterator[MiniLmEmbedder]:

@@ -20,6 +20,8 @@ from memory_core.web.fair_share import MOST_ANSWERS
 from tests.app.serve.conftest import Running, running
 from tests.app.serve.test_api import TOKENS, as_user
 
+pytestmark = pytest.mark.uncovered
+
 DOWNLOADS = 40
 """More than the threads of any pool on this machine."""
 LONG = 15

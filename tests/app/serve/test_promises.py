@@ -23,6 +23,8 @@ from memory_core.web.server import GRACE_SECONDS, KEEP_ALIVE_SECONDS, MAX_CONNEC
 from tests.app.serve.conftest import running
 from tests.app.serve.test_api import HOST, TOKENS, as_user, served
 
+pytestmark = pytest.mark.uncovered
+
 PAGE = " ".join((Path(__file__).parents[3] / "docs" / "serve.md").read_text().split())
 SHARE = {4: "a quarter"}
 
