@@ -36,7 +36,8 @@ and threads (`core_loop`, `on_core`, `call_in_thread`).
 
 **A server over HTTP**: `WebServer` (loaded when it is accessed; it needs uvicorn), on what `listening_on` opens at an
 `address_of`; its process: `log_plainly`, `survive_errors`, `prepare_memory`, `end_in_time`; a limit of what it
-reads: `has_many_values`, `MAX_VALUES`, and of what it answers: `short_page`, `PAGE_BYTES`.
+reads: `has_many_values`, `MAX_VALUES`, and of what it answers: `short_page`, `each_record`,
+`PAGE_BYTES`.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ from memory_core.records.kinds import MESSAGE_KIND, USER_QUERY
 from memory_core.records.superseding import FRAMEWORK_MESSAGE
 from memory_core.retrieval.equal_texts import equal_form
 from memory_core.retrieval.hits import share_of_words
-from memory_core.short_page import short_page
+from memory_core.short_page import each_record, short_page
 from memory_core.spaces import PRIVATE
 from memory_core.tools import operations
 from memory_core.tools.arguments import Arguments
@@ -194,6 +195,7 @@ __all__ = [
     "count_reads",
     "cut_query",
     "digest_of",
+    "each_record",
     "end_in_time",
     "equal_form",
     "every_record",

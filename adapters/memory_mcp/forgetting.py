@@ -13,8 +13,8 @@ from hashlib import sha256
 from typing import Annotated, Any, Final
 
 from memory_core import BoundMemory, ConflictError, Deleted, InvalidInputError, MemoryRecord, Where
-from memory_core.adapting import check_where, every_record, made_of, scrubbed, whole_owner
-from memory_mcp.showing import MARK, first_lines, note_of_deletion, with_derived
+from memory_core.adapting import check_where, each_record, made_of, scrubbed, whole_owner
+from memory_mcp.showing import MARK, MOST_ASKED, first_lines, note_of_deletion, with_derived
 from memory_mcp.signatures import Tool, with_parameters
 from memory_mcp.values import Filter, ForgetAnswer
 
@@ -34,21 +34,23 @@ Selected = Callable[[str | None, Filter], Awaitable[tuple[BoundMemory, Where]]]
 class Selection:
     """The memories that a question is about."""
 
-    records: Sequence[MemoryRecord] = ()
-    """The memories that satisfy the conditions."""
+    versions: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The memories that satisfy the conditions: their versions by id."""
     derived: Mapping[str, int] = field(default_factory=dict[str, int])
-    """The memories that were made of their words, and go with them."""
+    """The same of the memories that were made of their words, and go with them."""
+    first: Sequence[MemoryRecord] = ()
+    """The first of those that satisfy the conditions, which a question shows."""
 
     @property
     def counted(self) -> str:
         """The number of memories that go, in words."""
-        return with_derived(Deleted(len(self.records), len(self.derived)))
+        return with_derived(Deleted(len(self.versions), len(self.derived)))
 
     @property
     def satisfying(self) -> str:
         """The number of memories that satisfy the conditions, and of those that go with them, in words."""
         made = f", and {len(self.derived)} were made from them" if self.derived else ""
-        return f"{len(self.records)} memories satisfy the filter{made}"
+        return f"{len(self.versions)} memories satisfy the filter{made}"
 
 
 NOTHING_SHOWN: Final = Selection()
@@ -75,7 +77,7 @@ def asking(tool: Tool, selected: Selected) -> Tool:
         return await chosen(*await selected(collection, filter))
 
     async def ask(shown: Selection, context: Context[Any, Any]) -> Agreement | Elicit[Agreement]:
-        if not shown.records or not can_ask(context):
+        if not shown.versions or not can_ask(context):
             return Agreement(delete=False)
         return Elicit(question(shown), Agreement)
 
@@ -92,20 +94,24 @@ async def chosen(handle: BoundMemory, where: Where) -> Selection:
     """
     if check_where(where) == _EVERYTHING:
         raise InvalidInputError("the filter is empty, and all memories would be deleted; give at least one condition")
-    records = await every_record(handle, where)
-    return Selection(records, await made_of(whole_owner(handle), {record.id for record in records}))
+    versions, first = dict[str, int](), list[MemoryRecord]()
+    async for record in each_record(handle, where):
+        versions[record.id] = record.version
+        if len(first) < MOST_ASKED:
+            first.append(record)
+    return Selection(versions, await made_of(whole_owner(handle), versions), first)
 
 
 def code_of(shown: Selection) -> str:
     """Names these memories in these versions; a client that cannot ask its user passes it as `expected`."""
-    versions = sorted([*((record.id, record.version) for record in shown.records), *shown.derived.items()])
+    versions = sorted([*shown.versions.items(), *shown.derived.items()])
     return f"{len(versions)}-{sha256(json.dumps(versions).encode()).hexdigest()[:_CODE_CHARS]}"
 
 
 def question(shown: Selection) -> str:
     """The question to the user: how many memories go, which are the first, and the code of all of them."""
     head = f"Delete {shown.counted} for good? They cannot be brought back."
-    return "\n".join([head, *first_lines(shown.records), f"Selection {code_of(shown)}"])
+    return "\n".join([head, *first_lines(shown.first, of=len(shown.versions)), f"Selection {code_of(shown)}"])
 
 
 async def forget(
@@ -129,11 +135,10 @@ async def forget(
         ConflictError: One of them has changed or is gone since; none was deleted.
     """
     is_agreed = isinstance(agreed, AcceptedElicitation) and agreed.data.delete
-    if not shown.records or not (is_agreed or expected == code_of(shown)):
+    if not shown.versions or not (is_agreed or expected == code_of(shown)):
         return _refused(shown, has_asked=has_asked)
-    versions = {record.id: record.version for record in shown.records}
     try:
-        gone = await handle.delete_exactly(versions)
+        gone = await handle.delete_exactly(shown.versions)
     except ConflictError as conflict:
         raise ConflictError("a memory has changed since the user was asked; none was deleted: ask again") from conflict
     is_clean = await scrubbed(handle.memory)
@@ -142,7 +147,7 @@ async def forget(
         matching=gone.records,
         deleted=gone.records,
         derived=gone.derived,
-        ids=[*versions],
+        ids=[*shown.versions],
         shown=[],
         filesClean=is_clean,
     )
@@ -155,8 +160,8 @@ def text_of_forgotten(answer: ForgetAnswer) -> str:
 
 def _refused(shown: Selection, *, has_asked: bool) -> ForgetAnswer:
     """Nothing was deleted, and what can be done about it."""
-    code = code_of(shown) if shown.records and not has_asked else None
-    if not shown.records:
+    code = code_of(shown) if shown.versions and not has_asked else None
+    if not shown.versions:
         note = "Nothing was deleted: no memory satisfies the filter."
     elif has_asked:
         note = (
@@ -171,12 +176,12 @@ def _refused(shown: Selection, *, has_asked: bool) -> ForgetAnswer:
         )
     return ForgetAnswer(
         note=note,
-        matching=len(shown.records),
+        matching=len(shown.versions),
         deleted=0,
         derived=len(shown.derived),
         ids=[],
         expected=code,
-        shown=first_lines(shown.records, with_ids=has_asked),
+        shown=first_lines(shown.first, of=len(shown.versions), with_ids=has_asked),
     )
 
 
