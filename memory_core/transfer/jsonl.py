@@ -33,7 +33,10 @@ from memory_core.where.where import ANY_STATE
 FORMAT: Final = "memory-core"
 VERSION: Final = 1
 RECORDS_AT_ONCE: Final = 512
-"""Records read, encoded and written at a time."""
+"""Records written at a time."""
+READ_AT_ONCE: Final = 64
+"""Records read at a time, with their vectors: each download holds so many. Of texts of 19 kB, 512 have 22 MB and 64 have
+3 MB; with short texts, 64 cost 4 % more processor time."""
 PART_BYTES: Final = 65_536
 """The length of the lines that are encoded and written together, but for the last one."""
 HASHES: Final = 1_000
@@ -160,16 +163,16 @@ async def _batches(port: Copyable, scope: Scope) -> AsyncIterator[tuple[int, int
     """The records of an owner in the order of arrival, with how far that is of what total."""
     if isinstance(port, _Numbered):
         last = await port.next_seq(scope)
-        for start in range(0, last, RECORDS_AT_ONCE):
-            stop = min(start + RECORDS_AT_ONCE, last)
+        for start in range(0, last, READ_AT_ONCE):
+            stop = min(start + READ_AT_ONCE, last)
             yield stop, last, await port.take_at(scope, range(start, stop))
         return
     ids = [entry.id for entry in await port.manifest(scope)]
-    for start in range(0, len(ids), RECORDS_AT_ONCE):
+    for start in range(0, len(ids), READ_AT_ONCE):
         yield (
-            min(start + RECORDS_AT_ONCE, len(ids)),
+            min(start + READ_AT_ONCE, len(ids)),
             len(ids),
-            await port.take(scope, ids[start : start + RECORDS_AT_ONCE]),
+            await port.take(scope, ids[start : start + READ_AT_ONCE]),
         )
 
 

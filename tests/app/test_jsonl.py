@@ -54,6 +54,7 @@ RECORDS_AT_ONCE = 32
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memory_core.transfer.jsonl.RECORDS_AT_ONCE", RECORDS_AT_ONCE)
+    monkeypatch.setattr("memory_core.transfer.jsonl.READ_AT_ONCE", RECORDS_AT_ONCE)
 
 
 def file(path: Path) -> Memory:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import tracemalloc
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,7 +14,7 @@ import httpx
 import pytest
 
 from memory_core import Draft, Memory, Scope
-from memory_core.transfer.jsonl import exported
+from memory_core.transfer.jsonl import READ_AT_ONCE, exported
 from tests.app.serve.conftest import Running, running
 
 DOWNLOADS = 40
@@ -75,3 +76,21 @@ async def test_an_export_reads_only_what_is_asked_for(tmp_path: Path) -> None:
         assert len(parts) == LONG + 2
         for lines in unread:
             await lines.aclose()
+
+
+async def test_a_download_holds_few_of_many_records(tmp_path: Path) -> None:
+    size = 20_000
+    async with Memory(tmp_path / "m.db", embedder=None) as memory:
+        ann = memory.bind(user="ann")
+        for _ in range(4):
+            await ann.add_many([Draft("harbour " * (size // 8)) for _ in range(2 * READ_AT_ONCE)])
+        lines = exported(memory, owner=ann.scope)
+        await anext(lines)
+        tracemalloc.start()
+        try:
+            await anext(lines)  # of the eight times as many that there are
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        await lines.aclose()
+    assert READ_AT_ONCE * size / 2 < most < 3 * READ_AT_ONCE * size
