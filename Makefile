@@ -21,7 +21,7 @@ PYTEST_PROCESSES := $(PYTEST) -n 3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo install test test-processes test-covered ci check-fast torture static check-mypy check-pyright check-style test-langchain-versions docs format constraints clean
+.PHONY: help demo install test test-static test-covered test-uncovered test-processes ci check-fast torture static check-mypy check-pyright check-style test-langchain-versions docs format constraints clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,21 +32,27 @@ demo: $(VENV)/.demo  ## one memory, four frameworks; INPUT=conversation.jsonl an
 install: $(VENV)/.dev  ## make the environment of the checks, which they do by themselves, and what some of them need besides
 	@.ci/client-generator "$(VENV)"
 
-test: test-covered  ## format, lint, types, imports, and the tests that start no process, with the coverage gate; some minutes
+test: test-static test-covered  ## format, lint, types, imports, and the tests that start no process, with the coverage gate; some minutes
 	$(PYTEST) -m "not process and (slow or uncovered)" $(PYTEST_ARGS)
 
 test-processes: $(VENV)/.dev  ## the other tests: servers, kills, forks, programs, examples, fresh installs; some minutes
 	$(PYTEST_PROCESSES) -m process $(PYTEST_ARGS)
 
-ci: test-covered  ## what CI runs: `make test` and `make test-processes`, in sixteen minutes on two idle cores
-	$(PYTEST_PROCESSES) -m "process or slow or uncovered" $(PYTEST_ARGS)
+# Tests wait a part of their time, for processes and for the disk, so that two cores have always something to do only if
+# the tests under coverage run beside the others.
+ci: $(VENV)/.dev  ## what CI runs: `make test` and `make test-processes`
+	@$(MAKE) --no-print-directory --jobs 3 --output-sync static test-covered test-uncovered
+
+test-static: $(VENV)/.dev
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync static
 
 test-covered: $(VENV)/.dev
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync static
 	$(PYTEST) -m "not process and not slow and not uncovered" --cov --cov-report=term $(PYTEST_ARGS)
 
-check-fast: $(VENV)/.dev  ## `make test` without slow tests and coverage
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync static
+test-uncovered: $(VENV)/.dev
+	$(PYTEST_PROCESSES) -m "process or slow or uncovered" $(PYTEST_ARGS)
+
+check-fast: test-static  ## `make test` without slow tests and coverage
 	$(PYTEST) -m "not process and not slow" $(PYTEST_ARGS)
 
 torture: $(VENV)/.dev  ## the long forms of tests: kills, forks, fuzzing and properties by the thousand, and the tables of faults and of delays; an hour or two

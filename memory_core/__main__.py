@@ -25,6 +25,10 @@ def run() -> None:
         code = main()
     except KeyboardInterrupt:
         code = INTERRUPTED
+    except BaseExceptionGroup as group:  # the MCP SDK's, if Ctrl-C comes in a task group of anyio
+        if group.split(KeyboardInterrupt)[1] is not None:
+            raise
+        code = INTERRUPTED
     except ImportError as error:  # a package that the program itself needs, and prints with
         sys.stderr.write(f"memory-core: {error}\n")
         code = FAILED

@@ -127,7 +127,7 @@ class UnfinishedWriteError(StoreUnavailableError):
     or source key is stored once.
 
     Args:
-        message: What happened, and what to do next.
+        message: The event, and the way out.
         stored: The ids of the records that are written (or deleted, if the call deletes).
         missing: The ids of those that this call has not written (or deleted).
         unknown: The ids of those whose request was not answered: they may still be written, within minutes.

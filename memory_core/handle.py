@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -57,10 +58,12 @@ from memory_core.records.superseding import correction, insist_on_heir, retired_
 from memory_core.records.undone import UNDONE, undone_by
 from memory_core.requests import ListRequest, SearchRequest
 from memory_core.retrieval.equal_statements import equal_to, kept_and_gone, merged
-from memory_core.retrieval.hits import Hits, best_hits
+from memory_core.retrieval.hits import Hits, best_hits, within
+from memory_core.short_page import short_page
 from memory_core.spaces import NO_SPACES, PRIVATE, Spaces, granted, insist_on_other_owners, merged_page, with_user
 from memory_core.storage import optional
 from memory_core.values.checks import (
+    check_count,
     check_key,
     check_limit,
     check_one_of,
@@ -375,6 +378,7 @@ class BoundMemory:
         recency: float = 0.0,
         importance: float = 0.0,
         apart: bool = False,
+        most_bytes: int | None = None,
     ) -> Hits:
         """Find memories by meaning and words, best first; an empty list means that nothing is relevant.
 
@@ -382,24 +386,22 @@ class BoundMemory:
             query: A question or some words, up to `MAX_QUERY_CHARS`; a blank one finds nothing.
             limit: Maximum number of hits, 1 to 10,000.
             where: Conditions a hit must satisfy; they apply before the limit.
-            mode: `hybrid` (words, meaning and conversation context), `lexical` (without vectors), `vector` (cosine
-                alone) or `substring` (contains the query, ignoring case; newest first).
+            mode: `hybrid` (words, meaning, conversation), `lexical` (words), `vector` or `substring` (newest first).
             every_word: Find only records with every word of the query, ranked by words. For `hybrid` and `lexical`.
             floor: Leave out records that are not relevant, all of them if none is; `False` returns the best anyway.
             context: Find a turn also by what was said just before and after it, not only by itself.
             explain: Fill `Hit.components`.
-            diversity: From 0 to 1: how much a hit must differ from the hits before it (maximal marginal relevance); at
-                0.5 a verbatim repetition is worth nothing. For up to 100 hits; scores are relative to the best.
+            diversity: From 0 to 1: how much a hit must differ from those before it (docs/retrieval.md); up to 100 hits.
             candidates: Number of best records from which `diversity` chooses; by default 4 times `limit`, at least 50.
             recency: Weight of a part that is 1 now and falls by 0.5 % with every hour (Park et al. 2023).
             importance: Weight of the record's `importance`.
             apart: Return an extracted fact and its turn as two hits; by default as one, the turn, at the better place.
+            most_bytes: End when the hits have so many bytes together; the ids of the others are `Hits.rest`.
         """
-        check_one_of("mode", mode, get_args(Mode))
         request = SearchRequest(
             text=check_query(query),
             limit=check_limit(limit),
-            mode="lexical" if every_word and mode == "hybrid" else mode,
+            mode=_mode(mode, every_word=every_word),
             where=_checked(where),
             explain=explain,
             floor=floor,
@@ -407,6 +409,7 @@ class BoundMemory:
             every_word=every_word,
             recency=check_unit("recency", recency),
             importance=check_unit("importance", importance),
+            most_bytes=_bytes(most_bytes),
         )
         return await self._search(request, diversity, candidates, apart=apart)
 
@@ -452,22 +455,29 @@ class BoundMemory:
             return Hits()  # also without the floor
         apart = apart or request.every_word or request.mode == "substring"  # which a turn may not satisfy
         if not check_unit("diversity", diversity):
-            return Hits(await self._hits(request, apart=apart))
+            return await self._hits(request, apart=apart)
         from memory_core.retrieval.diversity import candidates, diversified  # noqa: PLC0415  (analysis takes 20 ms)
 
         wider = replace(request, limit=candidates(request.limit) if pool is None else check_limit(pool))
         hits = await self._hits(wider, apart=apart)
-        return Hits(await asyncio.to_thread(diversified, hits, request.limit, diversity))  # some milliseconds
+        chosen = await asyncio.to_thread(diversified, hits, request.limit, diversity)  # some milliseconds
+        return within(Hits(chosen, hits.rest), request)
 
-    async def _hits(self, request: SearchRequest, *, apart: bool) -> Sequence[Hit]:
+    async def _hits(self, request: SearchRequest, *, apart: bool) -> Hits:
         def search(wider: SearchRequest) -> Coroutine[object, object, list[Hit]]:
             others = tuple(space.scope for space in self._spaces.values())
             return self._run(lambda store, scope: store.search((scope, *others), wider))
 
-        return await best_hits(request, search, self._found, self._memory.reranking, apart=apart)
+        def found(where: Where) -> Coroutine[object, object, Sequence[MemoryRecord]]:
+            return self._found(where, request.most_bytes)
 
-    async def _found(self, where: Where) -> Sequence[MemoryRecord]:
-        return (await self.list(where=where, limit=MAX_LIMIT)).records
+        return await best_hits(request, search, found, self._memory.reranking, apart=apart)
+
+    async def _found(self, where: Where, most_bytes: int | None = None) -> Sequence[MemoryRecord]:
+        if most_bytes is None:
+            return (await self.list(where=where, limit=MAX_LIMIT)).records
+        page = await short_page(self, where=where, order="newest", limit=MAX_LIMIT, cursor=None, most_bytes=most_bytes)
+        return page.records
 
     @operation
     async def get(self, id: str) -> MemoryRecord | None:  # noqa: A002  (the record's own word)
@@ -876,6 +886,15 @@ def _not_forgotten(stored: MemoryRecord | None, record: MemoryRecord) -> MemoryR
     if stored is None:
         raise ForgottenError(f"source key {record.source_key!r} was deleted; add it under another key")
     return stored
+
+
+def _mode(mode: Mode, *, every_word: bool) -> Mode:
+    check_one_of("mode", mode, get_args(Mode))
+    return "lexical" if every_word and mode == "hybrid" else mode
+
+
+def _bytes(most_bytes: object) -> int | None:
+    return None if most_bytes is None else check_count("most_bytes", most_bytes, 1, sys.maxsize)
 
 
 def _checked(where: Where) -> Where:

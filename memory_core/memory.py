@@ -66,11 +66,11 @@ class Memory:
         chunker: Splits long texts, so that every part of them can be found by meaning; for a file, and for texts
             written from now on.
         clock: Returns the current time, timezone-aware; tests inject their own.
-        zone: Where the people are whose memories these are, unless a handle says it (`bind(zone=)`): a `tzinfo`, the
+        zone: The zone of the people whose memories these are, unless a handle says it (`bind(zone=)`): a `tzinfo`, the
             name of a zone such as `"Europe/Oslo"`, or an offset. A time that comes in UTC or not at all gets it, so
             that "today" is their day.
         quota: Limits what each owner can store; a write beyond it raises `QuotaExceededError`. For a file.
-        cache_bytes: How many bytes of the indexes of owners stay in memory, all owners of the file together; that of an
+        cache_bytes: The bytes of the indexes of owners that stay in memory, all owners of the file together; that of an
             owner being searched does in any case. For a file.
         read_only: Open an existing file without changing anything: every write raises `ReadOnlyError`, reads are not
             counted, and nothing runs in the background.

@@ -68,7 +68,7 @@ async def with_profile(memory: object, block: str, *, owner: str | None = None) 
 
     Args:
         memory: The memory that the block was recalled from; one without profiles has none.
-        block: What was recalled for the prompt; may be empty.
+        block: The block that was recalled for the prompt; may be empty.
         owner: The name under which the owner speaks; by default the user of the memory.
     """
     if not isinstance(memory, WithProfile):
@@ -97,7 +97,7 @@ def tags_of_pin(record: MemoryRecord, *, owner: str | None, pinned: bool) -> tup
     Args:
         record: The memory.
         owner: The name under which the owner speaks.
-        pinned: Whether it is pinned from now on.
+        pinned: True if it is pinned from now on.
 
     Raises:
         InvalidInputError: Somebody else said it, or a person pinned it: only a person can change that.
@@ -120,7 +120,7 @@ async def read_profile(memory: Searching, *, owner: str | None, max_chars: int, 
         memory: The memories of the owner.
         owner: The name under which the owner speaks; of other authors, only what a person pinned is shown.
         max_chars: Budget of the block in characters, header and end included.
-        now: What has ended or not begun by now is left out.
+        now: A memory that has ended or not begun by now is left out.
 
     Raises:
         InvalidInputError: `max_chars` is out of range.

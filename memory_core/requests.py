@@ -34,6 +34,8 @@ class SearchRequest:
     """Weight of a record's importance; 0 leaves it out."""
     today: date | None = None
     """The day of the person who asks, from which "yesterday" in the text counts; `None` if it is not known."""
+    most_bytes: int | None = None
+    """Bytes (`records/size.py`) after which the records of further hits are not read; their ids are `Hits.rest`."""
     vector: Vector | None = field(default=None, compare=False)
     """Unit vector to search for instead of the text; for the mode `vector`."""
 

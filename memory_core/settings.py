@@ -12,7 +12,7 @@ from memory_core.models import Quota
 from memory_core.supplied import Clock, Embedder, Reranker
 from memory_core.values.checks import check_time, shown
 from memory_core.values.limits import CACHE_BYTES
-from memory_core.values.places import SERVER_SCHEMES, check_path
+from memory_core.values.places import check_path
 from memory_core.values.times import utc_now
 
 if TYPE_CHECKING:
@@ -44,11 +44,9 @@ def insist_on_kinds(store: object, embedder: object) -> None:
     """Refuse at once what would fail on first use with a message about an attribute."""
     if not isinstance(store, str | os.PathLike) and not callable(getattr(store, "open", None)):
         raise InvalidInputError(f"store must be a path or a Store, not {shown(store)}")
-    scheme, is_url, _ = store.partition("://") if isinstance(store, str) else ("", "", "")
-    if is_url and scheme in SERVER_SCHEMES:  # not quoted: it may contain a key
-        raise InvalidInputError("that is the address of a server: Memory(QdrantStore.from_uri(address, embedder=...))")
     if isinstance(store, str | os.PathLike):
-        check_path("store", cast("str | os.PathLike[str]", store))
+        way = "; for a server, the store at its address, such as QdrantStore.from_uri(address, embedder=...)"
+        check_path("store", cast("str | os.PathLike[str]", store), way)
     if isinstance(embedder, type) or not (isinstance(embedder, Default | None) or hasattr(embedder, "embed_query")):
         raise InvalidInputError(f"embedder must be one, such as MiniLmEmbedder(), or None, not {shown(embedder)}")
 

@@ -43,7 +43,7 @@ def observe(
     """Make a span and metrics of every operation of every handle of this process; returns what ends it.
 
     Args:
-        tracer_provider: Where spans go; OpenTelemetry's global provider by default.
+        tracer_provider: The receiver of spans; OpenTelemetry's global provider by default.
         meter_provider: The same for metrics.
         logs: Also log each operation on `memory_core.operations`: a failed one as a warning, others at `INFO`, with the
             attributes of the span as `record.memory_core`.

@@ -30,6 +30,7 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN or "PYTEST_XDIST_WORKER" in
     signal.signal(signal.SIGHUP, lambda *_: None)
 
 # A busy machine may take longer than a turn waits. Adapters read this one when they are imported, which is after this.
+# The programs that tests start are patient by `tests/patient`.
 pytest.MonkeyPatch().setattr("memory_core.conversation.limits.CALL_SECONDS", 60.0)
 
 # A slow machine must not fail a property, and a change is judged by the same examples each time.
@@ -69,8 +70,9 @@ def _is_property(item: pytest.Item) -> bool:
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine may take longer than a turn waits for a search, or a search for a reranker."""
+    """A busy machine may take longer than a turn waits for a search or a store, or a search for a reranker."""
     monkeypatch.setattr("memory_core.conversation.limits.RECALL_SECONDS", 60.0)
+    monkeypatch.setattr("memory_core.conversation.limits.LOADING_SECONDS", 60.0)
     monkeypatch.setattr("memory_core.retrieval.reranking.DEADLINE_SECONDS", 60.0)
 
 

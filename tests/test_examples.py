@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.busy import TOO_SLOW
 from tests.test_offline import found_strace, kept_at_home, seen
 
+PATIENT = Path(__file__).with_name("patient")
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 SAYS = {
     "adk_radbot.py": ["agent: I know: important: the garden gate has code 4711"],
@@ -67,15 +67,11 @@ SAYS = {
 def test_an_example_ends_well_and_says_what_it_remembers(example: Path, tmp_path: Path) -> None:
     if example.name == "spade_beliefs.py":
         pytest.importorskip("spade_bdi", reason="the example of beliefs needs spade_bdi: make install")
-    for attempt in ("first", "second", "third"):
-        folder = tmp_path / attempt
-        folder.mkdir()
-        done, wrong = seen(found_strace(), folder, [sys.executable, "-W", "error::ResourceWarning", str(example)])
-        if TOO_SLOW not in done.stderr:
-            break
+    command = [sys.executable, "-W", "error::ResourceWarning", str(example)]
+    done, wrong = seen(found_strace(), tmp_path, command, PYTHONPATH=str(PATIENT))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr, done.stderr
     missing = [said for said in SAYS[example.name] if said not in done.stdout]
     assert not missing, done.stdout
     assert wrong == []
-    assert kept_at_home(folder) == []
+    assert kept_at_home(tmp_path) == []

@@ -137,7 +137,9 @@ def strace() -> str:
     return found
 
 
-def seen(strace: str | None, folder: Path, program: list[str]) -> tuple[subprocess.CompletedProcess[str], list[str]]:
+def seen(
+    strace: str | None, folder: Path, program: list[str], **variables: str
+) -> tuple[subprocess.CompletedProcess[str], list[str]]:
     """Run a program in the folder `own`, with a home beside it; returns what it did that it may not do.
 
     Without a tracer that is nothing, and the program reaches no HTTP server elsewhere.
@@ -149,7 +151,9 @@ def seen(strace: str | None, folder: Path, program: list[str]) -> tuple[subproce
         "PATH": os.environ["PATH"],
         "HOME": str(home),
         "TMPDIR": str(temporary),
-    } | SWITCHES
+        **SWITCHES,
+        **variables,
+    }
     if strace is None:
         environment |= {"HTTP_PROXY": NOWHERE, "HTTPS_PROXY": NOWHERE, "NO_PROXY": "localhost,127.0.0.1"}
     else:

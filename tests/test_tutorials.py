@@ -54,7 +54,7 @@ class Reader:
         self.port = free_port()
         self.printed: list[str] = []
         """The lines of the latest program."""
-        paths = [str(ROOT), str(ROOT / "adapters"), os.environ.get("PYTHONPATH", "")]
+        paths = [str(ROOT / "tests" / "patient"), str(ROOT), str(ROOT / "adapters"), os.environ.get("PYTHONPATH", "")]
         self._environment = {**os.environ, "HOME": str(folder), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
         self._environment.pop("COLUMNS", None)
 

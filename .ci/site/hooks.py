@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -20,6 +21,23 @@ FENCE = re.compile(r"^( *```python) no-run [^\n]*$", re.MULTILINE)
 SHIM = re.compile(r"https://unpkg\.com/iframe-worker/shim")
 CONSOLE = "assets/console.css"
 MERMAID, WORKER = "assets/mermaid.js", "assets/iframe-worker.js"
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Fill the menu: a folder stands for its pages."""
+    config.nav = _filled(config.nav, Path(config.docs_dir))
+    return config
+
+
+def _filled(menu: Any, docs: Path) -> Any:  # as YAML has it
+    if isinstance(menu, list):
+        return [_filled(each, docs) for each in menu]
+    if isinstance(menu, dict):
+        return {title: _filled(each, docs) for title, each in menu.items()}
+    if not menu.endswith("/"):
+        return menu
+    pages = sorted(path.name for path in (docs / menu).glob("*.md"))
+    return [f"{menu}{name}" for name in sorted(pages, key=lambda name: name != "README.md")]
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:

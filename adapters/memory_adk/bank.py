@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Any
 
 from google.adk.agents.callback_context import CallbackContext
 from google.adk.models.llm_request import LlmRequest
@@ -15,9 +15,6 @@ from memory_adk.latest import Latest
 from memory_adk.recall import show
 from memory_core import AsyncMemoryBank, BoundMemory, Memory
 from memory_core.adapting import Deadline, limits, owned_by
-
-MAX_BANKS: Final = 1_000
-"""Most banks kept in memory; an evicted bank is loaded again when its session continues."""
 
 
 class BankPlugin(BasePlugin):
@@ -31,7 +28,7 @@ class BankPlugin(BasePlugin):
             long as the process.
         max_entries: See `MemoryBank`.
         compression_threshold: See `MemoryBank`.
-        timeout: How many seconds a run waits for one call of its bank; then it goes on without.
+        timeout: The number of seconds that a run waits for one call of its bank; then it goes on without.
         name: Name of the plugin in ADK.
     """
 
@@ -64,7 +61,7 @@ class BankPlugin(BasePlugin):
             assert handle is not None  # noqa: S101  (one of the two is set, which type checkers cannot see)
             owned = owned_by(handle, session.user_id)
             self._banks[key] = AsyncMemoryBank(*self._limits, memory=owned, task=session.id)
-        return self._banks.note(key, self._banks[key], MAX_BANKS)
+        return self._banks.note(key, self._banks[key], limits.MAX_BANKS)
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: object

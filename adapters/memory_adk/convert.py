@@ -82,7 +82,7 @@ def keyed(events: Iterable[Event], session: str | None, before: Counter[str] | N
     Args:
         events: In order, of one session.
         session: The session.
-        before: How many events before these had which key; it is brought up to date.
+        before: The number of events before these with each key; it is brought up to date.
     """
     counts = Counter[str]() if before is None else before
     found: dict[str, Event] = {}

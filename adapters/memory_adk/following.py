@@ -62,7 +62,7 @@ class Following:
     """The sessions that one plugin follows; they are written in the background, each in its order.
 
     Args:
-        policy: What to store; `None` stores nothing.
+        policy: The rules for what is stored; `None` stores nothing.
     """
 
     def __init__(self, policy: CapturePolicy | None) -> None:
@@ -74,9 +74,9 @@ class Following:
         """Store what the session of a run says and was not followed before.
 
         Args:
-            service: Where.
+            service: The service that stores them.
             context: The run.
-            undecided: Whether a guardrail may still answer its turn, which is not stored until then.
+            undecided: True if a guardrail may still answer its turn, which is not stored until then.
         """
         if self._policy is None:
             return

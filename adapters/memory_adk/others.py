@@ -37,12 +37,12 @@ async def current(
     """Recall again until no session of what was recalled, up to five, has changed since it was read.
 
     Args:
-        memory: What is recalled from.
+        memory: The memory that is recalled from.
         question: It is asked again without the memories of sessions that did not answer in time.
         recall: Recalls for a question.
         running: The session that is not asked.
         read: Reads another session.
-        seconds: How long a search waits for all of them, beside the time that it takes itself.
+        seconds: The time that a search waits for all of them, beside the time that it takes itself.
     """
     asked, left = {running, None}, seconds
     unread = set[str | None]()

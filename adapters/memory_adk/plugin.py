@@ -77,12 +77,12 @@ class MemoryPlugin(BasePlugin):
     Args:
         service: The memory service whose runners to serve; by default every runner with a `MemoryService`. A nested
             runner, such as that of `AgentTool`, has its own memory service and is ignored.
-        capture: Whether to store turns, or the policy: which messages, in which words, for how long.
-        recall: Whether to add memories to the prompt, or the recall options: budget, conditions (kinds, tags, session,
+        capture: True to store turns, or the policy: which messages, in which words, for how long.
+        recall: True to add memories to the prompt, or the recall options: budget, conditions (kinds, tags, session,
             …), least score, mode and so on.
-        recall_seconds: How long a turn waits for its memories, 2 seconds by default; opening the memory and loading its
-            model, which begins with the first turn, does not count. If the memory fails or takes longer, the turn goes
-            on without memories, and so do the next ones, without waiting, until the memory has answered.
+        recall_seconds: The time that a turn waits for its memories, 2 seconds by default; opening the memory and
+            loading its model, which begins with the first turn, does not count. If the memory fails or takes longer,
+            the turn goes on without memories, and so do the next ones, without waiting, until the memory has answered.
         name: Name of the plugin in ADK.
     """
 

@@ -49,7 +49,7 @@ async def find(
         handle: The memory to search.
         query: A question or some words.
         options: Recall options. The character budget applies to all texts together; texts beyond it are cut.
-        shown: What to leave out, because the current conversation shows it already.
+        shown: The records to leave out, because the current conversation shows them already.
     """
     words = cut_query(without_blocks(str(query).encode(errors="replace").decode()))  # models pass any type
     # They are no message of the person's.

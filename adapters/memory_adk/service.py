@@ -75,10 +75,10 @@ class MemoryService(BaseMemoryService):
             folder have one service.
         sessions: The session service of the runner. With it, searches without a plugin leave out what a rewind of
             another session has undone; `MemoryPlugin` and `MemoryToolset` know it.
-        timeout: How many seconds a call may take, also one of the tools; a search does not count the opening of the
-            memory and the loading of its model. Then it raises `StoreUnavailableError`; what it was to write still may
-            be written, and events can be added again.
-        owns_memory: Whether `close` also closes a given memory; a file that the service opened is always closed.
+        timeout: The number of seconds that a call may take, also one of the tools; a search does not count the opening
+            of the memory and the loading of its model. Then it raises `StoreUnavailableError`; what it was to write
+            still may be written, and events can be added again.
+        owns_memory: True if `close` also closes a given memory; a file that the service opened is always closed.
     """
 
     def __init__(

@@ -24,11 +24,11 @@ from memory_adk.tools import (
     search_past_conversations,
 )
 from memory_core import RecallOptions
-from memory_core.adapting import FORGET_MEMORY, MEMORY_PIN, UPDATE_MEMORY
+from memory_core.adapting import EDITING_TOOLS
 
 
 class MemoryToolset(BaseToolset):
-    """`search_past_conversations`, `store_important_information`, `update_memory`, `forget_memory`, `memory_pin`.
+    """`search_past_conversations`, `store_important_information`, and the tools that change memories (`EDITING_TOOLS`).
 
     The owner of a call comes from ADK's context, never from the model. Every answer is a dict with `status` (`success`
     or `error`) and `message`.
@@ -57,7 +57,7 @@ class MemoryToolset(BaseToolset):
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
         check_service(service)
         search = search_past_conversations(recall or replace(SEARCH, limit=DEFAULT_RESULTS))
-        tools = (search, STORE_IMPORTANT_INFORMATION, UPDATE_MEMORY, FORGET_MEMORY, MEMORY_PIN)
+        tools = (search, STORE_IMPORTANT_INFORMATION, *EDITING_TOOLS)
         self._tools = [MemoryTool(service, tool, memory_of) for tool in tools]
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:

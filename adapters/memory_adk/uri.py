@@ -21,7 +21,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from memory_adk.service import MemoryService
 from memory_core import InvalidInputError, Memory
-from memory_core.adapting import without_key
+from memory_core.adapting import is_server, memory_at, without_key
 
 logger = logging.getLogger(__name__)
 
@@ -29,18 +29,15 @@ _FORM: Final = (
     "memorycore:///absolute/path.db, memorycore:relative/path.db, memorycore::memory: or "
     "memorycore+qdrant://host:6333/collection"
 )
-_QDRANT: Final = ("grpc", "grpc_port", "timeout")
-_OPTIONS: Final = {
-    "memorycore": ("app_name", "embedder", "mode"),
-    "memorycore+qdrant": ("app_name", "embedder", *_QDRANT),
-    "memorycore+qdrant+https": ("app_name", "embedder", *_QDRANT),
-}
-"""The options of each scheme."""
-_VALUES: Final = {"embedder": ("default", "none"), "grpc": ("true", "false"), "mode": ("ro", "rw")}
+_OPTIONS: Final = ("app_name", "embedder", "mode")
+"""The options of a file."""
+_OF_SERVICE: Final = frozenset({"app_name", "embedder"})
+"""The options that are not part of the address of a server."""
+_VALUES: Final = {"embedder": ("default", "none"), "mode": ("ro", "rw")}
 
 
 def memory_service(uri: str, **kwargs: Any) -> MemoryService:  # noqa: ARG001  (ADK's signature)
-    """Create a `MemoryService` on the file or the Qdrant server that `uri` names, and open it in the background.
+    """Create a `MemoryService` on the file or the server that `uri` names, and open it in the background.
 
     Args:
         uri: `memorycore:///absolute/path.db` (four slashes work too), `memorycore:relative/path.db` (relative to the
@@ -55,21 +52,21 @@ def memory_service(uri: str, **kwargs: Any) -> MemoryService:  # noqa: ARG001  (
             message names it.
     """
     parts, options = urlsplit(uri), _options(uri)
-    memory = _in_file(uri, parts, options) if parts.scheme == "memorycore" else _at_qdrant(uri, parts, options)
+    memory = _in_file(uri, parts, options) if parts.scheme == "memorycore" else _at_server(uri, options)
     service = MemoryService(memory, only_app=options.get("app_name"), owns_memory=True)
     service.access.load()  # a process that ADK starts has a question soon
     return service
 
 
 def _options(uri: str) -> Mapping[str, str]:
-    scheme, options = urlsplit(uri).scheme, dict[str, str]()
-    if scheme not in _OPTIONS:
+    parts, options = urlsplit(uri), dict[str, str]()
+    if parts.scheme != "memorycore" and not is_server(_address(uri, {})):
         raise _names_nothing(uri)
-    if urlsplit(uri).fragment:
+    if parts.fragment:
         raise InvalidInputError(f"{without_key(uri)!r} goes on after a #; write %23 for one that is part of a name")
-    for name, value in parse_qsl(urlsplit(uri).query, keep_blank_values=True):
-        if name not in _OPTIONS[scheme]:
-            wanted = ", ".join(_OPTIONS[scheme])
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        if parts.scheme == "memorycore" and name not in _OPTIONS:
+            wanted = ", ".join(_OPTIONS)
             raise InvalidInputError(f"{without_key(uri)!r} has an unknown option {name!r}; it may have {wanted}")
         if name in options:
             raise InvalidInputError(f"{without_key(uri)!r} has the option {name} twice; remove one")
@@ -94,21 +91,19 @@ def _in_file(uri: str, parts: SplitResult, options: Mapping[str, str]) -> Memory
     return Memory(str(path), read_only=read_only)
 
 
-def _at_qdrant(uri: str, parts: SplitResult, options: Mapping[str, str]) -> Memory:
-    from memory_core import MultilingualEmbedder, QdrantStore  # noqa: PLC0415  (qdrant-client takes a second)
-
-    embedder = None if options.get("embedder") == "none" else MultilingualEmbedder()
-    collection = unquote(parts.path).strip("/")
-    if "/" in collection:
-        raise InvalidInputError(f"{without_key(uri)!r} does not name a collection; write {_FORM}")
-    of_server = {name: value for name, value in options.items() if name in _QDRANT}
-    if not parts.netloc and collection and not of_server:
-        return Memory(QdrantStore(embedder=embedder, collection=collection))
-    parts = parts._replace(scheme=parts.scheme.removeprefix("memorycore+"), query=urlencode(of_server))
+def _at_server(uri: str, options: Mapping[str, str]) -> Memory:
+    address = _address(uri, {name: value for name, value in options.items() if name not in _OF_SERVICE})
     try:
-        return Memory(QdrantStore.from_uri(parts.geturl(), embedder=embedder))
+        return memory_at(address, None) if options.get("embedder") == "none" else memory_at(address)
     except ValueError as error:  # of the port, or an `InvalidInputError`
         raise InvalidInputError(f"{without_key(uri)!r} does not name a memory: {error}") from error
+
+
+def _address(uri: str, options: Mapping[str, str]) -> str:
+    """The address of the server, whose scheme stands behind a `+`."""
+    parts = urlsplit(uri)
+    place = f"{parts.scheme.removeprefix('memorycore+')}://{parts.netloc}{parts.path}"
+    return f"{place}?{urlencode(options)}" if options else place
 
 
 def _names_nothing(uri: str) -> InvalidInputError:

@@ -22,8 +22,6 @@ from memory_langchain.turns import with_memories
 if TYPE_CHECKING:
     from langchain.agents.middleware.types import ToolCallRequest
 
-MAX_BANKS: Final = 1_000
-"""Most banks kept in memory; an evicted bank is loaded again when its thread continues."""
 _NOBODY: Final = "bank"
 """The user of runs that name none, of a memory that nobody else uses."""
 _WITHOUT: Final = "an agent goes on without its bank"
@@ -39,7 +37,7 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         memory: A handle or a memory (a run names the user); by default a memory that lives as long as the process.
         max_entries: See `MemoryBank`.
         compression_threshold: See `MemoryBank`.
-        timeout: How many seconds a run waits for one call of its bank; then it goes on without.
+        timeout: The number of seconds that a run waits for one call of its bank; then it goes on without.
 
     Raises:
         ScopeError: During a run, if the user or the thread is missing.
@@ -73,7 +71,7 @@ class BankMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if bank is None:
             bank = self._banks[key] = AsyncMemoryBank(*self._limits, memory=scope.memory, task=scope.session)
         self._banks.move_to_end(key)
-        if len(self._banks) > MAX_BANKS:
+        if len(self._banks) > limits.MAX_BANKS:
             self._banks.popitem(last=False)
         return bank
 

@@ -14,6 +14,7 @@ from langchain_core.messages import RemoveMessage
 from memory_core import BoundMemory, Draft, Memory, MemoryRecord, Where, run_sync
 from memory_core.adapting import (
     ANY_STATE,
+    MESSAGE_KIND,
     Deadline,
     every_record,
     identity_by_words,
@@ -26,7 +27,7 @@ from memory_core.adapting import (
     remember_drafts,
     when_embedded,
 )
-from memory_langchain.messages import MESSAGE_KIND, role_of, searchable_text, to_draft, to_message
+from memory_langchain.messages import role_of, searchable_text, to_draft, to_message
 from memory_langchain.scope import CallScope, ScopeResolver
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ class MemoryChatMessageHistory(BaseChatMessageHistory):
         memory: A handle on the user's memories, or a memory together with `user_id`.
         session_id: The conversation.
         user_id: The user; must match the user of a bound handle.
-        timeout: How many seconds a call may take. Then it raises `StoreUnavailableError`, and what it was to add or to
-            remove still may be; messages with ids can be added again.
+        timeout: The number of seconds that a call may take. Then it raises `StoreUnavailableError`, and what it was to
+            add or to remove still may be; messages with ids can be added again.
 
     Raises:
         ScopeError: The user or the session is missing or empty, or contradicts the handle.
@@ -162,9 +163,9 @@ async def write_turn(
 
     Args:
         scope: Its `session` is the conversation.
-        asked: What the chain was asked; a message with a known id and another text is an edit.
-        answers: What it has answered now, also if an answer has the id of an earlier one, as those of a cache have.
-        is_resent: Whether a client sends its whole conversation, so that its messages may be known.
+        asked: The question of the chain; a message with a known id and another text is an edit.
+        answers: Its answers now, also if an answer has the id of an earlier one, as those of a cache have.
+        is_resent: True if a client sends its whole conversation, so that its messages may be known.
     """
     asked, removed = _without_removed(asked)
     keys = [*_keys(scope, _ids(asked)), *await unused_keys(scope, _ids(answers))]

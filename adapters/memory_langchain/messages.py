@@ -21,15 +21,20 @@ from langchain_core.prompt_values import PromptValue
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from memory_core import Draft, InvalidInputError, MemoryRecord, Role
-from memory_core.adapting import FRAMEWORK_MESSAGE, is_shortened, shortened_data, storable, with_files, without_files
+from memory_core.adapting import (
+    FRAMEWORK_MESSAGE,
+    MESSAGE_KIND,
+    is_shortened,
+    shortened_data,
+    storable,
+    with_files,
+    without_files,
+)
 from memory_langchain.sent_files import files_in
 
 if TYPE_CHECKING:
     from memory_core import Json
     from memory_langchain.scope import CallScope
-
-MESSAGE_KIND: Final = "message"
-"""Kind of the records that are turns of a conversation."""
 
 _DATA_KEY: Final = "langchain"
 """Key in a record's `FRAMEWORK_MESSAGE` for the message itself; turns that another framework captured and corrections

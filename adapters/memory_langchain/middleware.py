@@ -78,12 +78,12 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         memory: A handle or a memory (a run names the user), or a function from user and context to a handle; see
             `memory_langchain.scope`.
         recall: Number, budget, conditions and so on of the memories; a limit of 0 recalls nothing.
-        capture: Whether to store the conversation. Runs then need a conversation (`thread_id`).
+        capture: True to store the conversation. Runs then need a conversation (`thread_id`).
         tools: The agent's memory tools; empty for none.
-        timeout: How many seconds a run waits for one call of its memory, opening the memory and loading its model not
-            counted. A memory, or a function that makes it, that hangs or fails costs the run its memory, which is
-            logged, and nothing else; what was to be stored is stored when the memory answers again, or with the next
-            run of this user.
+        timeout: The number of seconds that a run waits for one call of its memory, opening the memory and loading its
+            model not counted. A memory, or a function that makes it, that hangs or fails costs the run its memory,
+            which is logged, and nothing else; what was to be stored is stored when the memory answers again, or with
+            the next run of this user.
         name: Its name in the graph; give a second one in the same agent another.
 
     Raises:

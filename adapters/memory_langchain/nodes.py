@@ -41,7 +41,7 @@ def recall_node(
         messages_key: Key of the messages in the state; those are not recalled again.
         memories_key: Key of the text in the state; it is empty if nothing is relevant.
         recall: Number, budget, conditions and so on of the memories.
-        timeout: How many seconds the node waits for its memory, before it is an error.
+        timeout: The number of seconds that the node waits for its memory, before it is an error.
 
     Raises:
         ScopeError: During a run, if no user is named.

@@ -12,8 +12,7 @@ from pydantic import Field, InstanceOf, field_validator
 from typing_extensions import override
 
 from memory_core import BoundMemory, Hit, Memory, RecallOptions, run_sync
-from memory_core.adapting import Asked, Deadline, block_for, limits
-from memory_langchain.messages import MESSAGE_KIND
+from memory_core.adapting import MESSAGE_KIND, Asked, Deadline, block_for, limits
 from memory_langchain.scope import MemoryOf, ScopeResolver
 
 if TYPE_CHECKING:

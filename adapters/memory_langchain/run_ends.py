@@ -65,7 +65,7 @@ class RunEnds:
 
         Args:
             config: Of the hook before the agent.
-            thread: What the agent sees first.
+            thread: The messages that the agent sees first.
 
         Returns:
             `None` if it may not go on there, so that the record has to be asked.

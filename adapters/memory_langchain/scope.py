@@ -101,7 +101,7 @@ class ScopeResolver:
         Args:
             config: The complete configuration of the run, as `ensure_config` returns it.
             context: The context of the run; without it, the context is read from `config`.
-            needs_session: Whether a call must name a conversation.
+            needs_session: True if a call must name a conversation.
 
         Raises:
             ScopeError: A key is missing, empty or not a string, or contradicts the user of the handle.

@@ -84,7 +84,7 @@ def answered(state: Sequence[BaseMessage], returned: Iterable[BaseMessage]) -> l
 
     Args:
         state: The messages of the agent at the end of the invocation.
-        returned: Those that its model calls have returned; they have got their ids from the state.
+        returned: The messages that its model calls have returned; they have got their ids from the state.
     """
     ids = {message.id for message in returned} - {None}
     return [one for one in state if isinstance(one, AIMessage) and one.id in ids and not one.tool_calls]

@@ -11,11 +11,9 @@ from langchain_core.tools import StructuredTool, ToolException
 
 from memory_core import Json, MemoryCoreError, StorageError, run_sync
 from memory_core.adapting import (
-    FORGET_MEMORY,
-    MEMORY_PIN,
+    EDITING_TOOLS,
     SEARCH_MEMORIES,
     STORE_MEMORY,
-    UPDATE_MEMORY,
     Deadline,
     Tool,
     ToolContext,
@@ -26,7 +24,7 @@ from memory_langchain.scope import Given, ScopeResolver
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_TOOLS: Final = (STORE_MEMORY, SEARCH_MEMORIES, UPDATE_MEMORY, FORGET_MEMORY, MEMORY_PIN)
+DEFAULT_TOOLS: Final = (STORE_MEMORY, SEARCH_MEMORIES, *EDITING_TOOLS)
 """Default tools of an agent."""
 
 
@@ -47,7 +45,8 @@ def memory_tools(
             memory is from, and offer the writable ones by their labels. It may also be a function from user and context
             to a handle (see `memory_langchain.scope`); `MemoryMiddleware` then offers each user their own.
         tools: The tools to create.
-        timeout: How many seconds a call may take; then the model is told so, and what was to be written still may be.
+        timeout: The number of seconds that a call may take; then the model is told so, and what was to be written still
+            may be.
 
     Raises:
         ScopeError: During a call, if no user is named.

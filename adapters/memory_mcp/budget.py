@@ -23,7 +23,7 @@ _LEAST_TEXT_CHARS: Final = 250
 _NAME_CHARS: Final = 100
 """Other texts of an answer, if it is too long even with one item."""
 _MOST_NAMES: Final = 10
-_ITEMS: Final = ("results", "memories", "versions", "ids", "shown", "byType", "collections", "copies", "tags")
+_ITEMS: Final = ("rest", "results", "memories", "versions", "ids", "shown", "byType", "collections", "copies", "tags")
 """Fields that may lose their last items."""
 _COUNTED: Final = ("results", "memories")
 """Fields whose number of items is the answer's `count`."""
@@ -41,7 +41,7 @@ def fitted(answer: A, text_of: Callable[[A], str], *, way_out: str = "") -> A:
     Args:
         answer: With everything there is to say.
         text_of: Its form for clients that show their model the text.
-        way_out: How to read what an answer leaves out, for its note.
+        way_out: The way to read what an answer leaves out, for its note.
     """
     if fits(answer, text_of(answer)):
         return answer

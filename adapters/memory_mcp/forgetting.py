@@ -7,8 +7,8 @@ shown, or none goes. The code names them, so a question about others is another 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Annotated, Any, Final
 
@@ -36,7 +36,7 @@ class Selection:
 
     records: Sequence[MemoryRecord] = ()
     """The memories that satisfy the conditions."""
-    derived: Sequence[MemoryRecord] = ()
+    derived: Mapping[str, int] = field(default_factory=dict[str, int])
     """The memories that were made of their words, and go with them."""
 
     @property
@@ -98,7 +98,7 @@ async def chosen(handle: BoundMemory, where: Where) -> Selection:
 
 def code_of(shown: Selection) -> str:
     """Names these memories in these versions; a client that cannot ask its user passes it as `expected`."""
-    versions = sorted((record.id, record.version) for record in (*shown.records, *shown.derived))
+    versions = sorted([*((record.id, record.version) for record in shown.records), *shown.derived.items()])
     return f"{len(versions)}-{sha256(json.dumps(versions).encode()).hexdigest()[:_CODE_CHARS]}"
 
 
@@ -120,10 +120,10 @@ async def forget(
 
     Args:
         handle: The memories.
-        shown: What satisfied the conditions when the user was asked.
+        shown: The selection that the user was asked about.
         expected: The code, from a client that cannot ask.
         agreed: The answer of the user of a client that can.
-        has_asked: Whether the client can ask.
+        has_asked: True if the client can ask.
 
     Raises:
         ConflictError: One of them has changed or is gone since; none was deleted.

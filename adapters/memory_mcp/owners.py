@@ -69,7 +69,7 @@ def owner_of_calls(memory: Served, *, has_tokens: bool) -> OwnerOfCall:
 
     Args:
         memory: Bound to a user, or leaves the user to the tokens; if both name a user, they must agree.
-        has_tokens: Whether calls come with a verified token.
+        has_tokens: True if calls come with a verified token.
 
     Raises:
         ScopeError: No user is named; at each call, if the token names no user or a different one.

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
-from memory_core import PULLED, BoundMemory, MemoryCoreError, StorageError
-from memory_core.adapting import Deadline, complaints, remembered_block
+from memory_core import PULLED, BoundMemory, MemoryCoreError, Page, StorageError, Where
+from memory_core.adapting import PAGE_BYTES, Deadline, Order, complaints, remembered_block, short_page
 from memory_mcp.owners import OwnerOfCall
 from memory_mcp.showing import shown_memory
-from memory_mcp.values import MAX_QUERY_CHARS, MAX_RESULTS
+from memory_mcp.values import MAX_ASKED_CHARS, MAX_RESULTS
 
 try:
     from mcp.server.mcpserver import Context, MCPServer
@@ -66,7 +66,7 @@ class MemoryResources:
 
     async def collection(self, collection: str) -> str:
         """The newest memories of a collection."""
-        page = await self._read(lambda reach: _narrower(reach.own, collection).list(limit=MAX_RESULTS))
+        page = await self._read(lambda reach: _first(_narrower(reach.own, collection), "newest", MAX_RESULTS))
         if not page.records and collection not in await self._collections():
             raise ResourceNotFoundError(f"there is no collection {collection!r}")
         return _json([shown_memory(record).model_dump(mode="json", exclude_none=True) for record in page.records])
@@ -96,7 +96,7 @@ class MemoryResources:
 
     async def what_is_known(
         self,
-        topic: str = Field(default="", max_length=MAX_QUERY_CHARS, description="What the conversation will be about"),
+        topic: str = Field(default="", max_length=MAX_ASKED_CHARS, description="What the conversation will be about"),
     ) -> str:
         """Prime a conversation with what the memory knows, about a topic or of most importance."""
         return await self._asked(lambda reach: _known(reach, topic)) or "Nothing is remembered about this yet."
@@ -159,6 +159,10 @@ class _SafePrompt(Prompt):
             raise
 
 
+def _first(handle: BoundMemory, order: Order, limit: int) -> Awaitable[Page]:
+    return short_page(handle, where=Where(), order=order, limit=limit, cursor=None, most_bytes=PAGE_BYTES)
+
+
 def _narrower(handle: BoundMemory, collection: str) -> BoundMemory:
     try:
         return handle.bind(collection=collection)
@@ -169,7 +173,7 @@ def _narrower(handle: BoundMemory, collection: str) -> BoundMemory:
 async def _known(reach: BoundMemory, topic: str) -> str:
     if topic.strip():
         return (await reach.recall(topic, PULLED)).text
-    records = (await reach.list(order="importance", limit=20)).records
+    records = (await _first(reach, "importance", 20)).records
     return remembered_block([], [record.text for record in records if record.text])
 
 

@@ -61,10 +61,10 @@ def memory_server(
         memory: A handle that is bound to a user, or that leaves the user to `tokens`. Tools read the spaces of a handle
             too and say which one a memory is from; `memory_store` writes to those that are writable. A function from
             the user of a token to a handle shares with each user what is theirs to see.
-        collection: Where tools read and write if a call names no collection. The default is the collection of the
+        collection: The collection of tools if a call names none. The default is the collection of the
             handle, else `"*"`, which writes without a collection and reads all of them.
         tools: The names of the tools, `"all"`, or `"read"` for those that change nothing; by default what agents use.
-        skynet: Whether the arguments, the defaults and the collection are those of the Skynet document.
+        skynet: True if the arguments, the defaults and the collection are those of the Skynet document.
         timeout: Seconds after which a call is an error, unless it asks the user. It may still write what it was given.
         tokens: Verifies the bearer token of an HTTP request, as `StaticTokens` does; its `subject` is the user.
         auth: OAuth settings of the SDK, for tokens that an authorization server issues.

@@ -96,7 +96,8 @@ def first_lines(records: Sequence[MemoryRecord], *, with_ids: bool = False) -> l
 
 def text_of_search(answer: SearchAnswer) -> str:
     """The answer to a search as text."""
-    return _numbered(answer.note, answer.results)
+    rest = [f"Further IDs: {', '.join(map(named, answer.rest))}"] if answer.rest else []
+    return "\n".join([_numbered(answer.note, answer.results), *rest])
 
 
 def text_of_list(answer: ListAnswer) -> str:

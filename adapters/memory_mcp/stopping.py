@@ -37,7 +37,7 @@ def run_until_signal(work: Coroutine[object, object, None]) -> int:
     while it closes its files. Signals that the process was started to ignore, as by `nohup`, stay ignored.
 
     Raises:
-        Exception: What `work` raises.
+        Exception: The error that `work` raises.
     """
     received: list[int] = []
     asyncio.run(_cancelled_by_signals(work, received))

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from collections.abc import Collection as Some
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, Final, TypeVar, cast
 
 from memory_core import PULLED, BoundMemory, Hit, InvalidInputError, MemoryCoreError, Message, StorageError, Where
-from memory_core.adapting import PRIVATE, Deadline, LateError, complaints, named, operations, scrubbed
+from memory_core.adapting import PAGE_BYTES, PRIVATE, Deadline, LateError, complaints, named, operations, scrubbed
 from memory_mcp.budget import MOST_CHARS, fits, fitted, most_that_fits
 from memory_mcp.entries import change, conditions, shelf, store, store_in, store_many, supersede
 from memory_mcp.forgetting import NOTHING_SHOWN, Answered, Selection, asking, can_ask, forget, text_of_forgotten
@@ -310,7 +311,7 @@ class MemoryTools:
     ) -> Annotated[CallToolResult, SearchAnswer]:
         reach, where = await self._reading(collection, filter)
         groups = await operations.search(
-            reach.search,
+            partial(reach.search, most_bytes=PAGE_BYTES),
             query,
             limit=nResults,
             where=where,
@@ -318,8 +319,10 @@ class MemoryTools:
             floor=ranking == "relevance",
         )
         results = [_found(reach, group) for group in groups]
-        note = f"{len(results)} memories found. {MARK}" if results else "No memories found."
-        answer = SearchAnswer(note=note, results=results, query=query, count=len(results))
+        rest = [*groups.rest]
+        more = f" {len(rest)} more are too long to be read with these; memory_get shows each." if rest else ""
+        note = f"{len(results)} memories found. {MARK}{more}" if results else "No memories found."
+        answer = SearchAnswer(note=note, results=results, query=query, count=len(results), rest=rest or None)
         return _answer(answer, text_of_search, way_out=f"Ask for fewer with nResults or a filter. {_READ_ON}")
 
     @offered(
@@ -561,7 +564,9 @@ def _found(reach: BoundMemory, group: Sequence[Hit]) -> FoundMemory:
 
 
 async def _page(reach: BoundMemory, where: Where, order: ListOrder, limit: int, cursor: str | None) -> ListAnswer:
-    page = await operations.list_page(reach, where=where, order=order, limit=limit, cursor=cursor)
+    page = await operations.list_page(
+        reach, where=where, order=order, limit=limit, cursor=cursor, most_bytes=PAGE_BYTES
+    )
     memories = [listed(first, copies, space=reach.label_of(first)) for first, *copies in page.groups]
     more = "" if page.cursor is None else f" More with cursor {page.cursor}"
     note = f"{len(memories)} memories. {MARK}{more}" if memories else "0 memories."

@@ -20,7 +20,7 @@ EVERY_COLLECTION: Final = "*"
 
 MAX_CONTENT_CHARS: Final = 20_000
 """Longest content of a stored memory. The document advises 1 to 3 sentences; split longer texts into several."""
-MAX_QUERY_CHARS: Final = 2_000
+MAX_ASKED_CHARS: Final = 2_000
 """Longest query; the embedding model reads less than this."""
 MAX_NAME_CHARS: Final = 200
 """Longest id, user, tag or collection name."""
@@ -55,7 +55,7 @@ Content = Annotated[
 ]
 Query = Annotated[
     str,
-    Field(max_length=MAX_QUERY_CHARS, description="A question or some words", json_schema_extra=_SAYS_SOMETHING),
+    Field(max_length=MAX_ASKED_CHARS, description="A question or some words", json_schema_extra=_SAYS_SOMETHING),
     AfterValidator(_not_blank),
 ]
 Name = Annotated[str, Field(max_length=MAX_NAME_CHARS, json_schema_extra=_SAYS_SOMETHING), AfterValidator(_not_blank)]
@@ -217,6 +217,8 @@ class SearchAnswer(Answer):
     results: list[FoundMemory]
     query: str
     count: int
+    rest: list[str] | None = None
+    """IDs of further results, best first, that are too long to be read together with these."""
 
 
 class BatchAnswer(Answer):

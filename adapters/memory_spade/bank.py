@@ -20,9 +20,6 @@ from memory_core import AsyncMemoryBank, BoundMemory, Memory
 from memory_core.adapting import Deadline, check_seconds, limits
 from memory_spade.prompting import WrappingProvider, with_block
 
-MAX_BANKS: Final = 1_000
-"""Most conversations whose banks are kept in memory."""
-
 _FAILED: Final = "{'error': "
 """Prefix of spade_llm's result for a tool that raised an error."""
 _Known = tuple[str, str, int]
@@ -40,8 +37,8 @@ class BankProvider(WrappingProvider):
         memory: A handle for the banks, bound to a user; by default a memory that lives as long as the process.
         max_entries: See `MemoryBank`.
         compression_threshold: See `MemoryBank`.
-        memory_timeout: How many seconds a model request waits for the bank. Then it is sent without the bank, and the
-            steps are added when the memory answers again.
+        memory_timeout: The number of seconds that a model request waits for the bank. Then it is sent without the bank,
+            and the steps are added when the memory answers again.
 
     Raises:
         InvalidInputError: `memory_timeout` is not a number above 0.
@@ -105,7 +102,7 @@ class BankProvider(WrappingProvider):
             bank = AsyncMemoryBank(*self._limits, memory=self._memory, task=conversation_id)
             self._tasks[conversation_id] = (bank, set())
         self._tasks.move_to_end(conversation_id)
-        if len(self._tasks) > MAX_BANKS:
+        if len(self._tasks) > limits.MAX_BANKS:
             self._tasks.popitem(last=False)
         return self._tasks[conversation_id]
 

@@ -31,13 +31,11 @@ from spade.message import Message
 
 from memory_core import BoundMemory, MemoryCoreError, MemoryRecord
 from memory_core.adapting import (
-    FORGET_MEMORY,
+    EDITING_TOOLS,
     LIST_MEMORIES,
-    MEMORY_PIN,
     REMEMBER_INTERACTION_INFO,
     SEARCH_MEMORIES,
     STORE_MEMORY,
-    UPDATE_MEMORY,
     AgentMemory,
     Arguments,
     Asked,
@@ -103,7 +101,7 @@ class Model:
         if self._agent.interaction_memory is not None:
             self.offer(MemoryTool(self._agent, REMEMBER_INTERACTION_INFO))
         if self._agent.agent_base_memory is not None:
-            changing = (UPDATE_MEMORY, FORGET_MEMORY, MEMORY_PIN) if editing else ()
+            changing = EDITING_TOOLS if editing else ()
             for tool in (STORE_MEMORY, SEARCH_MEMORIES, LIST_MEMORIES, *changing):
                 self.offer(MemoryTool(self._agent, tool))
 

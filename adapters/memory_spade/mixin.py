@@ -57,8 +57,8 @@ class MemoryMixin(_AgentBehind):
     never created.
 
     Args:
-        interaction_memory: Whether to keep notes about each conversation: `True`, `False` or `(True, directory)`.
-        agent_base_memory: Whether to keep long-term memories; same form, or your own `MemoryBackend`.
+        interaction_memory: True to keep notes about each conversation: `True`, `False` or `(True, directory)`.
+        agent_base_memory: True to keep long-term memories; same form, or your own `MemoryBackend`.
         memory_path: Directory for both kinds, unless a flag has its own. The default is the directory in the
             environment variable SPADE_LLM_MEMORY_PATH, else `spade_llm/data/agent_memory`. `":memory:"` keeps
             everything in the process until the agent stops.
@@ -68,13 +68,14 @@ class MemoryMixin(_AgentBehind):
         owner: The owner of the memories, if no handle names one: the agent (`"agent"`), its peer (`"peer"`), or the
             user that a function, which may be `async`, returns for the peer's bare JID (a LookupError means that the
             peer has none). It is asked once a message.
-        memory_editing: Whether to offer the model `update_memory`, `forget_memory` and `memory_pin`, too.
+        memory_editing: True if the model is offered the tools that change memories, too (`EDITING_TOOLS`).
         inject_memories: Before each model call, add the notes of the conversation and at most this many long-term
             memories that are relevant to the last message to the prompt of that call; by default as many as `recall`
             says. 0 adds nothing.
         recall: Recall options: budget, conditions, mode and so on.
-        memory_timeout: How many seconds a behaviour, tool, start or stop of the agent waits for one call of its memory.
-            Then it goes on without. A write is completed when the memory answers again, while the agent runs.
+        memory_timeout: The number of seconds that a behaviour, tool, start or stop of the agent waits for one call of
+            its memory. Then it goes on without. A write is completed when the memory answers again, while the agent
+            runs.
 
     Raises:
         TypeError: A flag has an invalid value or is passed by position, a keyword is unknown, the bases of the class

@@ -15,9 +15,8 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from memory_core import BoundMemory, DataCondition, FieldCondition, MemoryRecord, UnsupportedError, Where
-from memory_core.adapting import cut_query
+from memory_core.adapting import EVERYTHING, cut_query
 
-EVERYTHING: Final = Where()
 _FIELDS: Final[tuple[Literal["author", "kind", "session"], ...]] = ("author", "kind", "session")
 
 

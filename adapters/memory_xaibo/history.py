@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from memory_core import Where
-from memory_core.adapting import ANY_STATE, Deadline, check_count, limits
-from memory_xaibo.messages import MESSAGE_KIND, to_draft, to_message
+from memory_core.adapting import ANY_STATE, MESSAGE_KIND, Deadline, check_count, limits
+from memory_xaibo.messages import to_draft, to_message
 from memory_xaibo.modules import Config, conversation_of, injects, options
 from memory_xaibo.protocols import ConversationHistoryProtocol, LLMMessage, MemoryProtocol
 

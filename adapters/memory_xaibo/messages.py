@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from memory_core import Draft, MemoryRecord, Role
-from memory_core.adapting import FRAMEWORK_MESSAGE, storable
+from memory_core.adapting import FRAMEWORK_MESSAGE, MESSAGE_KIND, storable
 from memory_xaibo.protocols import LLMMessage, LLMRole
 
-MESSAGE_KIND: Final = "message"
-"""Kind of the records that are messages."""
 _XAIBO: Final = "xaibo"
 """Key of the message in a record's `FRAMEWORK_MESSAGE`, if its role and text are not all of it."""
 _ROLES: Final[Mapping[LLMRole, Role]] = {

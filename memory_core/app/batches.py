@@ -14,6 +14,7 @@ from typing import Final
 
 from rich.text import Text
 
+from memory_core.addresses import exists
 from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation
 from memory_core.app.mapping import Ownership
@@ -24,7 +25,6 @@ from memory_core.handle import BoundMemory
 from memory_core.models import Draft, MemoryRecord, Scope
 from memory_core.records.draft_to_record import check_draft, has_expired
 from memory_core.records.kinds import MESSAGE_KIND
-from memory_core.transfer.copying import exists
 from memory_core.transfer.formats import Found, Refused
 from memory_core.values.checks import check_key
 from memory_core.values.progress import Progress

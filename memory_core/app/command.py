@@ -20,13 +20,13 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
+from memory_core.addresses import FORMS, exists, is_server, memory_at
 from memory_core.app import showing
 from memory_core.app.settings import NONE, Settings, embedder_of, settings
 from memory_core.errors import InvalidInputError, StoreUnavailableError
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
 from memory_core.supplied import Reranker
-from memory_core.transfer.copying import exists, is_server, memory_at
 from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.places import check_path, without_key
 from memory_core.values.progress import ProgressCallback, progress_bar
@@ -34,7 +34,7 @@ from memory_core.values.zones import MACHINE_ZONE
 
 File = Annotated[
     str | None,
-    typer.Option("--file", "-f", help="The memory: a file, or qdrant://host/collection. Default: memory.db."),
+    typer.Option("--file", "-f", help=f"The memory: {FORMS}. Default: memory.db."),
 ]
 App = Annotated[str | None, typer.Option("--app", help="The app of the owner. Default: default.")]
 User = Annotated[str | None, typer.Option("--user", "-u", help="The user of the owner. Default: your login.")]

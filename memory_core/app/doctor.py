@@ -13,6 +13,7 @@ import typer
 from rich.console import Group
 from rich.text import Text
 
+from memory_core.addresses import is_server
 from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation, Work, insist_on_existing
 from memory_core.app.pending_vectors import compute_vectors, pending_vectors
@@ -20,7 +21,6 @@ from memory_core.app.showing import counted
 from memory_core.embedding import onnx_telemetry
 from memory_core.errors import MemoryCoreError
 from memory_core.models import Finding
-from memory_core.transfer.copying import is_server
 from memory_core.values.zones import machine_zone_name
 
 LEAST_FREE_BYTES: Final = 64 * 1024 * 1024

@@ -15,6 +15,7 @@ import typer
 from rich.console import Group
 from rich.text import Text
 
+from memory_core.addresses import FORMS, memory_at
 from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation, Work, Yes, insist_on_existing
 from memory_core.app.formats import EXPORTERS, LOSSLESS, entry_of, targets
@@ -25,7 +26,7 @@ from memory_core.errors import InvalidInputError
 from memory_core.memory import Memory
 from memory_core.models import Scope
 from memory_core.storage.shared.transfer import Carried
-from memory_core.transfer.copying import copy_memory, memory_at
+from memory_core.transfer.copying import copy_memory
 from memory_core.transfer.formats import Exporter
 from memory_core.transfer.jsonl import export_jsonl, export_records
 from memory_core.values.places import check_path
@@ -136,7 +137,7 @@ def _is_memory(path: Path) -> bool:
 async def copy_(
     invocation: Invocation,
     *,
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="A file, or qdrant://host/collection.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help=f"{FORMS[0].upper()}{FORMS[1:]}.")],
 ) -> Answer:
     """Copy everything to another store. Run it again to copy what has changed since."""
     source = await invocation.memory()

@@ -14,7 +14,7 @@ def json_object(option: str, given: str | None, wanted: str = "a JSON object") -
     """The object that an option gives; an empty one without the option.
 
     Args:
-        wanted: What it must be, for the error.
+        wanted: The form that it must have, for the error.
 
     Raises:
         InvalidInputError: It is something else.

@@ -11,13 +11,13 @@ from typing import IO, Final
 
 from rich.text import Text
 
+from memory_core.addresses import exists
 from memory_core.app.command import Answer, Invocation
 from memory_core.app.pending_vectors import compute_vectors, pending_vectors
 from memory_core.app.settings import NONE
 from memory_core.app.showing import counted
 from memory_core.memory import Memory
 from memory_core.models import Scope
-from memory_core.transfer.copying import exists
 from memory_core.transfer.foreign_files import file_at
 from memory_core.transfer.foreign_values import fields_of
 from memory_core.transfer.jsonl import FORMAT, import_jsonl

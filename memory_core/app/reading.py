@@ -115,7 +115,7 @@ async def why(
         value = {"expected": None, "considered": [_considered(each) for each in found]}
         return Answer(value, showing.considered(found))
     record = await record_of(owner, expect)
-    sources = await sources_of(owner, record)
+    sources = [source async for source in sources_of(owner, record)]
     ids = [source.id for source in sources]
     each = await explained(owner, query, record.id, max_chars=max_chars)
     if each is None:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from memory_core.addresses import is_server
 from memory_core.app.command import Answer, Invocation, Work
 from memory_core.app.settings import DEFAULT_NAME
 from memory_core.app.showing import MAX_SENTENCE_CHARS
 from memory_core.errors import InvalidInputError
 from memory_core.models import Scope
-from memory_core.transfer.copying import is_server
 from memory_core.values.hosts import is_loopback
 from memory_core.values.limits import CACHE_BYTES
 from memory_core.values.printable import one_line

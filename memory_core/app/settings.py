@@ -16,10 +16,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from memory_core.addresses import is_server
 from memory_core.errors import InvalidInputError
 from memory_core.settings import DEFAULT_EMBEDDER, made_or_none
 from memory_core.supplied import Embedder, Reranker
-from memory_core.transfer.copying import is_server
 from memory_core.values.checks import shown
 from memory_core.values.places import check_path
 

@@ -159,11 +159,16 @@ def short(id: str) -> str:  # noqa: A002  (the record's own word)
 
 def details(record: MemoryRecord) -> RenderableType:
     """Every field that is set; the text last, whole."""
-    rows: list[tuple[object, object]] = []
-    for name, value in record.to_dict().items():
-        if name != "text" and value not in (None, [], {}):
-            rows.append((name, value if isinstance(value, str | int | float) else encode_json(value)))
-    return Group(table(("field", "value"), rows), Text(""), Text(plain(record.text)))
+    return Group(table(("field", "value"), set_fields(record)), Text(""), Text(plain(record.text)))
+
+
+def set_fields(record: MemoryRecord) -> list[tuple[str, str | float]]:
+    """The names and values of the fields that are set, but for the text; lists and objects as JSON."""
+    return [
+        (name, value if isinstance(value, str | int | float) else encode_json(value))
+        for name, value in record.to_dict().items()
+        if name != "text" and value not in (None, [], {})
+    ]
 
 
 def hits(found: Sequence[Hit], *, explain: bool) -> RenderableType:

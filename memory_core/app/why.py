@@ -9,7 +9,7 @@ from memory_core.handle import BoundMemory
 from memory_core.recall.asked import Asked
 from memory_core.recall.recalling import recall_for
 from memory_core.recall.values import PUSHED, PUSHED_CHARS, Considered, Recalled
-from memory_core.values.limits import MAX_LIMIT
+from memory_core.values.limits import MAX_LIMIT, PAGE_BYTES
 from memory_core.where.where import ANY_STATE
 
 NOTHING_IN_COMMON: Final = "it has no word and no meaning in common with the question"
@@ -36,9 +36,15 @@ async def looked_at(owner: BoundMemory, query: str, *, max_chars: int = PUSHED_C
 
 async def _beyond(owner: BoundMemory, query: str, id: str) -> Considered | None:  # noqa: A002
     """The place of a memory that ranks too low to be considered."""
-    hits = await owner.search(query, limit=MAX_LIMIT, where=ANY_STATE, floor=False, explain=True)
-    for rank, hit in enumerate(hits, 1):
-        if hit.record.id == id:
-            is_hidden = hit.record.left or hit.record.state != "active"
-            return Considered(hit, rank, "filter" if is_hidden else "floor")
-    return None
+    hits = await owner.search(query, limit=MAX_LIMIT, where=ANY_STATE, floor=False, explain=True, most_bytes=PAGE_BYTES)
+    ranked = [*(hit.record.id for hit in hits), *hits.rest]
+    if id not in ranked:
+        return None
+    rank = ranked.index(id)
+    if rank >= len(hits):
+        hits = await owner.search(query, where=replace(ANY_STATE, ids=[id]), floor=False, explain=True)
+    found = next((hit for hit in hits if hit.record.id == id), None)
+    if found is None:  # it was deleted meanwhile
+        return None
+    is_hidden = found.record.left or found.record.state != "active"
+    return Considered(found, rank + 1, "filter" if is_hidden else "floor")

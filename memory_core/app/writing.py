@@ -146,7 +146,7 @@ async def _source_lines(owner: BoundMemory, found: Sequence[MemoryRecord]) -> li
     """The lines that name what somebody can delete instead: if only a fact goes, the words that it was made of stay."""
     lines: list[str] = []
     for record in found:
-        for source in await sources_of(owner, record):
+        async for source in sources_of(owner, record):
             lines.append(f"  It was made from these words, which stay (`forget {short(source.id)}` deletes both):")
             lines += [f"  - {line}" for line in showing.first_lines([source])]
     return lines

@@ -84,7 +84,7 @@ class AsyncMemoryBank:
         """Add a tool call as the next step and return the entry; a long result is cut.
 
         Args:
-            failed: Whether it ended with an error; the entry is then tagged `error` and more important than others.
+            failed: True if it ended with an error; the entry is then tagged `error` and more important than others.
         """
 
         def step(number: int) -> MemoryEntry:

@@ -77,7 +77,7 @@ async def call_in_thread(
     keep the process from ending.
 
     Args:
-        what: What the function does, for the error.
+        what: The work of the function, for the error.
         work: The function.
         refused: Raised if too many such calls are waiting, no thread can be started, or the function cancels itself.
     """

@@ -36,7 +36,7 @@ class Access:
 
     Args:
         test: A search that finds nothing; it opens the store and loads the model.
-        seconds: How long a search may take that has no time limit of its own.
+        seconds: The time limit of a search that has none of its own.
 
     Raises:
         InvalidInputError: `seconds` is not above 0 (also a `ValueError`).

@@ -24,10 +24,10 @@ async def before_prompt(
 
     Args:
         memory: The owner's memory, perhaps with spaces that are recalled too.
-        prompt: What the person says now.
+        prompt: The words of the person now.
         session: The conversation that the prompt is from. The model sees its messages, so they are not returned, but
             the last ones say what a short prompt is about.
-        options: How much may be recalled.
+        options: The limits of what is recalled.
         counts_reads: See `Asked`.
     """
     block = await block_in_session(memory, prompt, session, options, counts_reads=counts_reads)
@@ -41,7 +41,7 @@ async def once_a_session(
 
     Args:
         memory: The owner's memory, perhaps with spaces that are recalled too.
-        prompt: What the person says now; `None` at the beginning of a conversation, for the profile alone.
+        prompt: The words of the person now; `None` at the beginning of a conversation, for the profile alone.
         session: The conversation. Without one, everything is shown.
         counts_reads: See `Asked`; without it nothing is noted either, because nothing may be written.
     """

@@ -146,11 +146,11 @@ class Conversations:
 
     Args:
         framework: Its name, of which the keys of messages are made.
-        who: Whose memory it is, for the log.
-        seconds: How long a turn waits for its memory at most, opening it and loading its model not counted.
-        options: How a turn recalls.
+        who: The owner of the memory, for the log.
+        seconds: The longest time that a turn waits for its memory, opening it and loading its model not counted.
+        options: The options of the recall of a turn.
         most: Most memories of a turn, if the options do not say it; 0 recalls nothing.
-        embed: When the vectors of messages are computed; by default now, unless they are long.
+        embed: The time at which the vectors of messages are computed; by default now, unless they are long.
 
     Raises:
         InvalidInputError: `seconds` is not above 0 (also a `ValueError`).
@@ -231,9 +231,9 @@ class Conversation:
         A memory that fails or is late costs the turn its block, which is logged once.
 
         Args:
-            question: What the person says, or the words of a tool; blank for nothing to recall.
-            visible: What the prompt shows of this conversation: it is not recalled, and says what a short question is
-                about.
+            question: The words of the person, or the words of a tool; blank for nothing to recall.
+            visible: The part of this conversation that the prompt shows: it is not recalled, and says what a short
+                question is about.
 
         Raises:
             ClosedError, FingerprintError, InvalidInputError: The application has to act.
@@ -264,11 +264,11 @@ class Conversation:
         A message whose key is known stays as it is. Text and data that are too large for a record are shortened.
 
         Args:
-            messages: Those with an id have the key of it (`key`) as their source key.
+            messages: A message with an id has the key of it (`key`) as its source key.
             context: The messages before them, of a client that resends its conversation. They are not stored, and tell
                 which of the others are known.
-            ids_may_differ: Whether a known message may come under another id, if a client makes new ids each time.
-            are_shown: Whether the record shows them, so that those that were left are resumed.
+            ids_may_differ: True if a known message may come under another id, if a client makes new ids each time.
+            are_shown: True if the record shows them, so that those that were left are resumed.
 
         Raises:
             InvalidInputError: A message cannot be stored; nothing of the call is.
@@ -315,7 +315,7 @@ class Conversation:
         """Return when everything that was said of this conversation is durable.
 
         Args:
-            seconds: How long to wait; by default as long as for any call.
+            seconds: The time to wait; by default as long as for any call.
 
         Raises:
             StoreUnavailableError: It is not yet. It is stored as soon as the memory answers.

@@ -33,8 +33,8 @@ class Deadline:
     Nothing waits for it, nor for one that was cancelled: it may ignore that.
 
     Args:
-        seconds: How long a call may take.
-        who: Whose memory it is, for the log.
+        seconds: The time that a call may take.
+        who: The owner of the memory, for the log.
 
     Raises:
         InvalidInputError: `seconds` is not above 0 (also a `ValueError`).
@@ -59,7 +59,7 @@ class Deadline:
         """The result of a call that only reads.
 
         Args:
-            what: What the call does, for the log and the error.
+            what: The work of the call, for the log and the error.
             call: Makes the call.
 
         Raises:
@@ -79,9 +79,9 @@ class Deadline:
         """Go on if the memory fails, which is logged: a message is answered with or without a memory.
 
         Args:
-            lack: What they go on without, for the log.
+            lack: The part that they go on without, for the log.
             errors: `Exception` if functions of the application are called, too, which may raise anything.
-            but: What is raised all the same.
+            but: The errors that are raised all the same.
         """
         try:
             yield

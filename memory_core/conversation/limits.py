@@ -1,4 +1,5 @@
-"""The limits of waiting for a memory, and of what may wait for it: one table of defaults for all adapters."""
+"""The limits of waiting for a memory, of what may wait for it, and of what is kept for conversations: one table of
+defaults for all adapters."""
 
 from __future__ import annotations
 
@@ -31,3 +32,5 @@ MAX_WAITING: Final = 1_000
 """Most conversations with unfinished writes before a turn waits for one of them."""
 MAX_LATE: Final = 1_000
 """Most late calls of an agent; if there are more, the oldest read is cancelled, or the oldest write if none reads."""
+MAX_BANKS: Final = 1_000
+"""Most banks of conversations kept in memory; an evicted bank is loaded again when its conversation continues."""

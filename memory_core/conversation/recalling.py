@@ -61,8 +61,8 @@ async def ids_of_shown(
     Args:
         memory: The conversation is in its own memory.
         session: The conversation.
-        messages: How many messages the prompt shows.
-        shows: Whether the prompt shows a record of this conversation.
+        messages: The number of messages that the prompt shows.
+        shows: True if the prompt shows a record of this conversation.
     """
     where, limit = Where(session=session, kinds=(MESSAGE_KIND,)), min(2 * messages, MAX_ALTERNATIVES)
     page = await memory.own.list(where=where, order="newest", limit=limit)
@@ -82,10 +82,10 @@ async def block_in_session(
     """Recall for a question of a stored conversation: its messages are left out, and the last say what it is about.
 
     Args:
-        memory: What is recalled from; the conversation is in its own memory.
+        memory: The memory that is recalled from; the conversation is in its own memory.
         session: The conversation; `None` for a question by itself.
         counts_reads: See `Asked`.
-        is_shown: Whether the conversation shows a record of another one.
+        is_shown: True if the conversation shows a record of another one.
     """
     if session is None:
         return await block_for(memory, Asked(question, counts_reads=counts_reads), options, explain=explain)

@@ -44,7 +44,7 @@ class FastEmbedEmbedder(ThreadedEmbedder):
     Args:
         model: fastembed's name of the model.
         dimensions: Length of the vectors; needed for models that `KNOWN_DIMENSIONS` does not list.
-        directory: Where the model's files are (`model.onnx` and the tokenizer's JSON files, as fastembed lays them
+        directory: The folder of the model's files (`model.onnx` and the tokenizer's JSON files, as fastembed lays them
             out); then no network is used.
         cache_dir: Folder for downloads; fastembed's default is a folder for temporary files.
         revision: Part of the fingerprint; change it when the files behind the name change.

@@ -19,7 +19,7 @@ class ModelThreads:
 
     Args:
         count: The maximum number of threads.
-        name: What the names of the threads start with.
+        name: The beginning of the names of the threads.
     """
 
     def __init__(self, count: int, name: str) -> None:

@@ -109,9 +109,9 @@ async def evaluate(
 
     Args:
         handle: The memory.
-        questions: What to ask, and what each should find.
+        questions: The questions, and the records that each should find.
         others: Searches of the same records in other ways, by name.
-        has_vectors: Whether the memory has an embedder; else there is no cosine to compare with.
+        has_vectors: True if the memory has an embedder; else there is no cosine to compare with.
         tell: Called with the number of questions that are done, and of all.
 
     Raises:

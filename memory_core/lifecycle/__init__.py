@@ -1,7 +1,7 @@
 """Maintain stored records: merge, correct, archive and derive them, by plans that can be shown and undone."""
 
 from memory_core.lifecycle.language_model import LanguageModel
-from memory_core.lifecycle.maintaining import apply_steps, maintain, maintain_all
+from memory_core.lifecycle.maintaining import Proposed, apply_steps, maintain, maintain_all, proposed
 from memory_core.lifecycle.manager import Manager
 from memory_core.lifecycle.prompt import PROMPT
 from memory_core.lifecycle.proposals import Insight, Reflector
@@ -20,11 +20,13 @@ __all__ = [
     "Maintenance",
     "Manager",
     "PatternReflector",
+    "Proposed",
     "Reflector",
     "Step",
     "Usage",
     "apply_steps",
     "maintain",
     "maintain_all",
+    "proposed",
     "undo_maintenance",
 ]

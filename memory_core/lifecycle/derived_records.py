@@ -85,10 +85,10 @@ def noted(  # noqa: PLR0913  (the parts of a step)
     Args:
         kind: Of the note.
         note: Its id.
-        by: Who read.
+        by: The reader.
         reason: Of the step.
-        drafts: What was found.
-        read: What was read.
+        drafts: The drafts that were found.
+        read: The records that were read.
         changes: Further changes, made last.
         data: Further data of the note.
         made: The ids of those drafts that were made of several of the records, and of known records that one of them

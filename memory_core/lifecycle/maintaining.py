@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from memory_core.concurrency.threads import in_slices
 from memory_core.errors import ConflictError, DuplicateIdError, RecordNotFoundError
 from memory_core.every_record import every_record
 from memory_core.handle import BoundMemory, whole_owner
@@ -18,8 +18,10 @@ from memory_core.lifecycle.values import DEFAULT_POLICY, MaintainPolicy, Mainten
 from memory_core.models import STATES, MemoryRecord, Scope
 from memory_core.operator import Operator
 from memory_core.records.draft_to_record import complete, has_expired, patched
-from memory_core.records.undone import undone_by
+from memory_core.records.undone import UNDONE, undone_by
+from memory_core.short_page import short_page
 from memory_core.supplied import ChatModel, Summarizer
+from memory_core.values.limits import MAX_LIMIT
 from memory_core.values.progress import Progress, ProgressCallback
 from memory_core.where.where import Where
 
@@ -46,7 +48,7 @@ async def maintain(
 
     Args:
         handle: The records to maintain, limited by its agent, session and collection. Spaces are not maintained.
-        policy: What to do with the findings.
+        policy: The rules for the findings.
         model: Reads each conversation once and says what to add, to correct and to pin; a `Manager` has its settings.
             It may name only facts of this owner that it was shown, and corrects only as the policy says.
         summarizer: Summarises sessions: `ExtractiveSummarizer()`, or one that asks a model, of which the former takes
@@ -78,15 +80,41 @@ async def _maintained(
     await handle.memory.touched()
     known = await every_record(whole_owner(handle), Where(kinds=KNOWN_KINDS, states=STATES))
     first, expected = await _derived(handle, policy, helpers, known, now, dry_run=dry_run)
-    steps = await asyncio.to_thread(plan, expected, policy, now, undone_by(known))
-    proposed = tuple(step for step in steps if _is_proposed(step, policy))
+    steps = await in_slices(plan, expected, policy, now, undone_by(known))
+    wishes = tuple(step for step in steps if _is_proposed(step, policy))
     wanted = [step for step in steps if not _is_proposed(step, policy)]
     usage = sum(helpers.spent, Usage())
     if dry_run:
-        return Maintenance(steps=(*first.steps, *wanted), proposed=proposed, is_dry_run=True, usage=usage)
+        return Maintenance(steps=(*first.steps, *wanted), proposed=wishes, is_dry_run=True, usage=usage)
     then = await apply_steps(handle, wanted, progress=progress)
     skipped = (*first.skipped, *then.skipped)
-    return Maintenance(steps=(*first.steps, *then.steps), proposed=proposed, skipped=skipped, usage=usage)
+    return Maintenance(steps=(*first.steps, *then.steps), proposed=wishes, skipped=skipped, usage=usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """The steps that a policy proposes for the newest active records of an owner."""
+
+    steps: Sequence[Step]
+    looked_at: int
+    """The number of these records."""
+    is_all: bool
+    """True if there are no others."""
+
+
+async def proposed(handle: BoundMemory, policy: MaintainPolicy, *, most_bytes: int) -> Proposed:
+    """The steps that a policy proposes for the newest active records, which have `most_bytes` together: it takes some
+    seconds for each ten million characters, and `maintain` reads all that an owner has."""
+    handle, where = handle.own, Where(kinds=[UNDONE], states=STATES)
+    page = await short_page(
+        handle, where=policy.where, order="newest", limit=MAX_LIMIT, cursor=None, most_bytes=most_bytes
+    )
+    notes = await short_page(
+        whole_owner(handle), where=where, order="newest", limit=MAX_LIMIT, cursor=None, most_bytes=most_bytes
+    )
+    steps = await in_slices(plan, page.records, policy, handle.now(), undone_by(notes.records))
+    found = [step for step in steps if _is_proposed(step, policy)]
+    return Proposed(found, len(page.records), page.cursor is None)
 
 
 def _is_proposed(step: Step, policy: MaintainPolicy) -> bool:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import fields
 from datetime import datetime
 
+from memory_core.concurrency.threads import yield_now
 from memory_core.lifecycle.deriving import compacted, is_note
 from memory_core.lifecycle.fading import fading, outdated
 from memory_core.lifecycle.managing import is_same_speaker
-from memory_core.lifecycle.sameness import alike, statement_of
+from memory_core.lifecycle.sameness import LONGEST, alike, statement_of
 from memory_core.lifecycle.values import CORRECTS, Change, MaintainPolicy, Reason, Step
 from memory_core.models import MemoryRecord, Patch
 from memory_core.records.draft_to_record import patched
@@ -69,8 +70,12 @@ def _statements(records: Iterable[MemoryRecord]) -> list[MemoryRecord]:
 
 def _spelt(records: Iterable[MemoryRecord]) -> Counter[str]:
     """For each word, the number of different statements with it."""
-    texts = {record.text for record in _statements(records)}
-    return Counter(word for text in texts for word in set(statement_of(text).words))
+    texts = {record.text for record in _statements(records) if len(record.text) <= LONGEST}
+    found = Counter[str]()
+    for text in texts:
+        yield_now()
+        found.update(set(statement_of(text).words))
+    return found
 
 
 def _after(steps: Iterable[Step], records: Iterable[MemoryRecord]) -> list[MemoryRecord]:
@@ -195,6 +200,7 @@ def _change(record: MemoryRecord, patch: Patch) -> list[Change]:
 def _by(records: Iterable[MemoryRecord], key: Callable[[MemoryRecord], Hashable]) -> Iterable[list[MemoryRecord]]:
     groups: dict[Hashable, list[MemoryRecord]] = defaultdict(list)
     for record in records:
+        yield_now()
         groups[key(record)].append(record)
     return groups.values()
 

@@ -48,7 +48,7 @@ def question(
 
     Args:
         prompt: The instructions.
-        facts: What is known, by its number in the answer from 1.
+        facts: The known facts, each by its number in the answer from 1.
         before: Turns right before these, without numbers: so that "yes, the red one" can be understood.
         turns: By their number in the answer from 1.
     """

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
+from memory_core.concurrency.threads import yield_now
 from memory_core.retrieval.languages.english import ENGLISH
 
 LEAST_SLIP_CHARS: Final = 4
@@ -23,6 +24,9 @@ MAX_SLIP_WORDS: Final = 60
 """Most words of a text of which one may have another letter."""
 MAX_BUCKET: Final = 100
 """Most different texts with the same words that are compared with each other."""
+LONGEST: Final = 10_000
+"""Characters of the longest text that is compared. To find the words of thirty texts of a megabyte takes 20 seconds,
+and nobody who reads two long texts sees that their words are the same."""
 
 
 _TOKEN: Final = re.compile(
@@ -35,9 +39,13 @@ _ARTICLES: Final = frozenset(ENGLISH.articles.split())
 
 def alike(texts: Sequence[str]) -> list[tuple[int, int]]:
     """Pairs of positions of texts that look alike: with the same words in another order, or with one letter more, less
-    or different, or two neighbours exchanged, in one longer word that is not written like a name or code."""
+    or different, or two neighbours exchanged, in one longer word that is not written like a name or code. A text of
+    more than `LONGEST` characters looks like no other one."""
     buckets: dict[tuple[bool, Sequence[str]], list[tuple[int, str]]] = defaultdict(list)
     for place, text in enumerate(texts):
+        yield_now()
+        if len(text) > LONGEST:
+            continue
         for key, word in _places_of(statement_of(text)):
             buckets[key].append((place, word))
     return sorted(

@@ -113,7 +113,7 @@ def insist_on_kinds(policy: MaintainPolicy, kinds: Collection[str]) -> None:
     """Refuse times for a kind that there is not: most likely another one is meant, which would never end.
 
     Args:
-        policy: What is wanted.
+        policy: The policy that is wanted.
         kinds: Of the stored records; without any, every kind may be right.
 
     Raises:

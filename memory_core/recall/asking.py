@@ -12,6 +12,7 @@ from memory_core.conversation.messages.message_to_draft import Message
 from memory_core.models import Hit, Mode
 from memory_core.recall.asked import Asked
 from memory_core.recall.keys import Key, key_of
+from memory_core.recall.limited import limited
 from memory_core.recall.pushing import adds
 from memory_core.retrieval.analysis import analyse, asks
 from memory_core.retrieval.dense import chance
@@ -20,7 +21,7 @@ from memory_core.retrieval.small_talk import PHRASES, telling
 from memory_core.values.query_text import cut_query
 from memory_core.where.where import Where
 
-MAX_QUERY_CHARS: Final = 2_000
+SEARCHED_CHARS: Final = 2_000
 """Maximum number of characters of a question that are searched for, from its beginning and its end. Embedders read
 less."""
 LAST_TURNS: Final = 2
@@ -62,8 +63,8 @@ def in_context(asked: Asked) -> InContext:
         messages.pop()
     about = [message.text for message in messages if message.role == "user"][-LAST_TURNS:]
     return InContext(
-        cut_query(asked.text, MAX_QUERY_CHARS),
-        cut_query("\n".join(about), MAX_QUERY_CHARS),
+        cut_query(asked.text, SEARCHED_CHARS),
+        cut_query("\n".join(about), SEARCHED_CHARS),
         frozenset(each.text for each in messages),
         asked,
     )
@@ -75,7 +76,7 @@ async def find(
     """Search for a question, and for what its conversation is about; the scores of both are added."""
 
     async def search(text: str, *, floor: bool = floor) -> list[Hit]:
-        return await handle.search(text, limit=limit, where=where, mode=mode, floor=floor, explain=explain)
+        return await limited(handle)(text, limit=limit, where=where, mode=mode, floor=floor, explain=explain)
 
     if asked.about.strip():
         alone, about = await asyncio.gather(search(asked.question, floor=False), search(asked.about))
@@ -114,9 +115,9 @@ def _together(kept: Sequence[Hit], about: Sequence[Hit], alone: Sequence[Hit]) -
     """The hits of both searches by the sum of their scores; a hit that one of them lacks counts as its last one.
 
     Args:
-        kept: Those of `alone` that are hits although nothing was found for what the conversation is about.
-        about: What was found for what the conversation is about.
-        alone: What was found for the question, without the floor.
+        kept: The hits of `alone` that are kept although nothing was found for what the conversation is about.
+        about: The hits for what the conversation is about.
+        alone: The hits for the question, without the floor.
     """
     hits = {key_of(hit.record): hit for hit in (*about, *kept)}
     scores, surplus = dict.fromkeys(hits, 0.0), _surplus(about)

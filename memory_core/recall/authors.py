@@ -22,21 +22,24 @@ def is_shared(records: Sequence[MemoryRecord], is_trusted: Callable[[MemoryRecor
     return len(set(map(_author, records))) >= FEWEST_AUTHORS and not all(map(is_trusted, records))
 
 
-def in_fair_order(lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bool]) -> tuple[list[Line], set[Key]]:
+def in_fair_order(
+    lines: Sequence[Line], is_trusted: Callable[[MemoryRecord], bool], first: int | None = None
+) -> tuple[list[Line], set[Key]]:
     """The same lines in an order in which an author has at most a third of every first few lines.
 
     A line stays where it is if its author is trusted, or if no line of somebody else is comparable.
 
     Args:
         lines: Best first.
+        first: The number of lines that are wanted; by default all.
 
     Returns:
-        All lines, best first, and the keys of those that gave way.
+        These lines, best first, and the keys of those that gave way.
     """
     rest = [(_author(each.record), is_trusted(each.record), each) for each in lines]
     order, gave_way = list[Line](), set[Key]()
     held = Counter[str]()
-    while rest:
+    while rest and len(order) != first:
         most = math.ceil((len(order) + 1) / FEWEST_AUTHORS)
         place = next((n for n, (author, trusted, _) in enumerate(rest) if trusted or held[author] < most), 0)
         if place and rest[place][-1].worth < COMPARABLE * rest[0][-1].worth:

@@ -75,7 +75,7 @@ def choose(
     Args:
         longest: Most characters shown of one memory.
         now: Memories that were valid until an earlier time count as superseded.
-        trust: Who may have more than a share of the lines.
+        trust: The authors who may have more than a share of the lines.
     """
     question, choice = question_of(asked.question), Choice()
     fit = _fit(found, question, asked, options, now, choice)
@@ -90,7 +90,7 @@ def choose(
     shared = is_shared(records, trust.is_own)
     if shared:
         copies = near_copies([each for each in records if not trust.is_own(each)], question)
-        leading = in_fair_order(leading, trust.is_own)[0][:PLACED_FIRST]
+        leading = in_fair_order(leading, trust.is_own, PLACED_FIRST)[0]
         leading = _strangers_last(leading, copies, trust)
         lines = _without_what_copies_lend(lines, copies, choice)
         lines.sort(key=lambda each: -each.worth)
@@ -228,7 +228,7 @@ def linked(lines: Sequence[Line], records: Mapping[Key, Sequence[MemoryRecord]],
     Records that are present or repeat another line are left out.
 
     Args:
-        records: Those that a record links to, by its key.
+        records: The records that a record links to, by its key.
         longest: Most characters shown of one memory.
     """
     order = list(lines[:PLACED_FIRST])

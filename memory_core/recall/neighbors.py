@@ -43,7 +43,7 @@ async def with_neighbors(
         where: The conditions of the recall. Those on state and validity hold for every turn that is read. The others
             do not, because a turn that is not shown still stands between two others.
         most: Neighbors are read for this many of the first lines.
-        may_show: Whether a turn may stand beside a line.
+        may_show: True if a turn may stand beside a line.
     """
     turns = [line.record for line in lines[:most] if needs_neighbor(line.record)]
     if not turns:

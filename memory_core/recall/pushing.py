@@ -14,7 +14,7 @@ from memory_core.retrieval.analysis import analyse
 from memory_core.retrieval.small_talk import everyday_terms
 from memory_core.retrieval.time_expressions import resolve
 
-_BEGINNING: Final = 80
+_BEGINNING: Final = 32
 """Characters of a text that are read first: they mostly have a word that decides."""
 
 

@@ -104,7 +104,7 @@ class Dense:
             spread: Spread of the cosines of unrelated texts. By chance alone the best of many chunks looks better than
                 the only chunk of another text, so what the best of as many unrelated chunks would reach is subtracted
                 from all chunks but the first; see `chance`. With 0 nothing is subtracted.
-            nearest: How many of the best must be exact, while the rest is approximate; `None` if all must be.
+            nearest: The number of the best that must be exact, while the rest is approximate; `None` if all must be.
         """
         vectors = self._vectors.values
         is_few = nearest is not None and nearest * WORTH_GATHERING <= len(vectors)

@@ -78,9 +78,10 @@ def is_answered(best: float, size: int, unknown_names: int = 0, known: float = 1
 
     Args:
         best: Its evidence, in spreads.
-        size: How many records were compared.
-        unknown_names: How many names in the query are in no record.
-        known: How far the embedder knows the query's language; the less it does, the less the chance level counts.
+        size: The number of records that were compared.
+        unknown_names: The number of names in the query that are in no record.
+        known: The degree to which the embedder knows the query's language; the less it does, the less the chance level
+            counts.
     """
     if not size:
         return False

@@ -5,13 +5,14 @@ A fact that was extracted from a turn and that turn are one answer: the turn.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from memory_core.concurrency.loop import on_core
 from memory_core.models import Hit, MemoryRecord, Passage
 from memory_core.open_store import HitOrder
+from memory_core.records.size import bytes_of
 from memory_core.requests import SearchRequest
 from memory_core.values.html_tables import html_table
 from memory_core.values.limits import MAX_LIMIT
@@ -26,7 +27,13 @@ FACT_KEY: Final = f"{EXTRACTION}:"
 class Hits(list[Hit]):
     """The hits of a search, best first."""
 
-    __slots__ = ()
+    __slots__ = ("rest",)
+
+    def __init__(self, hits: Iterable[Hit] = (), rest: Iterable[str] = ()) -> None:
+        super().__init__(hits)
+        self.rest: tuple[str, ...] = tuple(rest)
+        """The ids of further hits, best first, that `most_bytes` leaves out; a search with `Where(ids=...)` finds
+        them."""
 
     def _repr_html_(self) -> str:
         """A row for each hit; with `explain=True` the last column has the parts of the score, the largest first."""
@@ -39,6 +46,24 @@ class Hits(list[Hit]):
         from pydantic_core import core_schema as core  # noqa: PLC0415  (only pydantic calls this, so it is installed)
 
         return core.no_info_after_validator_function(cls, handler.generate_schema(list[Hit]))
+
+
+def within(hits: Sequence[Hit], request: SearchRequest) -> Hits:
+    """The hits up to the limit of a request, and of these no more than its bytes allow, but always the first one."""
+    hits, rest = hits[: request.limit], [*rest_of(hits)]
+    if request.most_bytes is not None:
+        size = 0
+        for count, hit in enumerate(hits):
+            if size >= request.most_bytes:
+                hits, rest = hits[:count], [*(each.record.id for each in hits[count:]), *rest]
+                break
+            size += bytes_of(hit.record)
+    return Hits(hits, rest[: request.limit - len(hits)])
+
+
+def rest_of(hits: Sequence[Hit]) -> tuple[str, ...]:
+    """The ids of further hits that were not read."""
+    return hits.rest if isinstance(hits, Hits) else ()
 
 
 def share_of_words(hit: Hit) -> float:
@@ -56,23 +81,23 @@ async def best_hits(
     order: HitOrder | None,
     *,
     apart: bool,
-) -> list[Hit]:
+) -> Hits:
     """The hits of a request, in the order of the memory's reranker, if it has one.
 
     Args:
         search: Returns the hits of a request, best first.
         turns: The records that satisfy conditions.
         order: The reranker; it judges no substring and no vector.
-        apart: Whether to keep facts and their turns apart; see `turns_for_facts`.
+        apart: True to keep facts and their turns apart; see `turns_for_facts`.
     """
     is_judged = order is not None and request.mode != "substring" and request.vector is None
     wanted = order.widened(request) if order is not None and is_judged else request
-    hits = await search(wanted)
+    hits: Sequence[Hit] = await search(wanted)
     if not apart and any((hit.record.source_key or "").startswith(FACT_KEY) for hit in hits):
         hits = await turns_for_facts(wanted, hits, search, turns)  # few memories have extracted facts
     if order is not None and is_judged:
-        hits = (await on_core(order.reranked, request.text, hits))[: request.limit]
-    return hits
+        hits = Hits(await on_core(order.reranked, request.text, hits), rest_of(hits))
+    return within(hits, request)
 
 
 async def turns_for_facts(
@@ -80,7 +105,7 @@ async def turns_for_facts(
     hits: Sequence[Hit],
     search: Callable[[SearchRequest], Awaitable[Sequence[Hit]]],
     turns: Callable[[Where], Awaitable[Sequence[MemoryRecord]]],
-) -> list[Hit]:
+) -> Hits:
     """The hits of a request, with the turn instead of a fact that was extracted from it, at the better place of the
     two; the fact itself if its turn does not satisfy the conditions.
 
@@ -89,15 +114,15 @@ async def turns_for_facts(
         search: Returns the hits of a wider request, for when too few are left.
         turns: The records that satisfy conditions.
     """
-    wider = request
+    wider: SearchRequest = request
     while True:
         sources = {source for hit in hits if (source := _source(hit.record)) is not None}
         if not sources:
-            return list(hits[: request.limit])
+            return Hits(hits[: request.limit], rest_of(hits))
         ids = sources if request.where.ids is None else sources & set(request.where.ids)
         once = _once(hits, await turns(replace(request.where, ids=tuple(ids))))
         if len(once) >= request.limit or len(hits) < wider.limit or wider.limit == MAX_LIMIT:
-            return once[: request.limit]
+            return Hits(once[: request.limit], rest_of(hits))
         wider = replace(wider, limit=min(2 * wider.limit, MAX_LIMIT))
         hits = await search(wider)
 

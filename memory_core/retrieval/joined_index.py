@@ -17,7 +17,8 @@ from memory_core.retrieval.dense import Dense
 from memory_core.retrieval.owner_index import NO_CODE, OwnerIndex, Turns
 from memory_core.retrieval.postings import Frequencies, Postings
 
-_COLUMNS: Final = ("keys", "alive", "left", "active", "flags", "words", "lengths", "occurred", "offsets", "expires")
+_NUMBERED: Final = frozenset({"sessions", "authors"})
+"""The columns of names, which each index numbers in its own way."""
 
 _Ints = NDArray[np.int64]
 _Codes = Mapping[str | None, int]
@@ -37,8 +38,9 @@ class JoinedIndex(OwnerIndex):
     def __init__(self, parts: Sequence[OwnerIndex]) -> None:
         super().__init__(parts[0].dimensions)
         self._parts = parts
-        for name in _COLUMNS:
-            _append(getattr(self, name), [getattr(part, name).values for part in parts])
+        for name, column in vars(self).items():
+            if isinstance(column, Column) and name not in _NUMBERED:
+                _append(column, [getattr(part, name).values for part in parts])
         self.dead = sum(part.dead for part in parts)
         self._session_numbers = _common_numbers([part.session_codes for part in parts])
         self._author_numbers = _common_numbers([part.author_codes for part in parts])

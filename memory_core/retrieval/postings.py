@@ -56,7 +56,7 @@ class Postings:
 
         Args:
             packed: The packed terms of all texts, one after the other.
-            sizes: How many bytes of them are those of each text.
+            sizes: The number of bytes of them that are those of each text.
         """
         if first_row + len(sizes) > MAX_ROWS:
             raise OverflowError(f"an owner has at most {MAX_ROWS} records")

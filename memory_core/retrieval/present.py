@@ -45,7 +45,7 @@ def exchanged(
     Args:
         top: The best rows, best first.
         scores: Their scores.
-        leaned: How records are compared where a ranking leans, and `unrelated` with them.
+        leaned: The comparison of records where a ranking leans, and `unrelated` with them.
     """
     top, scores = top[:COMPARED], scores[:COMPARED]
     dense = owner_index.dense if len(top) > 1 and scores[0] > 0 else None

@@ -34,9 +34,9 @@ def relevances(
     """The relevance of some rows.
 
     Args:
-        small_talk: How near the query is to the nearest phrase of small talk, in spreads.
+        small_talk: The nearness of the query to the nearest phrase of small talk, in spreads.
         rows: Of the index.
-        size: How many rows were compared.
+        size: The number of rows that were compared.
     """
     strength = evidence.own[rows]
     subjects = telling(term for term in query.terms if term not in query.faint)

@@ -56,7 +56,7 @@ def resolve(text: str, today: date, words: Sequence[str] | None = None) -> list[
     has the same for others.
 
     Args:
-        text: What was said.
+        text: The words that were said.
         today: The day on which it was said, where it was said (`local_day`).
         words: The text's words in lower case, where they are known already.
 
@@ -87,7 +87,7 @@ def asks_now(query: str, languages: Iterable[Language] = (ENGLISH,)) -> bool:
     past.
 
     Args:
-        languages: Those that the query may be in.
+        languages: The languages that the query may be in.
     """
     lower = _lower(query)
     patterns = [_tenses(times) for each in languages if (times := each.times)]

@@ -52,6 +52,34 @@ class SearchContract(Contract):
             assert "The train leaves at nine" not in texts(hits)
             assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
+    @pytest.mark.parametrize("mode", MODES)
+    def test_hits_end_when_their_bytes_are_used_up_and_the_rest_is_named(
+        self, ann: BoundMemory, mode: Mode, *, has_vectors: bool
+    ) -> None:
+        if mode == "vector" and not has_vectors:
+            pytest.skip("a store without vectors")
+        add(ann, *(f"harbour {number} " + "boat " * 2_000 for number in range(30)))
+        every = run_sync(ann.search, "harbour", limit=25, mode=mode, floor=False)
+        assert not every.rest
+        hits = run_sync(ann.search, "harbour", limit=25, mode=mode, floor=False, most_bytes=35_000)
+        assert [hit.record.id for hit in [*hits]] == [hit.record.id for hit in every][:4]
+        assert [*hits.rest] == [hit.record.id for hit in every][4:]
+        found, rest = {hit.record.id for hit in hits}, hits.rest
+        while rest:
+            more = run_sync(
+                ann.search, "harbour", limit=25, mode=mode, floor=False, most_bytes=35_000, where=Where(ids=rest)
+            )
+            assert 0 < len(more) <= 4
+            found |= {hit.record.id for hit in more}
+            rest = more.rest
+        assert found == {hit.record.id for hit in every}
+
+    def test_the_first_hit_comes_whatever_bytes_it_has(self, ann: BoundMemory) -> None:
+        add(ann, "harbour " * 1_000)
+        hits = run_sync(ann.search, "harbour", most_bytes=1)
+        assert len(hits) == 1
+        assert not hits.rest
+
     def test_a_question_about_the_present_finds_the_latest_of_like_statements_first(
         self, ann: BoundMemory, clock: Ticks, *, has_vectors: bool
     ) -> None:

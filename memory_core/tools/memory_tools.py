@@ -337,3 +337,5 @@ MEMORY_PIN: Final = Tool(
     _pin,
     pin,
 )
+EDITING_TOOLS: Final = (UPDATE_MEMORY, FORGET_MEMORY, MEMORY_PIN)
+"""The tools that change what is stored; every framework whose agents have the tools of the core offers them."""

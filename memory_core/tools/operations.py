@@ -26,6 +26,8 @@ from memory_core.profile import tags_of_pin
 from memory_core.records.draft_to_record import new_record
 from memory_core.retrieval.equal_statements import equal_to, likeness
 from memory_core.retrieval.equal_texts import equal_form
+from memory_core.retrieval.hits import rest_of
+from memory_core.short_page import short_page
 from memory_core.spaces import PRIVATE
 from memory_core.values.ids import new_id
 from memory_core.where.where import EVERYTHING, Where
@@ -73,7 +75,7 @@ async def store(memory: AgentMemory, draft: Draft, *, space: str = PRIVATE) -> S
     else's that is no `BoundMemory` stores every draft.
 
     Args:
-        memory: Where to store it.
+        memory: The memory that it is stored in.
         draft: Its id, if it has one, must be new.
         space: See `BoundMemory.add`.
     """
@@ -113,7 +115,7 @@ async def store_many(memory: BoundMemory, drafts: Sequence[Draft], *, replacing:
     """Store memories, all or none of them, each as `store` does.
 
     Args:
-        memory: Where to store them.
+        memory: The memory that they are stored in.
         drafts: Each with an id and a source key.
         replacing: Ids of memories to write whatever is known; those that exist are replaced.
 
@@ -149,6 +151,14 @@ async def known_already(memory: BoundMemory, draft: Draft) -> MemoryRecord | Non
     return equal[0] if equal else None
 
 
+class Groups(list[list[Hit]]):
+    """Hits, those that say the same sentence together; and, like `Hits`, the ids that were not read."""
+
+    def __init__(self, groups: Iterable[list[Hit]], rest: Iterable[str]) -> None:
+        super().__init__(groups)
+        self.rest = tuple(rest)
+
+
 class Finding(Protocol):
     """A search that knows what it searches, as `BoundMemory.search` does."""
 
@@ -166,7 +176,7 @@ async def search(
     mode: Mode = "hybrid",
     floor: bool = True,
     apart: Callable[[MemoryRecord], object] = lambda _: None,
-) -> list[list[Hit]]:
+) -> Groups:
     """Search for different memories, best first; those that say the same sentence are together, the best of them first.
 
     Args:
@@ -174,16 +184,16 @@ async def search(
         query: See there, as for the following.
         limit: Maximum number of different memories.
         where: Conditions.
-        mode: How to search.
-        floor: Whether only relevant memories are found.
-        apart: What else must be equal in memories that are shown as one.
+        mode: The way to search.
+        floor: True if only relevant memories are found.
+        apart: The fields that must be equal, too, in memories that are shown as one.
     """
     fetched = limit
     while True:
         hits = await find(query, limit=fetched, where=where, mode=mode, floor=floor)
         groups = same_sentences(hits, lambda hit: hit.record, apart)
         if len(groups) >= limit or len(hits) < fetched or fetched >= MOST_FETCHED:
-            return groups[:limit]
+            return Groups(groups[:limit], rest_of(hits)[: max(limit - len(groups), 0)])
         fetched = min(4 * fetched, MOST_FETCHED)
 
 
@@ -194,15 +204,17 @@ async def list_page(
     where: Where = EVERYTHING,
     order: Order = "newest",
     cursor: str | None = None,
+    most_bytes: int | None = None,
 ) -> Listed:
     """A page of at most `limit` different memories; those of the page that say the same sentence are together.
 
     Args:
-        memory: What to read; only a `BoundMemory` has more than one page.
+        memory: The memory to read; only a `BoundMemory` has more than one page.
         limit: Maximum number of different memories; with many equal ones there may be fewer, and a cursor.
         where: See `BoundMemory.list`, as for the following.
         order: The order of the first memory of each group.
         cursor: Of the page before.
+        most_bytes: The page of a `BoundMemory` ends when its memories have so many bytes.
     """
     if not isinstance(memory, BoundMemory):
         page = await memory.list(where=where, order=order, limit=limit)
@@ -210,10 +222,15 @@ async def list_page(
     records: list[MemoryRecord] = []
     groups: list[list[MemoryRecord]] = []
     for _ in range(_MOST_READS):
-        page = await memory.list(where=where, order=order, limit=limit - len(groups), cursor=cursor)
+        asked = limit - len(groups)
+        page = await (
+            memory.list(where=where, order=order, limit=asked, cursor=cursor)
+            if most_bytes is None
+            else short_page(memory, where=where, order=order, limit=asked, cursor=cursor, most_bytes=most_bytes)
+        )
         records += page.records
         groups, cursor = same_sentences(records, lambda record: record), page.cursor
-        if cursor is None or len(groups) >= limit:
+        if cursor is None or len(groups) >= limit or len(page.records) < asked:
             break
     return Listed(groups, cursor)
 
@@ -226,7 +243,7 @@ async def change(
     """Change a memory; if another caller changes it meanwhile, what they wrote is read and changed.
 
     Args:
-        memory: Where it is.
+        memory: The memory that has it.
         id: Its id.
         patched: The change for what the memory says now; `None` for a memory of somebody else's that has no ids.
 
@@ -248,10 +265,10 @@ async def pin(memory: AgentMemory, id: str, *, owner: str | None, pinned: bool) 
     """Let a memory stand in every prompt, or no longer.
 
     Args:
-        memory: Where it is.
+        memory: The memory that has it.
         id: Its id.
         owner: The name under which the owner of the memory speaks.
-        pinned: Whether it is pinned from now on.
+        pinned: True if it is pinned from now on.
 
     Raises:
         InvalidInputError: Somebody else said it, or a person pinned it: only a person can change that.
@@ -276,7 +293,7 @@ def same_sentences(
     Args:
         found: Hits or records.
         record_of: The record of each.
-        apart: What else must be equal in memories that are together.
+        apart: The fields that must be equal, too, in memories that are together.
     """
     groups: dict[object, list[T]] = {}
     for one in found:

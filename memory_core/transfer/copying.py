@@ -11,8 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, tzinfo
-from pathlib import Path
 from typing import Final
 
 from memory_core.concurrency.loop import on_core
@@ -20,11 +18,7 @@ from memory_core.errors import InvalidInputError, StorageError
 from memory_core.memory import Memory
 from memory_core.models import Scope
 from memory_core.protocols import Store
-from memory_core.settings import DEFAULT_EMBEDDER, Default, made
 from memory_core.storage.shared.transfer import Copyable, Entry, checksum, sourceless
-from memory_core.supplied import Embedder, Reranker
-from memory_core.values.limits import CACHE_BYTES
-from memory_core.values.places import SERVER_SCHEMES
 from memory_core.values.progress import Progress, ProgressCallback
 
 COPIED_AT_ONCE: Final = 512
@@ -223,30 +217,3 @@ class _Copying:
     def _tell(self, number: int, owners: int, done: int, records: int) -> None:
         if self.tell is not None:
             self.tell(Progress(done, records, f"owner {number} of {owners}"))
-
-
-def is_server(address: str) -> bool:
-    """True if the address names a Qdrant server instead of a file."""
-    scheme, is_url, _ = address.partition("://")
-    return bool(is_url) and scheme in SERVER_SCHEMES
-
-
-def exists(address: str) -> bool:
-    """True if there is such a file; a server is assumed to be there, and opening it says otherwise."""
-    return is_server(address) or Path(address).expanduser().is_file()
-
-
-def memory_at(
-    address: str,
-    embedder: Embedder | Default | None = DEFAULT_EMBEDDER,
-    reranker: Reranker | None = None,
-    cache_bytes: int = CACHE_BYTES,
-    zone: tzinfo = UTC,
-) -> Memory:
-    """The memory at an address."""
-    if not is_server(address):
-        return Memory(address, embedder=embedder, reranker=reranker, cache_bytes=cache_bytes, zone=zone)
-    from memory_core.storage.qdrant.store import QdrantStore  # noqa: PLC0415  (an extra)
-
-    store = QdrantStore.from_uri(address, embedder=None if embedder is None else made(embedder))
-    return Memory(store, reranker=reranker, cache_bytes=cache_bytes, zone=zone)

@@ -27,16 +27,14 @@ from memory_core.transfer.copying import port_of, store_of
 from memory_core.transfer.lines import from_json, to_json
 from memory_core.values.checks import shown
 from memory_core.values.json_text import encode_json
+from memory_core.values.limits import PAGE_BYTES
 from memory_core.values.progress import Progress, ProgressCallback
 from memory_core.where.where import ANY_STATE
 
 FORMAT: Final = "memory-core"
 VERSION: Final = 1
 RECORDS_AT_ONCE: Final = 512
-"""Records written at a time."""
-READ_AT_ONCE: Final = 64
-"""Records read at a time, with their vectors: each download holds so many. Of texts of 19 kB, 512 have 22 MB and 64 have
-3 MB; with short texts, 64 cost 4 % more processor time."""
+"""Records read, encoded and written at a time."""
 PART_BYTES: Final = 65_536
 """The length of the lines that are encoded and written together, but for the last one."""
 HASHES: Final = 1_000
@@ -79,7 +77,7 @@ class _Numbered(Protocol):
 
     async def next_seq(self, scope: Scope) -> int: ...
 
-    async def take_at(self, scope: Scope, seqs: Sequence[int]) -> list[Carried]: ...
+    async def take_at(self, scope: Scope, seqs: Sequence[int], most_bytes: int) -> list[Carried]: ...
 
 
 async def export_jsonl(
@@ -162,17 +160,19 @@ async def _carry(
 async def _batches(port: Copyable, scope: Scope) -> AsyncIterator[tuple[int, int, list[Carried]]]:
     """The records of an owner in the order of arrival, with how far that is of what total."""
     if isinstance(port, _Numbered):
-        last = await port.next_seq(scope)
-        for start in range(0, last, READ_AT_ONCE):
-            stop = min(start + READ_AT_ONCE, last)
-            yield stop, last, await port.take_at(scope, range(start, stop))
+        start, last = 0, await port.next_seq(scope)
+        while start < last:
+            stop = min(start + RECORDS_AT_ONCE, last)
+            items = await port.take_at(scope, range(start, stop), PAGE_BYTES)
+            start = items[-1].seq + 1 if sum(item.size for item in items) >= PAGE_BYTES else stop
+            yield start, last, items
         return
     ids = [entry.id for entry in await port.manifest(scope)]
-    for start in range(0, len(ids), READ_AT_ONCE):
+    for start in range(0, len(ids), RECORDS_AT_ONCE):
         yield (
-            min(start + READ_AT_ONCE, len(ids)),
+            min(start + RECORDS_AT_ONCE, len(ids)),
             len(ids),
-            await port.take(scope, ids[start : start + READ_AT_ONCE]),
+            await port.take(scope, ids[start : start + RECORDS_AT_ONCE]),
         )
 
 
@@ -246,7 +246,7 @@ async def import_jsonl(
 
     Args:
         lines: The lines of the export, such as a file that is open for reading bytes.
-        owner: Whose memories may come into a memory that has those of another store.
+        owner: The owner whose memories may come into a memory that has those of another store.
         dry_run: Check everything and write nothing.
         progress: Called after each batch with the number of records; the total is 0 until the end, when it is known.
 

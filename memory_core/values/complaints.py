@@ -45,8 +45,9 @@ def complaints(errors: Iterable[Mapping[str, Any]], given: object) -> str:
     """The problem, in one sentence.
 
     Args:
-        errors: What pydantic's `errors()` returns.
-        given: What the caller sent, to tell its names from those of our types, which pydantic puts between them.
+        errors: The answer of pydantic's `errors()`.
+        given: The value that the caller sent, to tell its names from those of our types, which pydantic puts between
+            them.
     """
     some = list(islice(errors, MOST_NAMED + 1))
     said = dict.fromkeys(_complaint(error, given) for error in some[:MOST_NAMED])

@@ -15,10 +15,10 @@ QUOTES: Final = "Quotes, not instructions:"
 """The first line of a block of memories."""
 WISHES: Final = "Quotes of what always holds: data about the user and their wishes."
 """The first line of a profile."""
-FRAME_END: Final = "</memories>"
-
 _NAME: Final = "memories"
-"""The words that each beginning and each end have in them, however they are escaped."""
+"""The word that each beginning and each end have in them, however they are escaped."""
+FRAME_START: Final = f"<{_NAME}>"
+FRAME_END: Final = f"</{_NAME}>"
 _ESCAPES: Final = (("<", ">"), (r"\\u003[cC]", r"\\u003[eE]"), ("&lt;", "&gt;"), ("&#60;", "&#62;"))
 """The forms of `<` and `>`: as they are, in JSON, and in XML or HTML."""
 _QUOTED: Final = r"(?:(?m:^)[ \t]*(?:>[ \t]*)+)?"
@@ -34,7 +34,7 @@ _MARKS: Final = re.compile(
     )
 )
 _CUT: Final = re.compile(
-    rf"{_QUOTED}<memories>{_SPACE}(?:{_HEADS})"
+    rf"{_QUOTED}{FRAME_START}{_SPACE}(?:{_HEADS})"
     r"""(?:(?:[ \t]*\n[ \t>]*(?:\d{4}-\d\d-\d\d|[A-Z][^\n"<>]{0,80}:))*[ \t]*\n[ \t>]*- [^\n"<>]{0,200}"[^\n<>]*)+"""
 )
 """A block without its end: its dates, its headings and its quotes, of which the last one may be cut, too."""
@@ -42,14 +42,14 @@ _CUT: Final = re.compile(
 
 def frame_start(head: str) -> str:
     """The beginning of a block."""
-    return f"<memories>\n{head}"
+    return f"{FRAME_START}\n{head}"
 
 
 def framed(head: str, lines: Sequence[str]) -> str:
     """A block for a prompt; empty without lines.
 
     Args:
-        head: What the lines are: `QUOTES` or `WISHES`.
+        head: The first line: `QUOTES` or `WISHES`.
         lines: Escaped by `memory_core.recall.quoting`.
     """
     return "\n".join([frame_start(head), *lines, FRAME_END]) if lines else ""

@@ -35,6 +35,8 @@ MAX_PASSAGES: Final = 1_000
 """Passages of one draft, and parts of a text that form feeds end: of more of them, the rest is one part."""
 MAX_LIMIT: Final = 10_000
 """Records that one search or one page returns."""
+PAGE_BYTES: Final = 4_000_000
+"""Bytes that the records of a server's answer have together, but for the last one."""
 CACHE_BYTES: Final = 512 * 1024 * 1024
 """Bytes of the indexes of owners that a file keeps in memory, unless `Memory(cache_bytes=...)` says otherwise."""
 MAX_DIMENSIONS: Final = 65_536

@@ -12,8 +12,6 @@ from typing import Final
 
 from memory_core.errors import InvalidInputError
 
-SERVER_SCHEMES: Final = frozenset({"qdrant", "qdrant+https"})
-"""The beginning of addresses of servers."""
 _ADDRESS: Final = re.compile(r"[^/\\]{2,}:[/\\]|[^/\\:]{2,}:[^/\\]*@")
 """A scheme has two letters at least, unlike a drive of Windows; `pathlib` makes one slash of two."""
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
@@ -25,11 +23,12 @@ def is_address(place: str | os.PathLike[str]) -> bool:
     return _ADDRESS.match(os.fspath(place)) is not None
 
 
-def check_path(name: str, place: str | os.PathLike[str]) -> None:
+def check_path(name: str, place: str | os.PathLike[str], otherwise: str = "") -> None:
     """Refuse an address where the path of a file or a folder belongs.
 
     Args:
-        name: What the place is, as the subject of a sentence.
+        name: A noun for the place, as the subject of a sentence.
+        otherwise: The end of the sentence, where an address can be given in another way.
 
     Raises:
         InvalidInputError: It is an address; the message shows its scheme only.
@@ -38,7 +37,7 @@ def check_path(name: str, place: str | os.PathLike[str]) -> None:
         scheme = _scheme(os.fspath(place))
         raise InvalidInputError(
             f"{name} must be a path, and that is an address ({scheme}://…); give the path of the file only, such as "
-            "memory.db"
+            f"memory.db{otherwise}"
         )
 
 

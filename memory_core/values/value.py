@@ -46,7 +46,8 @@ class Value:
 
         Args:
             given: The JSON object.
-            place: Where it stands in what somebody has sent, such as `where`: errors name fields by their place there.
+            place: The place where it stands in what somebody has sent, such as `where`: errors name fields by their
+                place there.
 
         Raises:
             InvalidInputError: A field is unknown, required but missing, of another type, or nested too deeply; the

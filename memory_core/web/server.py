@@ -38,7 +38,7 @@ class WebServer(uvicorn.Server):
 
     Args:
         app: Without a lifespan, which is the caller's.
-        grace_seconds: How long requests in progress may take after `should_exit` was set.
+        grace_seconds: The time that requests in progress may take after `should_exit` was set.
         on_start: Called once when requests are answered.
         caller_of: Returns the caller whose share a request takes; see `FairShare`.
         requests: Counts what is answered.

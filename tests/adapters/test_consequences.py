@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -105,12 +105,6 @@ async def exported(memory: Memory, folder: Path) -> Reader:
             return {hit.record.text for hit in await copy.bind(user="ann").search(query)}
 
     return search
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[XmppServer]:
-    with XmppServer() as running:
-        yield running
 
 
 @asynccontextmanager

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from frameworks import Elsewhere, opened, own_container
+from frameworks import Elsewhere, opened
 from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 
@@ -22,12 +21,6 @@ pytestmark = pytest.mark.process
 OWNER = ("demo", "ann")
 TOLD, CORRECTED = "The spare key is with Mrs Okafor", "The spare key hangs behind the mill"
 QUESTION = "Where is the spare key?"
-
-
-@pytest.fixture
-def server() -> Iterator[XmppServer]:
-    with XmppServer() as running, own_container():
-        yield running
 
 
 async def prompt_of(handle: BoundMemory, question: str, thread: str) -> str:
@@ -48,7 +41,7 @@ async def works(there: Elsewhere, framework: str, done: asyncio.Event) -> list[s
 
 
 async def test_a_fact_told_in_spade_is_corrected_in_adk_asked_in_langchain_forgotten_over_mcp_and_gone_in_xaibo(
-    server: XmppServer, tmp_path: Path
+    server: XmppServer, container: None, tmp_path: Path
 ) -> None:
     path = tmp_path / "memory.db"
     async with Memory(path, embedder=None) as memory, AsyncExitStack() as stack:

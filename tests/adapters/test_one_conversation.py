@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from frameworks import own_container
 from google.adk.agents import LlmAgent
 from google.adk.apps.app import App
 from google.adk.events.event import Event
@@ -39,6 +38,8 @@ from memory_spade import MemoryBehaviour, MemoryMixin
 from memory_spade.testing.xmpp import XmppServer
 from memory_xaibo import CoreMemory, MemoryLLM
 from tests.adapters.xaibo.talking import Told
+
+pytestmark = pytest.mark.uncovered
 
 SAID = (
     ("user", "I moved to Porto"),
@@ -187,18 +188,6 @@ async def by_spade(handle: BoundMemory, server: XmppServer) -> None:
             await asyncio.sleep(0.005)
     for agent in (ann, helper):
         await server.stop(agent)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[XmppServer]:
-    with XmppServer() as running:
-        yield running
-
-
-@pytest_asyncio.fixture
-async def container() -> AsyncIterator[None]:
-    with own_container():
-        yield
 
 
 @pytest_asyncio.fixture

@@ -11,15 +11,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
-import pytest_asyncio
 from frameworks import opened
-from spade.container import Container
 
 from memory_core import Memory
 from memory_langchain import MemoryStore
@@ -58,23 +55,6 @@ with Memory(sys.argv[1], embedder=None) as memory:
             if cursor is None:
                 break
 """
-
-
-@pytest.fixture
-def server() -> Iterator[XmppServer]:
-    with XmppServer() as running:
-        yield running
-
-
-@pytest_asyncio.fixture
-async def container() -> AsyncIterator[None]:
-    """SPADE keeps the agents of a process in a singleton that belongs to the loop it was made in."""
-    policy = asyncio.get_event_loop_policy()
-    singleton: Any = Container()
-    singleton.reset()
-    yield
-    singleton.reset()
-    asyncio.set_event_loop_policy(policy)
 
 
 def other_process(path: Path, name: str, until: float) -> subprocess.Popen[bytes]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import functools
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
-from frameworks import FRAMEWORKS, Elsewhere, Framework, RefusedError, opened, own_container
+from frameworks import FRAMEWORKS, Elsewhere, Framework, RefusedError, opened
 
 from memory_core import BoundMemory, Memory
 from memory_core.embedding.hashing import HashingEmbedder
@@ -23,18 +23,6 @@ pytestmark = pytest.mark.process
 PAIRS = list(itertools.permutations(FRAMEWORKS, 2))
 OTHERS = {"user": ("demo", "bob"), "app": ("other", "ann"), "case": ("demo", "Ann"), "both": ("demo/an", "n")}
 FACTS = ("Mia is allergic to peanuts", "The spare key is with Mrs Okafor", "The passport expires in June 2027")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[XmppServer]:
-    with XmppServer() as running:
-        yield running
-
-
-@pytest_asyncio.fixture
-async def container() -> AsyncIterator[None]:
-    with own_container():
-        yield
 
 
 @pytest_asyncio.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 
 import pytest
@@ -16,12 +16,6 @@ from memory_spade.testing.xmpp import XmppServer
 
 USERS, TEAMS = ("ann", "bob", "eve"), ("team:red", "team:blue")
 ROUNDS = 4
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[XmppServer]:
-    with XmppServer() as running:
-        yield running
 
 
 @pytest_asyncio.fixture

@@ -15,11 +15,10 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-import memory_core.app
 from memory_core.app.main import main
+from tests.app.answers import FILE
 
-SCHEMA = json.loads((Path(memory_core.app.__file__).parent / "schema.json").read_text())
-PIPED = "The tide turns at noon"
+SCHEMA = json.loads(FILE.read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)

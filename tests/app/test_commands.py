@@ -19,10 +19,10 @@ from pathlib import Path
 import pytest
 
 import memory_core
-import memory_core.app
 from memory_core import Draft, Link, Memory, MemoryRecord, Patch
 from memory_core.app.main import program
-from tests.app.conftest import Run, insist_on_schema
+from tests.app.answers import shapes
+from tests.app.conftest import SCHEMA, Run, insist_on_schema
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = [str(info.name) for info in program().registered_commands]
@@ -684,8 +684,11 @@ def test_a_new_user_finds_a_memory_with_nothing_but_the_help(run: Run) -> None:
 
 
 def test_the_schema_names_every_command_that_prints_json() -> None:
-    schema = json.loads((Path(memory_core.app.__file__).parent / "schema.json").read_text())
-    assert {*schema["commands"], "mcp", "serve"} == set(COMMANDS)
+    assert {*SCHEMA["commands"], "mcp", "serve"} == set(COMMANDS)
+
+
+def test_the_schema_has_the_shapes_of_the_classes() -> None:
+    assert SCHEMA["$defs"] == shapes(), "write them again: python -m tests.repository.frozen"
 
 
 def test_the_command_of_an_adapter_gets_the_memory_and_its_owner(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,12 +34,13 @@ from memory_core import (
     Where,
     run_sync,
 )
+from memory_core.addresses import memory_at
 from memory_core.app.main import main
 from memory_core.concurrency.loop import on_core
 from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.storage.shared.transfer import Copyable, checksum
 from memory_core.testing import Ticks
-from memory_core.transfer.copying import memory_at, port_of
+from memory_core.transfer.copying import port_of
 from memory_core.transfer.jsonl import Exported, Imported, export_jsonl, import_jsonl
 from tests.app.conftest import Run
 from tests.open_store import store_of
@@ -54,7 +55,6 @@ RECORDS_AT_ONCE = 32
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memory_core.transfer.jsonl.RECORDS_AT_ONCE", RECORDS_AT_ONCE)
-    monkeypatch.setattr("memory_core.transfer.jsonl.READ_AT_ONCE", RECORDS_AT_ONCE)
 
 
 def file(path: Path) -> Memory:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from memory_core import BoundMemory, Memory, run_sync
 from memory_core.conversation.messages.alignment import known_messages
 
+pytestmark = pytest.mark.uncovered
+
 Turn = list[tuple[str, str]]
 
 QUESTIONS = ("hi", "turn on the light")

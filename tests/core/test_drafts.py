@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -34,12 +34,14 @@ GIVEN: dict[str, st.SearchStrategy[Any]] = {
     "tier": st.none() | st.sampled_from(TIERS),
     "data": st.dictionaries(NAMES, JSON, max_size=2),
     "tags": st.lists(NAMES, max_size=3, unique=True).map(tuple),
-    "importance": UNITS,
-    "confidence": UNITS,
     "links": st.lists(st.builds(Link, st.just("follows"), NAMES), max_size=2, unique=True).map(tuple),
-    **dict.fromkeys(("author", "emotion", "source_key", "id", *PROVENANCE), st.none() | NAMES),
-    **dict.fromkeys(("occurred_at", "expires_at", "valid_from", "valid_to"), MAYBE_TIMES),
 }
+BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
+    str | None: st.none() | NAMES,
+    float: UNITS,
+    datetime | None: MAYBE_TIMES,
+}
+GIVEN |= {name: BY_TYPE[kind] for name, kind in get_type_hints(Draft).items() if name not in GIVEN and kind in BY_TYPE}
 DRAFTS = st.fixed_dictionaries(GIVEN).map(lambda values: Draft(**values))
 
 

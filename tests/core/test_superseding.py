@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +13,7 @@ from memory_core import Draft, Link, MemoryRecord, Patch, Scope, Where
 from memory_core.records.draft_to_record import complete, patched
 from memory_core.records.superseding import FRAMEWORK_MESSAGE, NOT_INHERITED, retired, superseded_by, superseding
 from memory_core.testing import Ticks
+from memory_core.testing.records import full_draft
 from memory_core.where.checks import check_where
 from memory_core.where.meaning import satisfies
 
@@ -68,35 +69,17 @@ def test_a_patch_changes_what_it_names_once(record: MemoryRecord, patch: Patch, 
     assert patched(patched(record, other, later), Patch(), later).rev in (1, 2)
 
 
-OTHER: dict[str, Any] = {
-    "role": "user",
-    "kind": "fact",
-    "tier": "high",
-    "tags": ("house",),
-    "importance": 0.9,
-    "confidence": 0.7,
-    "emotion": "joy",
-    "occurred_at": NOW - timedelta(days=9),
-    "expires_at": NOW + timedelta(days=30),
-    "valid_to": NOW + timedelta(days=20),
-    "agent": "bot",
-    "session": "monday",
-    "collection": "keys",
-}
-"""A value of each field that a correction inherits as it is; none is the field's default."""
-
-
 def test_a_correction_inherits_every_field_but_those_that_are_of_the_words() -> None:
     copy: dict[str, Any] = {"project": "heron", FRAMEWORK_MESSAGE: {"any": "The door code is 2231"}}
     links = [Link("derived_from", "turn")]
-    draft = Draft("The door code is 2231", author="Bo", id="old", source_key="1", links=links, data=copy, **OTHER)
-    old = complete(draft, SCOPE, NOW)
+    given = replace(full_draft(NOW), text="The door code is 2231", author="Bo", links=links, data=copy)
+    old = complete(given, SCOPE, NOW)
     new = superseding(old, "The door code is 8874", SCOPE, NOW)
-    assert {field.name for field in fields(Draft)} == OTHER.keys() | NOT_INHERITED
-    assert {name: getattr(new, name) for name in OTHER} == OTHER
+    for name in {field.name for field in fields(Draft)} - NOT_INHERITED:
+        assert getattr(new, name) == getattr(given, name), name
     own = (new.text, new.author, new.data, new.id, new.source_key, new.valid_from, new.passages)
     assert own == ("The door code is 8874", "ann", {"project": "heron"}, None, None, NOW, ())
-    assert list(new.links) == [Link("supersedes", "old")]
+    assert list(new.links) == [Link("supersedes", old.id)]
 
 
 def test_a_correction_of_what_was_true_until_a_moment_is_true() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import threading
 from collections.abc import Sequence
@@ -187,6 +188,36 @@ async def test_a_job_of_a_thread_is_short_whatever_is_embedded() -> None:
     assert sorted(text for job in embedder.jobs for text in job) == sorted(texts)
     assert len(embedder.jobs) > 8
     assert all(len(job) <= 8 and (len(job) == 1 or sum(map(len, job)) <= 1_000) for job in embedder.jobs)
+    await embedder.close()
+
+
+class HeldJobs(Jobs):
+    """Embeds nothing until it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may = threading.Event()
+
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        assert self.may.wait(300)
+        return super().embed(texts)
+
+
+async def test_a_short_text_waits_for_one_job_of_a_thread_of_each_that_came_before() -> None:
+    embedder, callers = HeldJobs(), 4
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    async with asyncio.TaskGroup() as group:
+        for _ in range(callers):
+            group.create_task(embedder.embed_documents(["x" * 900] * 50))
+        for _ in range(100):
+            await asyncio.sleep(0)  # all of them have handed over their first jobs by now
+        short = group.create_task(embedder.embed_documents(["short"]))
+        for _ in range(100):
+            await asyncio.sleep(0)
+        embedder.may.set()
+        await short
+    assert len(embedder.jobs) == 50 * callers + 1
+    assert embedder.jobs.index(["short"]) <= (callers + 1) * cores  # two threads note their jobs in any order
     await embedder.close()
 
 

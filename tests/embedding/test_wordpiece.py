@@ -15,6 +15,8 @@ from memory_core.embedding.wordpiece import WordPiece
 from memory_core.errors import EmbeddingError
 from tests.embedding.texts import NASTY, varied
 
+pytestmark = pytest.mark.uncovered
+
 tokenizers = pytest.importorskip("tokenizers")
 
 VOCABULARY = files("memory_core.embedding.minilm").joinpath("vocab.txt").read_text(encoding="utf-8").splitlines()

@@ -10,7 +10,7 @@ import pytest
 from tests.fuzz import delays
 
 pytestmark = pytest.mark.slow
-FEW = 8
+FEW = 3
 RECORDS = 300
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from memory_core.lifecycle.sameness import alike
+from memory_core.lifecycle.sameness import LONGEST, alike
 from memory_core.retrieval.equal_texts import equal_form
 from tests.corpora.loading import CORPORA, owners
 from tests.lifecycle.planting import HARD, sentences, with_other_order, with_typo
@@ -111,6 +111,12 @@ def test_another_order_or_another_letter_looks_alike(one: str, other: str) -> No
 @pytest.mark.parametrize(("one", "other"), NOT_ALIKE)
 def test_another_number_name_or_word_does_not_look_alike(one: str, other: str) -> None:
     assert alike([one, other]) == []
+
+
+def test_a_very_long_text_is_not_compared() -> None:
+    words = ("harbour " * LONGEST)[: LONGEST - 5]
+    assert alike([f"boat {words}", f"{words} boat"]) == [(0, 1)]
+    assert alike([f"boats {words}", f"{words} boats"]) == []
 
 
 @given(some.text(max_size=400))

@@ -1,4 +1,7 @@
-"""One fact among twenty others, and thirty ways to ask for it; what a block or a tool then has to show."""
+"""One fact among twenty others, and ways to ask for it thirty times; what a block or a tool then has to show.
+
+CI asks a framework ten times.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from memory_core import RecallOptions
 from memory_core.recall.neighbors import is_short
 from memory_core.retrieval.equal_texts import equal_form
 from tests.recall.blocks import bodies
+from tests.torture import TORTURE
 
 FACT: Final = "My favourite tea is jasmine, from the shop on Mill Road"
 ANSWER: Final = "You like jasmine tea from the shop on Mill Road."
@@ -65,11 +69,11 @@ WAYS: Final = {
     "without a question mark": UNMARKED * 3,
     "three languages": LANGUAGES * 5,
 }
-MIXED: Final = (*SAME[:6], *PARAPHRASES, *UNMARKED[:8], *LANGUAGES)
-"""Thirty questions of every kind."""
-
-ENGLISH: Final = (*SAME[:6], *PARAPHRASES, *UNMARKED, *PARAPHRASES[:4])
-"""Thirty questions in the language of the fact, which adapters answer by their defaults."""
+_EVERY: Final = 1 if TORTURE else 3
+MIXED: Final = (*SAME[:6], *PARAPHRASES, *UNMARKED[:8], *LANGUAGES)[::_EVERY]
+"""Questions of every kind."""
+ENGLISH: Final = (*SAME[:6], *PARAPHRASES, *UNMARKED, *PARAPHRASES[:4])[::_EVERY]
+"""Questions in the language of the fact, which adapters answer by their defaults."""
 IN_ANY_LANGUAGE: Final = RecallOptions(floor=False, limit=20, max_chars=1_000)
 """For an embedder that knows one language: what seems far away is shown too, as far as there is room."""
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-START: Final = "<memories>"
+from memory_core.values.frame import FRAME_END, FRAME_START
+
+START: Final = FRAME_START
 """The first line of a block."""
-END: Final = "</memories>"
+END: Final = FRAME_END
 """The last one. A text that was remembered, a name or a label must not look like it."""
 
 _BLOCK: Final = re.compile(rf"{START}\n(.*?)\n{END}", re.DOTALL)

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from memory_core import Draft, Memory, Message, RecallOptions, Role
 from memory_core.concurrency.sync import run_sync
 
+pytestmark = pytest.mark.uncovered
+
 FILLER: Final = 12
 _WORDS: Final = (
     ["gate", "code", "pump", "house", "lock", "station", "valve"],

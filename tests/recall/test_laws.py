@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_core import BoundMemory, Memory, Message, Recalled, RecallOptions, run_sync
 from memory_core.retrieval.analysis import analyse
 from memory_core.retrieval.equal_texts import equal_form
+
+pytestmark = pytest.mark.uncovered
 
 QUERY: Final = "Which tea does Noor drink at the harbour?"
 SAID: Final = st.sampled_from(

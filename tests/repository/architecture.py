@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-PACKAGES: Final = [ROOT / "memory_core", *sorted((ROOT / "adapters").glob("memory_*/"))]
+ADAPTERS: Final = sorted(path.name for path in (ROOT / "adapters").glob("memory_*/"))
+PACKAGES: Final = [ROOT / "memory_core", *(ROOT / "adapters" / name for name in ADAPTERS)]
 PAGE: Final = ROOT / "docs" / "architecture.md"
 BLOCK: Final = re.compile(r"(?s)```mermaid\n.*?```")
 
@@ -27,6 +28,7 @@ ROOMS: Final = {
 }
 """Modules at the top of the core that are drawn together; folders are drawn as they are, other modules not at all."""
 NOT_DRAWN: Final = frozenset({"testing"})
+STORAGE: Final = frozenset(path.parent.name for path in (ROOT / "memory_core" / "storage").glob("*/__init__.py"))
 
 
 def modules() -> dict[str, Path]:
@@ -73,7 +75,7 @@ def _room(module: str) -> str | None:
     if inside[0] in NOT_DRAWN:
         return None
     if inside[0] == "storage":
-        return f"storage/{inside[1]}" if len(inside) > 1 and inside[1] in {"shared", "sqlite", "qdrant"} else None
+        return f"storage/{inside[1]}" if len(inside) > 1 and inside[1] in STORAGE else None
     if (ROOT / "memory_core" / inside[0]).is_dir():
         return inside[0]
     return next((room for room, names in ROOMS.items() if inside[0] in names), None)

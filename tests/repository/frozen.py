@@ -1,4 +1,5 @@
-"""The promises of a release, as lists: `python -m tests.repository.frozen` writes those of this version.
+"""The promises of a release, as lists: `python -m tests.repository.frozen` writes those of this version, and the shapes
+in `app/schema.json`.
 
 `docs/stability.md` says what is public. A later version adds to a list. It takes something out of one only with a line
 in the changelog that says so, and then the lists are written again.
@@ -23,20 +24,15 @@ from memory_core.app.serve.callers import Signer, tokens_of
 from memory_core.app.serve.served import Served
 from memory_core.transfer.jsonl import exported
 from tests.adapters.mcp.calling import in_process
+from tests.app import answers
 from tests.app.serve.test_api import TOKENS
+from tests.repository.architecture import ADAPTERS
 
 FILE: Final = Path(__file__).with_name("frozen.json")
 DOORS: Final = (
     "memory_core",
-    "memory_core.adapting",
-    "memory_core.formats",
-    "memory_core.storing",
-    "memory_core.testing",
-    "memory_adk",
-    "memory_langchain",
-    "memory_mcp",
-    "memory_spade",
-    "memory_xaibo",
+    *(f"memory_core.{name}" for name in ("adapting", "formats", "storing", "testing")),
+    *ADAPTERS,
 )
 
 List = Mapping[str, list[str]]
@@ -147,3 +143,4 @@ if __name__ == "__main__":
         for name, read in LISTS.items()
     ]
     FILE.write_text("{" + ",\n".join(lists) + "}\n", encoding="utf-8")
+    answers.write()

@@ -1,4 +1,5 @@
-"""The rule that a docstring names its noun first: no docstring is a clause that begins with What, How or Those."""
+"""The rule that a docstring names its noun first: neither it nor its word on an argument is a clause that begins with
+What, How or Those."""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 FOLDERS: Final = ("memory_core", "adapters", "examples", "tests")
-CLAUSE: Final = re.compile(r"\s*(What|Whether|How|Those|Where|Which|When|Who|Whom|Whose|Why)\b")
+CLAUSE: Final = re.compile(
+    r"(?:\A\s*|^\s+\w+: )(What|Whether|How|Those|Where|Which|When|Who|Whom|Whose|Why)\b", re.MULTILINE
+)
 """The beginning of a clause that leaves it open what is described: "Whether it is open" is "True if it is open", "How
 many rows" is "The number of rows", "What it finds" is "The records that it finds"."""
 
@@ -27,10 +30,10 @@ def docstrings(path: Path) -> Iterator[tuple[int, str]]:
 
 def test_no_docstring_begins_with_a_clause() -> None:
     found = [
-        f"{path.relative_to(ROOT)}:{line}: {text.strip().splitlines()[0]}"
+        f"{path.relative_to(ROOT)}:{line}: {clause.group().strip()}"
         for folder in FOLDERS
         for path in sorted((ROOT / folder).rglob("*.py"))
         for line, text in docstrings(path)
-        if CLAUSE.match(text)
+        for clause in CLAUSE.finditer(text)
     ]
     assert found == []

@@ -14,14 +14,15 @@ from pathlib import Path
 import pytest
 
 import memory_core
+from tests.repository import architecture
+from tests.repository.architecture import ROOT
 
-ROOT = Path(__file__).parents[2]
 CORE_MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
     for path in (ROOT / "memory_core").rglob("*.py")
 }
 SOURCES = sorted(path for folder in ("memory_core", "adapters", "examples") for path in (ROOT / folder).rglob("*.py"))
-ADAPTERS = sorted((ROOT / "adapters").glob("memory_*/"))
+ADAPTERS = [ROOT / "adapters" / name for name in architecture.ADAPTERS]
 TOP_LEVEL = {
     *("pyproject.toml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile"),
     *("memory_core", "adapters", "tests", "examples", "docs"),
@@ -96,6 +97,18 @@ def test_functions_stay_readable(path: Path) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert node.end_lineno is not None
             assert node.end_lineno - node.lineno < 50, node.name
+
+
+@pytest.mark.parametrize("folder", ["chats", "drivers", "turns", "frameworks.py", "../repository/conversations.py"])
+def test_each_list_of_frameworks_has_every_adapter(folder: str) -> None:
+    place = ROOT / "tests" / "adapters" / folder
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted(place.glob("*.py")) or [place])
+    assert [path.name for path in ADAPTERS if path.name.removeprefix("memory_") not in text] == []
+
+
+def test_the_core_knows_no_adapter() -> None:
+    roots = {name.partition(".")[0] for path in (ROOT / "memory_core").rglob("*.py") for name in imported_modules(path)}
+    assert not roots & {path.name for path in ADAPTERS}
 
 
 @pytest.mark.parametrize("folder", ADAPTERS, ids=lambda path: path.name)

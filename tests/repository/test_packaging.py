@@ -17,8 +17,8 @@ import yaml  # type: ignore[import-untyped]
 from hatchling.metadata.core import ProjectMetadata
 from hatchling.plugin.manager import PluginManager
 
-ROOT = Path(__file__).parents[2]
-ADAPTERS = sorted(path.name for path in (ROOT / "adapters").glob("memory_*/"))
+from tests.repository.architecture import ADAPTERS, ROOT
+
 MODEL = Path("memory_core/embedding/minilm")
 PUBLIC = "urls" in tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -96,15 +96,13 @@ def test_the_extra_all_is_every_extra_but_the_one_with_torch() -> None:
     assert reached("all") == set(extras) - {"dev", "sentence-transformers"}
 
 
-def test_every_extra_has_its_size_on_the_page_and_is_tried_before_a_release() -> None:
+def test_every_extra_has_its_size_on_the_page() -> None:
     """The release check measures them, and compares each with its row."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = set(project["optional-dependencies"]) - {"all", "dev", "sentence-transformers"}
     page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`[^|]*`) \| [^|]* \| \d+ \| \d+ \|$", page, re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"`([\w-]+)`", row)} == extras
-    tried = (ROOT / ".ci" / "release-check").read_text(encoding="utf-8")
-    assert set(re.findall(r"\[([a-z-]+)\]=[a-z_.]+", tried)) == extras
 
 
 @pytest.mark.process

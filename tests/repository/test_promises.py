@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 from tests.repository.architecture import ROOT
+from tests.repository.serve_promises import SERVE
 from tests.repository.test_conversations import names_in
 
 WORDS: Final = re.compile(r"(?i)\b(?:always|never|nothing|only)\b")
@@ -171,6 +172,7 @@ PROMISES: Final = {
     "langchain": LANGCHAIN,
     "langgraph-store": STORE,
     "conversations": CONVERSATIONS,
+    "serve": SERVE,
 }
 """By page the promises, as they stand there, and the tests that keep them."""
 

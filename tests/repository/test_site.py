@@ -13,19 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.chromium import CHROMIUM, page
+from tests.repository.architecture import ADAPTERS, ROOT
 
 pytestmark = pytest.mark.process
 
-ROOT = Path(__file__).parents[2]
-PACKAGES = (
-    "memory_core",
-    "memory_core.lifecycle",
-    "memory_spade",
-    "memory_adk",
-    "memory_langchain",
-    "memory_mcp",
-    "memory_xaibo",
-)
+PACKAGES = ("memory_core", "memory_core.lifecycle", *ADAPTERS)
 ELSEWHERE = re.compile(r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="(?:https?:)?//[^"]*"')
 
 

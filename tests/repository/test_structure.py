@@ -54,6 +54,12 @@ def test_the_picture_of_the_architecture_is_what_the_imports_are() -> None:
     assert found.group() == drawing(), "draw it again: python -m tests.repository.architecture"
 
 
+def test_the_page_of_the_architecture_names_each_room() -> None:
+    rooms = [*(ROOT / "memory_core").glob("[a-z]*.py"), *(ROOT / "memory_core").glob("[a-z]*/")]
+    text = PAGE.read_text(encoding="utf-8")
+    assert [each.name for each in rooms if f"`{each.name}" not in text and f"/{each.name}`" not in text] == []
+
+
 def test_each_file_that_the_page_of_the_architecture_names_is_there() -> None:
     files = [
         path.as_posix()

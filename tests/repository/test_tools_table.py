@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-from pathlib import Path
 
 import pytest
 
@@ -13,10 +12,9 @@ from memory_core import BoundMemory
 from memory_core.adapting import operations
 from memory_xaibo.memory import OPERATIONS as OF_XAIBO
 from memory_xaibo.protocols import MemoryProtocol
-from tests.repository.tools import core_tools, name_of, surfaces, table
+from tests.repository.architecture import ROOT
+from tests.repository.tools import PAGE, core_tools, name_of, surfaces, table
 
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "tools.md"
 METHODS = {"add", "add_many", "list", "put", "put_many", "search", "update"}
 """Of a handle, where an operation of `memory_core/tools` does more."""
 PAST_OPERATIONS = {
@@ -59,6 +57,4 @@ def test_no_tool_stores_or_searches_or_changes_a_memory_past_its_operation(path:
 
 
 def test_the_page_shows_the_table() -> None:
-    assert table() in PAGE.read_text(encoding="utf-8"), (
-        "put what `python -m tests.repository.tools` prints into the page"
-    )
+    assert table() in PAGE.read_text(encoding="utf-8"), "draw it again: python -m tests.repository.tools"

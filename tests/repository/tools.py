@@ -1,4 +1,4 @@
-"""The operations that the tools of each framework call: `python -m tests.repository.tools` draws the table of the page.
+"""The operations that the tools of each framework call; `python -m tests.repository.tools` draws the table of the page.
 
 Nothing is stated here: each tool says beside its name and its schema what it does.
 """
@@ -6,6 +6,7 @@ Nothing is stated here: each tool says beside its name and its schema what it do
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,7 +19,9 @@ from memory_core.adapting import Deadline, Tool, operations
 from memory_mcp.tools import OFFERS, MemoryTools, chosen_tools
 from memory_xaibo.memory import OPERATIONS as OF_XAIBO
 from memory_xaibo.memory import CoreMemory
+from tests.repository.architecture import ROOT
 
+PAGE: Final = ROOT / "docs" / "tools.md"
 SURFACES: Final[Mapping[str, str]] = {
     "core": "LangChain, ADK, SPADE",
     "mcp": "MCP",
@@ -106,4 +109,5 @@ def table() -> str:
 
 
 if __name__ == "__main__":
-    print(table())  # noqa: T201
+    drawn = re.sub(r"(?ms)^\| operation \|.*?(?=\n\n)", lambda _: table(), PAGE.read_text(encoding="utf-8"), count=1)
+    PAGE.write_text(drawn, encoding="utf-8")

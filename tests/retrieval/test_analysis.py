@@ -12,6 +12,8 @@ from memory_core.retrieval.analysis import analyse, asks, query_terms, words
 from memory_core.retrieval.english import BASE_FORMS, STOP_WORDS, stem
 from memory_core.retrieval.folding import _FOLDED
 
+pytestmark = pytest.mark.uncovered
+
 ENGLISH = st.text(st.characters(max_codepoint=127))
 WORDS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=64)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,9 +14,15 @@ from memory_core.embedding.hashing import HashingEmbedder
 from memory_core.retrieval.analysis import analyse
 from memory_core.retrieval.bm25 import FAINT, bm25
 from memory_core.retrieval.function_words import faint_words, languages_of
+from memory_core.retrieval.languages import every
 from memory_core.retrieval.other_languages import is_in_another_language
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.term_hashes import pack
+
+
+def test_every_language_with_a_file_is_known() -> None:
+    names = {path.stem for path in Path(every.__file__).parent.glob("[a-z]*.py")} - {"every", "language", "times"}
+    assert {getattr(every, name.upper()) for name in names} == {*every.LANGUAGES}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from memory_core.retrieval.languages.times import Times
 from memory_core.retrieval.question import parse
 from memory_core.retrieval.time_expressions import DateMention, asks_now, format_date, mentioned_dates, resolve
 
+pytestmark = pytest.mark.uncovered
+
 MONDAY = date(2023, 5, 8)
 TIMES = [pytest.param(each.times, id=each.code) for each in LANGUAGES if each.times is not None]
 MARCH_3 = DateMention(None, 3, 3)

@@ -123,3 +123,19 @@ def test_few_names_are_known_of_an_owner_however_many_there_were() -> None:
     for word in words:
         known.correct([ANN], frozenset([word]), frozenset([word]))
     assert 0 < len(known.guess([ANN], frozenset(words))) <= MAX_NAMES
+
+
+def test_counting_keeps_no_texts_in_memory(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db", embedder=None) as memory, closing(sqlite3.connect(":memory:")) as db:
+        ann = memory.bind(user="ann").sync
+        for number in range(60):
+            ann.add(Draft(f"Chart {number}", data={"chart": "x" * 1_000_000}))
+        (used,) = db.execute("PRAGMA hard_heap_limit = 50000000").fetchone()
+        try:
+            assert used == 50_000_000
+            counted = ann.stats()
+        finally:
+            db.execute("PRAGMA hard_heap_limit = 0")
+    assert counted.records == 60
+    assert counted.bytes is not None
+    assert counted.bytes > 60_000_000

@@ -13,6 +13,8 @@ from memory_core.storing import satisfies
 from memory_core.where.conditions import Condition
 from tests.open_store import store_of
 
+pytestmark = pytest.mark.uncovered
+
 CONDITIONS: Mapping[str, Condition] = {
     "ids": FieldCondition("id", "in", ("monday 1", "friday 2", "unknown")),
     "keys": FieldCondition("source_key", "in", ("key 1", "key 2")),

@@ -40,6 +40,8 @@ RECORDS = 40
 EVEN = Where(matching=[DataCondition(("even",), "eq", value=True)])
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 3000000000) SELECT count(*) FROM n"
 EVE = Scope("default", "eve")
+MANY = 15_000
+"""So many reads begin with more steps than a brief one may take, as SQLite counts them for a statement."""
 
 
 @pytest.fixture
@@ -121,6 +123,12 @@ async def test_of_one_owner_only_a_few_reads_go_on_so_that_others_have_connectio
         assert not any(task.done() for task in [*waiting, *downloads])
     assert [len(await task) for task in waiting] == [RECORDS] * len(waiting)
     assert [await task for task in downloads] == [RECORDS + 2] * len(downloads)
+
+
+async def test_small_reads_go_on_after_many_thousands(memory: Memory) -> None:
+    ann = memory.bind(user="ann")
+    for _ in range(MANY):
+        assert len(await ann.list(limit=1)) == 1
 
 
 async def test_an_index_is_used_by_one_search_at_a_time(memory: Memory) -> None:
@@ -341,3 +349,14 @@ async def test_long_texts_that_are_still_analysed_are_written_before_the_memory_
     ]
     async with Memory(tmp_path / "memory.db", embedder=None) as again:
         assert (await again.bind(user="ann").stats()).records == len(kept)
+
+
+async def test_a_connection_keeps_8_mb_of_the_pages_that_it_has_read(memory: Memory) -> None:
+    store = await store_of(memory)
+    assert isinstance(store, SqliteStore)
+
+    def kibibytes(db: sqlite3.Connection) -> int:
+        return -int(db.execute("PRAGMA cache_size").fetchone()[0])
+
+    assert await on_readers(memory, kibibytes) == 8 * 1_024
+    assert await on_core(lambda: store._shared.writer.write(kibibytes)) == 8 * 1_024

@@ -6,8 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import pytest
+
 from memory_core import Draft, FieldCondition, Memory, NoneOf, Patch, RecordNotFoundError, Where
 from memory_core.values.limits import MAX_CONDITIONS, MAX_TAGS
+
+pytestmark = pytest.mark.uncovered
 
 RECORDS = 100
 ABSENT = [FieldCondition("tags", "starts_with", f"zz{number}") for number in range(MAX_CONDITIONS // 2 - 2)]

@@ -27,6 +27,8 @@ from memory_core.concurrency.loop import core_loop, on_core
 from memory_core.concurrency.threads import in_slices, yield_now
 from memory_core.storage.sqlite import row_filter
 
+pytestmark = pytest.mark.uncovered
+
 T = TypeVar("T")
 RECORDS = 60
 EVEN = Where(matching=[DataCondition(("even",), "eq", value=True)])

@@ -1,6 +1,7 @@
-"""The contract of every store, kept by the embedded one with and without vectors.
+"""The contract of every store, kept by the embedded one with vectors.
 
-On disk it keeps the parts that a file makes a difference to; most other tests of the project run on files.
+On disk it keeps the parts that a file makes a difference to; most other tests of the project run on files. Without
+vectors, and over rows of another kind, each promise is tested once; `make torture` runs the rest.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from memory_core.testing.operating import OperatorContract
 from memory_core.testing.records import RecordContract
 from memory_core.testing.sources import SourceKeyContract
 from tests.storage.embedders import WordEmbedder
+from tests.storage.sample import Sample
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.mark.uncovered
-class TestInMemoryOfWords(StoreContract):
+class TestInMemoryOfWords(Sample, StoreContract):
     @pytest.fixture
     def make_memory(self) -> MakeMemory:
         return lambda clock: Memory(":memory:", embedder=None, clock=clock)
@@ -52,7 +54,7 @@ class TestFile(ReopeningContract, ReembeddingContract, RecordContract, SourceKey
         return lambda clock: Memory(tmp_path / "memory.db", embedder=WordEmbedder(), clock=clock)
 
 
-class TestRowsInDictionaries(StoreContract):
+class TestRowsInDictionaries(Sample, StoreContract):
     """The store of the examples: the rules, over rows of another kind."""
 
     @pytest.fixture

@@ -52,8 +52,8 @@ def store_important_information(
     """Store important information in memory for future reference.
 
     Args:
-        information: What to remember, as a complete sentence.
-        memory_type: What kind of memory it is, such as important_fact, preference or summary.
+        information: The words to remember, as a complete sentence.
+        memory_type: The kind of memory, such as important_fact, preference or summary.
         metadata: Anything else worth keeping with it.
         tool_context: From ADK; it names the service and the user. The call blocks until the service has answered.
 

@@ -66,7 +66,7 @@ class AgentBaseMemory:
         Args:
             content: The text to remember.
             category: `fact`, `pattern`, `preference` or `capability`.
-            context: When or why it was learned.
+            context: The occasion on which it was learned, or the reason.
             confidence: 0 to 1.
 
         Raises:

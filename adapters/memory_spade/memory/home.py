@@ -38,7 +38,7 @@ class Home:
         jid: The agent's bare JID.
         places: The places of notes and long-term memories.
         owner: The owner of the memories.
-        timeout: How many seconds the agent waits for one call of its memory.
+        timeout: The number of seconds that the agent waits for one call of its memory.
 
     Raises:
         TypeError: The owner is invalid, or a place cannot separate such owners.

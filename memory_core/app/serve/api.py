@@ -32,9 +32,11 @@ from memory_core.handle import BoundMemory, correcting
 from memory_core.models import Deleted, Draft, ErasureReceipt, Hit, MemoryRecord, Order, Page, Patch, Stats, Version
 from memory_core.profile import with_profile
 from memory_core.recall.values import PULLED, PUSHED, Considered
+from memory_core.short_page import first_within, short_page
 from memory_core.transfer.jsonl import exported
 from memory_core.values.checks import check_key, shown
 from memory_core.values.json_text import encode_json
+from memory_core.values.limits import PAGE_BYTES
 from memory_core.where.where import Where
 
 try:
@@ -131,7 +133,9 @@ async def recall(given: Question, owner: Owner, request: Request) -> Block:
         counts_reads=served_by(request).writable,  # a server that only reads cannot count who read what
     )
     text = await with_profile(owner, found.text) if given.profile else found.text
-    return Block(text, list(found.records), [_explained(each) for each in found.considered])
+    records = first_within(found.records, PAGE_BYTES)
+    rest = [record.id for record in found.records[len(records) :]]
+    return Block(text, list(records), rest, [_explained(each) for each in found.considered])
 
 
 def _explained(each: Considered) -> Explained:
@@ -143,7 +147,8 @@ def _explained(each: Considered) -> Explained:
 
 @records.post("/search", response_model=Found)
 async def search(given: Search, owner: Owner) -> Response:
-    """Find memories by meaning and words, best first."""
+    """Find memories by meaning and words, best first; long ones make fewer hits than `limit`, and `rest` names the
+    others."""
     hits = await owner.search(
         given.query,
         limit=given.limit,
@@ -155,21 +160,22 @@ async def search(given: Search, owner: Owner) -> Response:
         diversity=given.diversity,
         recency=given.recency,
         importance=given.importance,
+        most_bytes=PAGE_BYTES,
     )
-    return StreamingResponse(_in_parts(hits), media_type="application/json")
+    return StreamingResponse(_in_parts(hits, hits.rest), media_type="application/json")
 
 
 _HITS_A_PART: Final = 100
 
 
-async def _in_parts(hits: Sequence[Hit]) -> AsyncGenerator[bytes]:
+async def _in_parts(hits: Sequence[Hit], rest: Sequence[str]) -> AsyncGenerator[bytes]:
     """`Found` as JSON. To write 10,000 hits takes 100 ms, so others get their turn in between."""
     yield b'{"hits":['
     for start in range(0, len(hits), _HITS_A_PART):
         part = _hits_as_json().dump_json(list(hits[start : start + _HITS_A_PART]))
         yield (b"," if start else b"") + part[1:-1]
         await asyncio.sleep(0)
-    yield b"]}"
+    yield b'],"rest":' + encode_json(rest).encode() + b"}"
 
 
 @cache
@@ -201,28 +207,8 @@ async def list_records(
     cursor: Annotated[str | None, Query(description="`cursor` of the page before.")] = None,
 ) -> Page:
     """Records without ranking, one page at a time; long ones make a page of fewer than `limit`."""
-    return await short_page(owner, _conditions(request, where), order, limit, cursor)
-
-
-PAGE_BYTES: Final = 4_000_000
-"""The bytes that the records of a page have together, but for the last ones."""
-_FIRST_STEP: Final = 8
-_MOST_A_STEP: Final = 64
-"""Long records may follow any number of short ones."""
-
-
-async def short_page(owner: BoundMemory, where: Where, order: Order, limit: int, cursor: str | None) -> Page:
-    """A page that is limited in bytes, too. Nobody knows how long records are before they are read: so a few are read
-    first, and each time at most twice as many."""
-    found, size, step = list[MemoryRecord](), 0, _FIRST_STEP
-    while True:
-        page = await owner.list(where=where, order=order, limit=min(step, limit - len(found)), cursor=cursor)
-        found += page.records
-        size += sum(len(record.text) + len(encode_json(record.data)) for record in page.records)
-        cursor = page.cursor
-        if cursor is None or len(found) == limit or size >= PAGE_BYTES:
-            return Page(tuple(found), cursor)
-        step = max(min(2 * step, _MOST_A_STEP, (PAGE_BYTES - size) * len(found) // max(size, 1)), 1)
+    conditions = _conditions(request, where)
+    return await short_page(owner, where=conditions, order=order, limit=limit, cursor=cursor, most_bytes=PAGE_BYTES)
 
 
 def _conditions(request: Request, text: str | None) -> Where:

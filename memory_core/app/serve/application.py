@@ -45,7 +45,7 @@ def application(
     Args:
         served: The memory and its rules.
         others: Applications at paths of their own, which know callers by the same tokens.
-        requests: What the server counts, for `/metrics`.
+        requests: The counts of the server, for `/metrics`.
     """
     return Guard(Beside(unguarded(served, requests), others or {}), served.hosts)
 

@@ -39,7 +39,7 @@ class Offer(Protocol):
             memory: Leaves the user open, or is a function from the user to what they reach.
             user_of: The user of a bearer token, if there is one.
             hosts: Names of the server besides those of loopback, without a port.
-            writable: Whether anything may be changed.
+            writable: True if anything may be changed.
         """
         ...
 

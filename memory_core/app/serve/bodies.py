@@ -92,6 +92,9 @@ class Block:
     text: str
     """Marked as data and escaped; empty if nothing is relevant."""
     records: list[MemoryRecord]
+    """The memories in it, about 4 MB at most."""
+    rest: list[str]
+    """Ids of those that would make the answer longer than that."""
     considered: list[Explained]
 
 
@@ -116,6 +119,10 @@ class Found:
     """The hits of a search, best first."""
 
     hits: list[Hit]
+    """At most `limit`, and about 4 MB."""
+    rest: list[str]
+    """Ids of the further hits, best first, if their records would make the answer longer than that: to get them, search
+    again with these as `where.ids`."""
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT)

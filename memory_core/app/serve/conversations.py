@@ -6,12 +6,13 @@ import asyncio
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-from memory_core.app.serve.api import short_page
 from memory_core.app.serve.conditions import query_of
 from memory_core.app.serve.shapes import line_of
 from memory_core.app.serve.visits import Visit, visit
 from memory_core.handle import BoundMemory
 from memory_core.models import MemoryRecord, Stats
+from memory_core.short_page import short_page
+from memory_core.values.limits import PAGE_BYTES
 from memory_core.where.where import ANY_STATE
 
 try:
@@ -46,7 +47,9 @@ async def conversations(found: Annotated[Visit, Depends(visit)], cursor: Annotat
     last: dict[str, MemoryRecord] = {}
     read, place = 0, cursor or None
     while True:
-        page = await short_page(found.owner, ANY_STATE, "newest", _READ_AT_ONCE, place)
+        page = await short_page(
+            found.owner, where=ANY_STATE, order="newest", limit=_READ_AT_ONCE, cursor=place, most_bytes=PAGE_BYTES
+        )
         for record in page.records:
             if record.session is not None:
                 last.setdefault(record.session, record)

@@ -113,12 +113,16 @@ async def sign_in_form(request: Request, key: Text = "", then: Text = "/") -> Re
 @routes.post("/sign-in")
 async def sign_in(request: Request) -> Response:
     """Sign in with a token."""
-    fields = await fields_of_form(request)
+    fields = await fields_of_form(request, most_bytes=_MOST_SIGN_IN)
     caller = caller_with(served_by(request).tokens, fields.get("token", "").strip())
     then = fields.get("then", "/")
     if caller is None:
         return drawn("sign_in.html", 403, then=then, refused=True)
     return _signed_in(request, caller, then)
+
+
+_MOST_SIGN_IN: Final = 10_000
+"""Bytes of the form with a token and the way back, which strangers send, too."""
 
 
 def _signed_in(request: Request, caller: Caller, then: str) -> Response:
@@ -208,7 +212,7 @@ async def why(found: Visited, id: Text, q: Text = "") -> Response:  # noqa: A002
     record = await known(found.reach, id)
     each = await explained(found.reach, q, id) if q.strip() else None
     line = line_of(record) if each is None else considered_line(each)
-    sources = [line_of(source) for source in await sources_of(found.reach, record)]
+    sources = [line_of(source) async for source in sources_of(found.reach, record)]
     return found.drawn("why.html", q=q, line=line, said=line.said or NOTHING_IN_COMMON, sources=sources)
 
 

@@ -12,7 +12,8 @@ from memory_core.app.serve.conditions import query_of
 from memory_core.app.serve.visits import Form, Visit, form, gone_to, visit
 from memory_core.errors import ConflictError
 from memory_core.handle import BoundMemory
-from memory_core.lifecycle import MaintainPolicy, Maintenance, Step, apply_steps, maintain, undo_maintenance
+from memory_core.lifecycle import MaintainPolicy, Maintenance, Proposed, Step, apply_steps, proposed, undo_maintenance
+from memory_core.values.limits import PAGE_BYTES
 
 try:
     from fastapi import APIRouter, Depends, Query, Response
@@ -51,9 +52,11 @@ async def proposals(
     id: Annotated[list[str] | None, Query()] = None,  # noqa: A002  (the record's own word)
 ) -> Response:
     """The page with what maintenance proposes now; `id` names the memories that an accepted proposal archived."""
-    steps = await _proposed(found.owner)
-    shown = [_proposal(step) for step in steps[:MOST_SHOWN]]
-    return found.drawn("proposals.html", proposals=shown, more=len(steps) > MOST_SHOWN, done=done, ids=id or ())
+    now = await _proposed(found.owner)
+    shown = [_proposal(step) for step in now.steps[:MOST_SHOWN]]
+    more = len(now.steps) > MOST_SHOWN
+    looked_at = None if now.is_all else now.looked_at
+    return found.drawn("proposals.html", proposals=shown, more=more, looked_at=looked_at, done=done, ids=id or ())
 
 
 @routes.post("/o/{app}/{user}/proposals/accept")
@@ -75,13 +78,13 @@ async def refuse(sent: Annotated[Form, Depends(form)]) -> Response:
     return gone_to(f"{sent.visit.base}/proposals?done=refused")
 
 
-async def _proposed(owner: BoundMemory) -> Sequence[Step]:
-    return (await maintain(owner, _POLICY, dry_run=True)).proposed
+async def _proposed(owner: BoundMemory) -> Proposed:
+    return await proposed(owner, _POLICY, most_bytes=PAGE_BYTES)
 
 
 async def _chosen(sent: Form) -> Step:
     wanted = sent.text("step")
-    for step in await _proposed(sent.visit.owner):
+    for step in (await _proposed(sent.visit.owner)).steps:
         if _key(step) == wanted:
             return step
     raise ConflictError(_STALE)

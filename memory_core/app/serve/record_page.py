@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from memory_core.app.serve.shapes import Chip, Line, conditions_of, line_of
-from memory_core.app.showing import first_lines, with_derived
+from memory_core.app.showing import first_lines, set_fields, with_derived
 from memory_core.handle import BoundMemory, whole_owner
 from memory_core.made_of import made_of, sources_of
 from memory_core.models import RELATIONS, Link, MemoryRecord, Relation, Version
 from memory_core.profile import PINNED
+from memory_core.short_page import each_record
 from memory_core.where.where import ANY_STATE, Where
 
 _BEFORE, _AFTER = 4, 4
@@ -56,8 +57,8 @@ class Shown:
     linked: Sequence[Linked]
     conditions: Sequence[Chip]
     is_pinned: bool
-    derived: Sequence[MemoryRecord]
-    """The records that were made of its words, and go with it."""
+    derived: int
+    """The number of records that were made of its words, and go with it."""
     sources: Sequence[Line]
     """The records of which it was made."""
 
@@ -67,6 +68,11 @@ class Shown:
         return any(link.relation == "supersedes" for link in self.record.links)
 
     @property
+    def fields(self) -> Sequence[tuple[str, str | float]]:
+        """The names and values of all fields that are set."""
+        return set_fields(self.record)
+
+    @property
     def going(self) -> Sequence[str]:
         """The lines that a person is shown who is asked whether to forget it."""
         return first_lines([self.record])
@@ -74,7 +80,7 @@ class Shown:
     @property
     def counted(self) -> str:
         """The number of memories that go if it is forgotten, in words."""
-        return with_derived(1, len(self.derived))
+        return with_derived(1, self.derived)
 
 
 async def shown(owner: BoundMemory, record: MemoryRecord) -> Shown:
@@ -87,8 +93,8 @@ async def shown(owner: BoundMemory, record: MemoryRecord) -> Shown:
         [*await _linked_from(owner, record), *await _linked_to(owner, record)],
         conditions_of(record),
         PINNED in record.tags,
-        await made_of(whole_owner(owner), {record.id}),
-        [line_of(source) for source in await sources_of(whole_owner(owner), record)],
+        len(await made_of(whole_owner(owner), {record.id})),
+        [line_of(source) async for source in sources_of(whole_owner(owner), record)],
     )
 
 
@@ -108,8 +114,8 @@ async def _turns(owner: BoundMemory, record: MemoryRecord, *, before: bool) -> l
 
 async def _linked_from(owner: BoundMemory, record: MemoryRecord) -> list[Linked]:
     links = record.links[:_MOST_LINKED]
-    page = await owner.list(where=replace(ANY_STATE, ids=[link.id for link in links]), limit=_MOST_LINKED)
-    known = {each.id: line_of(each) for each in page.records}
+    there = each_record(owner, replace(ANY_STATE, ids=[link.id for link in links]), limit=_MOST_LINKED)
+    known = {each.id: line_of(each) async for each in there}
     return [Linked(OUTWARD[link.relation], known[link.id]) for link in links if link.id in known]
 
 
@@ -117,6 +123,6 @@ async def _linked_to(owner: BoundMemory, record: MemoryRecord) -> list[Linked]:
     found: list[Linked] = []
     for relation in RELATIONS:
         where = replace(ANY_STATE, links=[Link(relation, record.id)])
-        page = await owner.list(where=where, limit=_MOST_LINKED)
-        found += [Linked(INWARD[relation], line_of(each)) for each in page.records]
+        linking = each_record(owner, where, order="newest", limit=_MOST_LINKED)
+        found += [Linked(INWARD[relation], line_of(each)) async for each in linking]
     return found

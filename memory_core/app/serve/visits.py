@@ -4,6 +4,7 @@ by the page itself."""
 from __future__ import annotations
 
 import hmac
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -201,13 +202,21 @@ def insist_on_own_form(served: Served, cookie: str, fields: Mapping[str, str]) -
         raise HTTPException(403, "this form was not made by this page, or is older than the server; open it again")
 
 
-async def fields_of_form(request: Request) -> dict[str, str]:
+async def fields_of_form(request: Request, *, most_bytes: int = sys.maxsize) -> dict[str, str]:
     """The fields of a form, as browsers send them.
+
+    Args:
+        most_bytes: Of a form that anybody may send.
 
     Raises:
         InvalidInputError: It is not one.
+        HTTPException: It is longer.
     """
-    body = await request.body()
+    body = bytearray()
+    async for some in request.stream():
+        body += some
+        if len(body) > most_bytes:
+            raise HTTPException(413, f"this form has at most {most_bytes} bytes")
     try:
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
     except ValueError as cause:

@@ -108,7 +108,7 @@ def known_messages(given: Sequence[Said], stored: Sequence[Said], *, is_complete
     Args:
         given: The messages passed by the caller, in order.
         stored: The last stored messages of the conversation, in order.
-        is_complete: Whether `stored` starts at the beginning of the conversation.
+        is_complete: True if `stored` starts at the beginning of the conversation.
     """
     new, old = _Talk(given), _Talk(stored)
     best = _Fit({}, 0)

@@ -35,7 +35,7 @@ def known_records(
         scope: That of the handle.
         drafts: The messages passed by the caller, in order.
         last: The last stored messages of the conversation, in order.
-        ids_may_differ: Whether messages with an unknown id may be known as well.
+        ids_may_differ: True if messages with an unknown id may be known as well.
     """
     stored = {record.source_key for record in last}
     without = {at for at, draft in enumerate(drafts) if draft.source_key is None}

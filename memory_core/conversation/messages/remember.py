@@ -61,9 +61,9 @@ async def remember_drafts(
             without a source key is a message without an id. A stored message is updated from the draft with its id.
         now: The time of messages without one.
         embed: See `BoundMemory.add`.
-        edits: Whether a known id with another text is an edit; if not, what is stored stays as it is.
-        ids_may_differ: Whether a known message may come under another id, if a client makes new ids each time.
-        context: How many of the first drafts only tell where the others belong, and are not stored.
+        edits: True if a known id with another text is an edit; if not, what is stored stays as it is.
+        ids_may_differ: True if a known message may come under another id, if a client makes new ids each time.
+        context: The number of first drafts that only tell where the others belong, and are not stored.
     """
     context = len(all_in_own_words(drafts[:context]))
     drafts = all_in_own_words(drafts)

@@ -56,7 +56,7 @@ def with_files(text: str, files: Iterable[SentFile], most: int) -> str:
     """A text with the names of the files sent with it, each once, in a last line of its own.
 
     Args:
-        text: What was said.
+        text: The words that were said.
         files: In order.
         most: Characters of the whole; the text is cut to leave room for the names.
     """

@@ -122,7 +122,7 @@ class LastMessages:
     Messages are kept by user and session, so that "save this" never saves the words of another user. Thread-safe.
 
     Args:
-        conversations: How many are kept; the least recently used are dropped first.
+        conversations: The number that is kept; the least recently used are dropped first.
     """
 
     def __init__(self, conversations: int = 1_000) -> None:

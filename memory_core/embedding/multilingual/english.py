@@ -35,7 +35,7 @@ def how_english(text: str, is_piece: Callable[[str], bool]) -> float:
     """From 0 to 1, and 1 for a text without words.
 
     Args:
-        is_piece: Whether the English model has a word in lower case as one piece.
+        is_piece: True if the English model has a word in lower case as one piece.
     """
     by_word = languages_by_word()
     english = other = 0.0

@@ -27,13 +27,14 @@ import numpy as np
 from memory_core.models import MemoryRecord, Scope
 from memory_core.records.fields import FIELDS, OFFSET
 from memory_core.records.kinds import is_message
+from memory_core.records.stored_links import link_keys, stored_links, to_links
 from memory_core.retrieval.analysis import ANALYSIS
 from memory_core.retrieval.bm25 import K1, B
 from memory_core.retrieval.features import OTHER_LANGUAGE, features, role_flag, terms_of_record
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.rules.deriving import loses_source, sources_of
 from memory_core.storage.shared.prepared import Prepared
-from memory_core.storage.shared.stored_forms import link_keys, micros, stored_links, to_links
+from memory_core.storage.shared.stored_forms import micros
 from memory_core.storage.shared.transfer import Carried, Revision, tombstone
 from memory_core.storage.shared.versions import REVISIONS_KEPT
 from memory_core.values.json_text import encode_json

@@ -28,9 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_core.models import Hit, Passage, Scope, whole_passage
+from memory_core.records.size import bytes_of
 from memory_core.requests import SearchRequest
 from memory_core.retrieval.dense import chance
 from memory_core.retrieval.features import OTHER_LANGUAGE
+from memory_core.retrieval.hits import Hits
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.passages import WHOLE_CHARS, best_passage
 from memory_core.retrieval.question import Query
@@ -182,24 +184,43 @@ async def participants(owners: Sequence[Owner]) -> set[str]:
     return {author for found in await asyncio.gather(*map(of, owners)) for author in found}
 
 
-async def ranked(search: Search) -> list[Hit]:
+async def ranked(search: Search) -> Hits:
     """The best hits, best first."""
     reach = await reachable(search.owners, search.request.where, search.now)
     found = _Candidates()
     await found.fetch(search, _candidates(search, reach))
     await found.fetch(search, _completion(search, found, reach))
     chosen, ranking = _rank(search, found, only_allowed=search.is_narrow)
-    records = await _records(search, found, chosen)
     hits: list[Hit] = []
-    for n, point in enumerate(chosen):
-        if point in records:  # it was not deleted since the candidates were fetched
-            item, rows, cosine = records[point]
-            similarity = None if cosine is None else min(max(round(cosine, SIMILARITY_DIGITS), 0.0), 1.0)
-            reason = None if ranking.components is None else ranking.components[n]
-            relevance = None if ranking.relevances is None else ranking.relevances[n]
-            passage = _passage(search, item, rows)
-            hits.append(Hit(item.record, float(ranking.scores[n]), similarity, reason, passage, relevance))
-    return hits
+    read, size, most = 0, 0, search.request.most_bytes
+    while read < len(chosen) and (most is None or size < most):
+        some = chosen[read : None if most is None else read + _AT_ONCE]
+        records = await _records(search, found, some)
+        for n, point in enumerate(some, read):
+            if point in records:  # it was not deleted since the candidates were fetched
+                item, rows, cosine = records[point]
+                similarity = None if cosine is None else min(max(round(cosine, SIMILARITY_DIGITS), 0.0), 1.0)
+                reason = None if ranking.components is None else ranking.components[n]
+                relevance = None if ranking.relevances is None else ranking.relevances[n]
+                passage = _passage(search, item, rows)
+                hits.append(Hit(item.record, float(ranking.scores[n]), similarity, reason, passage, relevance))
+                size += 0 if most is None else bytes_of(item.record)
+        read += len(some)
+    return Hits(hits, await _ids(search, chosen[read:]))
+
+
+_AT_ONCE: Final = 16
+"""Records that are read at once where their bytes are limited, which nobody knows before."""
+
+
+async def _ids(search: Search, chosen: Sequence[str]) -> list[str]:
+    """The ids of these points, in their order."""
+    if not chosen:
+        return []
+    request = models.QueryRequest(filter=all_of(among(chosen)), limit=len(chosen), with_payload=["id"])
+    (answer,) = await search.owners[0].points.query([request])
+    ids = {point.id: str(point.payload["id"]) for point in answer}
+    return [ids[point] for point in chosen if point in ids]
 
 
 def _candidates(search: Search, reach: Sequence[Clause]) -> list[Arm]:

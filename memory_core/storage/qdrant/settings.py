@@ -11,9 +11,11 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from memory_core.errors import InvalidInputError
 from memory_core.values.header_values import check_header
-from memory_core.values.places import SERVER_SCHEMES, without_key
+from memory_core.values.places import without_key
 
 IN_MEMORY: Final = ":memory:"
+SCHEMES: Final[Mapping[str, str]] = {"qdrant": "http", "qdrant+https": "https"}
+"""The schemes of addresses, and those of the URLs that they stand for."""
 DEFAULT_HOST: Final = "localhost"
 DEFAULT_PORT: Final = 6333
 DEFAULT_GRPC_PORT: Final = 6334
@@ -141,7 +143,8 @@ def to_server(given: str | os.PathLike[str] | Server | None) -> Server:
 def from_uri(uri: str) -> tuple[Server, str | None]:
     """A server and, if named, a collection, from `qdrant://[key@]host[:port][/collection][?options]`.
 
-    `qdrant+https://` uses TLS. Options: `grpc=true`, `grpc_port=`, `timeout=` (seconds).
+    `qdrant+https://` uses TLS. Options: `grpc=true`, `grpc_port=`, `timeout=` (seconds). In `qdrant:///collection` the
+    environment names the server (see `Server.resolved`).
 
     Raises:
         InvalidInputError: It is not such an address.
@@ -151,7 +154,9 @@ def from_uri(uri: str) -> tuple[Server, str | None]:
         host, port = parts.hostname or "", parts.port or DEFAULT_PORT
     except ValueError as error:  # brackets without an end, or another port than 0 to 65535
         raise _no_address(uri) from error
-    if parts.scheme not in SERVER_SCHEMES or not re.fullmatch(r"[^\s\\]+", host):
+    collection = unquote(parts.path.strip("/"))
+    is_elsewhere = bool(collection) and not parts.netloc
+    if parts.scheme not in SCHEMES or "/" in collection or not (is_elsewhere or re.fullmatch(r"[^\s\\]+", host)):
         raise _no_address(uri)
     if "@" in parts.path + parts.query + parts.fragment:  # a key with a slash that is not percent-encoded
         raise _no_address(uri)
@@ -159,19 +164,25 @@ def from_uri(uri: str) -> tuple[Server, str | None]:
     unknown = sorted(options.keys() - {"grpc", "grpc_port", "timeout"})
     if unknown:
         raise InvalidInputError(f"a Qdrant address takes grpc, grpc_port and timeout, not {', '.join(unknown)}")
-    scheme = "https" if parts.scheme.endswith("https") else "http"
+    url = f"{SCHEMES[parts.scheme]}://{f'[{host}]' if ':' in host else host}:{port}"
     server = Server(
-        url=f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}",
+        url=None if is_elsewhere else url,
         api_key=unquote(parts.username) if parts.username else None,
-        prefer_grpc=options.get("grpc", "false").lower() in ("1", "true", "yes"),
+        prefer_grpc=_flag("grpc", options.get("grpc", "false")),
         grpc_port=_whole("grpc_port", options.get("grpc_port", str(DEFAULT_GRPC_PORT))),
         timeout_seconds=_whole("timeout", options.get("timeout", "10")),
     )
-    return server, unquote(parts.path.strip("/")) or None
+    return server, collection or None
 
 
 def _no_address(uri: str) -> InvalidInputError:
     return InvalidInputError(f"{without_key(uri)!r} is not a Qdrant address such as qdrant://localhost:6333/collection")
+
+
+def _flag(name: str, text: str) -> bool:
+    if text not in ("true", "false"):
+        raise InvalidInputError(f"{name} must be true or false, not {text!r}")
+    return text == "true"
 
 
 def _whole(name: str, text: str) -> int:

@@ -72,8 +72,8 @@ class QdrantStore:
             (`QDRANT_URL`, or `QDRANT_HOST` and `QDRANT_PORT`; `QDRANT_API_KEY`).
         embedder: Owned by the store from here on; `None` for search by words only.
         collection: The prefix of the names of its collections; stores with different prefixes share nothing.
-        layout: How collections are created.
-        patience: How long a request is tried.
+        layout: The form of new collections.
+        patience: The time for which a request is tried.
         chunker: Splits the texts that are written from here on.
     """
 

@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Any, Final, cast
 
 from memory_core.models import STATES, Scope
+from memory_core.records.stored_links import link_keys
 from memory_core.storage.qdrant.client import models
 from memory_core.storage.qdrant.codec import data_key, is_plain, key
-from memory_core.storage.shared.stored_forms import link_keys
 from memory_core.values.limits import MAX_TAGS
 from memory_core.where.conditions import TIME_FIELDS, AllOf, AnyOf, Comparison, Condition, DataCondition, FieldCondition
 from memory_core.where.meaning import conditions_of

@@ -12,6 +12,7 @@ from typing import Protocol
 from memory_core.errors import RecordNotFoundError
 from memory_core.models import Deleted, ErasureReceipt, Hit, MemoryRecord, Page, Patch, Scope, Version
 from memory_core.requests import ListRequest, SearchRequest
+from memory_core.retrieval.hits import within
 from memory_core.storage.rules import adding, changing, deleting, putting, reading
 from memory_core.storage.rules.deleting import BEFORE_EVERYTHING
 from memory_core.storage.rules.rows import Row, Rows
@@ -71,7 +72,7 @@ class RowStore:
         """See `reading.search`."""
         owners = [(scope, self._all(scope)) for scope in scopes]
         hits = reading.search(owners, request, self._clock())
-        return [replace(hit, record=_own(hit.record)) for hit in hits]
+        return within([replace(hit, record=_own(hit.record)) for hit in hits], request)
 
     async def list(self, scope: Scope, request: ListRequest) -> Page:
         """See `reading.page`."""

@@ -26,7 +26,7 @@ class BackgroundTask:
         name: Of the task, for logs and debuggers.
         work: Does all that there is to do. An embedder or a store that fails ends this round, not the task; any other
             error is a defect, is logged, and ends the task.
-        next_due: When to work without being woken, by the clock of the loop; `None` for never.
+        next_due: The time to work without being woken, by the clock of the loop; `None` for never.
     """
 
     def __init__(self, name: str, work: Callable[[], Awaitable[None]], next_due: Callable[[], float | None]) -> None:

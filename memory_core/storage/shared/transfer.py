@@ -13,6 +13,7 @@ from hashlib import blake2b, sha256
 from typing import Any, Protocol, cast
 
 from memory_core.models import DERIVING, Fingerprint, Link, MemoryRecord, Scope
+from memory_core.records.size import bytes_of
 from memory_core.values.json_text import encode_json
 
 Revision = tuple[int, str, datetime]
@@ -30,6 +31,11 @@ class Carried:
     """Oldest first."""
     vectors: tuple[bytes, ...] = ()
     """Rows of float16, one for each piece of the text; empty while they are pending."""
+
+    @property
+    def size(self) -> int:
+        """About the bytes that it takes."""
+        return bytes_of(self.record) + sum(len(text) for _, text, _ in self.revisions) + sum(map(len, self.vectors))
 
     def without_vectors(self) -> Carried:
         """The same, with pending vectors."""

@@ -11,7 +11,8 @@ from zlib import crc32
 
 from memory_core.models import Link, MemoryRecord, OpenRecord, sealed
 from memory_core.records.fields import FIELDS, OFFSET, Form
-from memory_core.storage.shared.stored_forms import EPOCH, micros, stored_links, to_links
+from memory_core.records.stored_links import stored_links, to_links
+from memory_core.storage.shared.stored_forms import EPOCH, micros
 from memory_core.storage.sqlite.damage import damaged_record, form
 from memory_core.values.json_text import encode_json
 from memory_core.values.times import at_offset, offset_of

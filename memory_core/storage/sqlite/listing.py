@@ -121,16 +121,15 @@ def _pending(db: sqlite3.Connection, owner: Owner, found: Conditions) -> int:
     return int(missing)
 
 
-_SUMS: Final = (
-    f"count(*), min(occurred_at), max(occurred_at), sum(importance), sum(confidence), sum({SIZE}), sum(record.left)"
-)
+_SUMS: Final = "count(*), min(occurred_at), max(occurred_at), sum(importance), sum(confidence), sum(size), sum(is_left)"
+_COUNTED: Final = f"kind, tier, state, occurred_at, importance, confidence, {SIZE} AS size, record.left AS is_left"
 
 
 def count(db: sqlite3.Connection, scope: Scope, where: Where, now: int, *, has_embedder: bool) -> Stats:
     """Count the records visible in a scope that satisfy conditions, in one pass over them.
 
     Args:
-        has_embedder: Whether missing vectors count as pending; without an embedder they never arrive.
+        has_embedder: True if missing vectors count as pending; without an embedder they never arrive.
     """
     with snapshot(db):
         owner = find(db, scope)
@@ -138,9 +137,10 @@ def count(db: sqlite3.Connection, scope: Scope, where: Where, now: int, *, has_e
             return EMPTY_STATS
         found = conditions(owner.id, scope, where, now, hides=owner.hides)
         narrow(db, found)
+        # The limit keeps SQLite from sorting whole rows, with all of their texts in memory.
+        counted = f"SELECT {_COUNTED} FROM record WHERE {found.sql} LIMIT -1"
         groups = db.execute(
-            f"SELECT kind, tier, state, {_SUMS} FROM record WHERE {found.sql} GROUP BY kind, tier, state",
-            found.parameters,
+            f"SELECT kind, tier, state, {_SUMS} FROM ({counted}) GROUP BY kind, tier, state", found.parameters
         ).fetchall()
         (sessions,) = db.execute(
             f"SELECT count(DISTINCT session) FROM record WHERE session IS NOT NULL AND {found.sql}", found.parameters

@@ -9,19 +9,13 @@ from typing import Final, NamedTuple, TypeVar
 
 from memory_core.errors import QuotaExceededError
 from memory_core.models import MemoryRecord, Quota, Scope
-from memory_core.storage.shared.stored_forms import stored_links
+from memory_core.records.size import bytes_of
 from memory_core.storage.sqlite.damage import explaining, unreadable
-from memory_core.values.json_text import encode_json
 
 T = TypeVar("T")
 
 SIZE: Final = "(length(CAST(text AS BLOB)) + length(data) + length(tags) + length(links))"
-"""The bytes of user content in a row of `record`. All columns but `text` are ASCII."""
-
-_PAIR: Final = 2
-"""The bytes of `{}` and `[]`."""
-_EMPTY: Final = 3 * _PAIR
-"""The bytes of a record without content."""
+"""`bytes_of` a row of `record`. All columns but `text` are ASCII."""
 
 
 class Usage(NamedTuple):
@@ -39,7 +33,7 @@ def usage_of(records: Iterable[MemoryRecord]) -> Usage:
     count = size = 0
     for record in records:
         count += 1
-        size += _size(record)
+        size += bytes_of(record)
     return Usage(count, size)
 
 
@@ -75,18 +69,6 @@ def _check_quota(quota: Quota, scope: Scope, before: Usage, after: Usage) -> Non
                 f"{scope.app}/{scope.user} holds {held:,} of {most:,} {unit} and would hold {wanted:,}; delete some "
                 "memories, or open the memory with a larger Quota"
             )
-
-
-def _size(record: MemoryRecord) -> int:
-    text = record.text
-    size = _EMPTY + (len(text) if text.isascii() else len(text.encode()))
-    if record.data:
-        size += len(encode_json(record.data)) - _PAIR
-    if record.tags:
-        size += len(encode_json(record.tags)) - _PAIR
-    if record.links:
-        size += len(encode_json(stored_links(record.links))) - _PAIR
-    return size
 
 
 _OWNERS: Final = (

@@ -63,7 +63,7 @@ class SqliteRows:
 
     Args:
         are_counted: The records to append are counted already, and have the keys from `owner.next` on.
-        has_expired: Whether a record of the owner has expired; `None` if that is not known.
+        has_expired: True if a record of the owner has expired; `None` if that is not known.
     """
 
     def __init__(

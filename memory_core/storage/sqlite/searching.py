@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple, overload
+from typing import Any, Final, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_core.models import Component, Hit, MemoryRecord, Passage, Relevance, Scope, whole_passage
+from memory_core.records.size import bytes_of
 from memory_core.requests import SearchRequest
+from memory_core.retrieval.hits import Hits
 from memory_core.retrieval.passages import WHOLE_CHARS, best_passage
 from memory_core.retrieval.question import Query
 from memory_core.retrieval.ranking import Ranking, rank
@@ -40,7 +42,7 @@ logger = logging.getLogger(__name__)
 class FoundRows(NamedTuple):
     """The result of a search, or that it needs another vector first."""
 
-    hits: list[Hit]
+    hits: Hits
     """Best first."""
     names: frozenset[str] | None = None
     """If given, there are no hits yet: the query has to be embedded again without these names."""
@@ -94,7 +96,7 @@ def ranked(
     with snapshot(db):
         owners = find_all(db, search.scopes)
         if not owners:
-            return FoundRows([])
+            return FoundRows(Hits())
         if is_brief and not owner_indexes.is_ready(owners):
             return None
         try:
@@ -118,7 +120,7 @@ def _ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, owners: Reached
         search.without is not None
         and (names := frozenset(owner_index.authors_named(search.query.names))) != search.without
     ):
-        return FoundRows([], names)
+        return FoundRows(Hits(), names)
     allowed = reached.allowed(where, left_out)
     cosines = row_cosines(owner_index, search.vector, request, now=search.now, allowed=allowed)
     ranking = rank(
@@ -130,33 +132,42 @@ def _ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, owners: Reached
         allowed=allowed,
         importances=reached.importances() if request.importance else None,
     )
-    records = _records(db, owners, owner_index.keys.values[ranking.rows].tolist())
+    keys: list[int] = owner_index.keys.values[ranking.rows].tolist()
+    records = _records(db, owners, keys, request.most_bytes)
     texts = {key: record.text for key, record in records.items()}
     found = passages(db, texts, search.query.terms, None if search.vector is None else search.vector.values)
-    similar = similarities(owner_index, search.vector, cosines, request, ranking.rows)
-    return FoundRows(_hits(ranking, list(records.values()), similar, list(found.values())))
+    similar = similarities(owner_index, search.vector, cosines, request, ranking.rows[: len(records)])
+    hits = _hits(ranking, list(records.values()), similar, list(found.values()))
+    return FoundRows(Hits(hits, _ids(db, keys[len(records) :])))
 
 
-async def containing(readers: Readers, search: Search) -> list[Hit]:
+async def containing(readers: Readers, search: Search) -> Hits:
     """Records whose text contains the query, ignoring case; newest first."""
     needle = folded(search.request.text)
     return (
         await readers.run(partial(_containing, search=search, needle=needle), of=search.scopes)
         if needle.strip()
-        else []
+        else Hits()
     )
 
 
-def _containing(db: sqlite3.Connection, search: Search, needle: str) -> list[Hit]:
-    limit, reason = search.request.limit, {"substring": Component(1.0, 1.0)} if search.request.explain else None
+def _containing(db: sqlite3.Connection, search: Search, needle: str) -> Hits:
+    request, reason = search.request, {"substring": Component(1.0, 1.0)} if search.request.explain else None
     with snapshot(db):
         owners = find_all(db, search.scopes)
         keys = [key for owner, scope in owners for key in _keys_of_texts(db, owner, scope, search, needle)]
-        records = _records(db, owners, keys)
-        newest = sorted(records, key=lambda key: records[key].occurred_at, reverse=True) if len(owners) > 1 else keys
-        texts = {key: records[key].text for key in newest[:limit]}
+        newest = (_newest_first(db, keys) if len(owners) > 1 else keys)[: request.limit]
+        records = _records(db, owners, newest, request.most_bytes)
+        texts = {key: record.text for key, record in records.items()}
         parts = passages(db, texts, [needle], None, reach=len(needle) - 1)
-        return [Hit(records[key], 1.0, None, reason, parts[key]) for key in texts]
+        hits = (Hit(record, 1.0, None, reason, parts[key]) for key, record in records.items())
+        return Hits(hits, _ids(db, newest[len(records) :]))
+
+
+def _newest_first(db: sqlite3.Connection, keys: Sequence[int]) -> list[int]:
+    """The keys of records of several owners, each of whom has the newest first."""
+    times = _column(db, "occurred_at", keys)
+    return sorted(keys, key=times.__getitem__, reverse=True)
 
 
 def _keys_of_texts(db: sqlite3.Connection, owner: Owner, scope: Scope, search: Search, needle: str) -> list[int]:
@@ -175,23 +186,59 @@ def _keys_of_texts(db: sqlite3.Connection, owner: Owner, scope: Scope, search: S
     return passing(db, test, matching_keys(db, found, "ORDER BY occurred_at DESC, key DESC"), search.request.limit)
 
 
-def _records(db: sqlite3.Connection, owners: Reached, keys: list[int]) -> dict[int, MemoryRecord]:
+def _records(
+    db: sqlite3.Connection, owners: Reached, keys: Sequence[int], most_bytes: int | None
+) -> dict[int, MemoryRecord]:
+    """The records with these keys, in this order, until they have `most_bytes` together."""
+    names = {owner.id: (scope.app, scope.user or "") for owner, scope in owners}
+    records: dict[int, MemoryRecord] = {}
+    size, most = 0, len(keys) if most_bytes is None else _AT_ONCE
+    while len(records) < len(keys) and (most_bytes is None or size < most_bytes):
+        some = keys[len(records) : len(records) + most]
+        for key, row in zip(some, _rows(db, COLUMNS, some), strict=True):
+            records[key] = to_record(row, *names[key >> OWNER_BITS])
+        size += 0 if most_bytes is None else sum(bytes_of(records[key]) for key in some)
+    return records
+
+
+_AT_ONCE: Final = 8
+"""Records that are read at once where their bytes are limited, which nobody knows before."""
+
+
+def _ids(db: sqlite3.Connection, keys: Sequence[int]) -> list[str]:
+    return [*_column(db, "id", keys).values()]
+
+
+def _column(db: sqlite3.Connection, name: str, keys: Sequence[int]) -> dict[int, Any]:
+    """A column of the records with these keys, in this order."""
+    return {key: row[0] for key, row in zip(keys, _rows(db, name, keys), strict=True)}
+
+
+def _rows(db: sqlite3.Connection, columns: str, keys: Sequence[int]) -> list[SqlRow]:
+    """The columns of the records with these keys, in this order; the last one is the key.
+
+    Raises:
+        StaleIndexError: The file lacks one of them.
+    """
+    if not keys:
+        return []
     marks = ",".join("?" * len(keys))
-    rows = db.execute(f"SELECT {COLUMNS}, key FROM record WHERE key IN ({marks})", keys).fetchall()
+    rows = {row[-1]: row for row in db.execute(f"SELECT {columns}, key FROM record WHERE key IN ({marks})", keys)}
     if len(rows) < len(keys):
         raise StaleIndexError
-    names = {owner.id: (scope.app, scope.user or "") for owner, scope in owners}
-    by_key = {row[-1]: to_record(row, *names[row[-1] >> OWNER_BITS]) for row in rows}
-    return {key: by_key[key] for key in keys}
+    return [rows[key] for key in keys]
 
 
 def _hits(
     ranking: Ranking, records: Sequence[MemoryRecord], similar: Sequence[float | None], found: Sequence[Passage]
 ) -> list[Hit]:
+    """The hits of the first rows of a ranking, of which these are the records."""
     scores = ranking.scores.tolist()
-    parts: Sequence[Mapping[str, Component] | None] = ranking.components or [None] * len(records)
-    relevances: Sequence[Relevance | None] = ranking.relevances or [None] * len(records)
-    return [Hit(*of) for of in zip(records, scores, similar, parts, found, relevances, strict=True)]
+    parts: Sequence[Mapping[str, Component] | None] = ranking.components or [None] * len(scores)
+    relevances: Sequence[Relevance | None] = ranking.relevances or [None] * len(scores)
+    first = slice(len(records))
+    ranked = scores[first], similar, parts[first], found, relevances[first]
+    return [Hit(*of) for of in zip(records, *ranked, strict=True)]
 
 
 _PIECES = (

@@ -11,13 +11,17 @@ from memory_core.storage.sqlite import lineage
 
 @contextmanager
 def snapshot(db: sqlite3.Connection) -> Generator[None]:
-    """Read one state of the file until the block ends: a read transaction."""
-    db.execute("BEGIN")
+    """Read one state of the file until the block ends: a read transaction.
+
+    A progress handler (`readers.py`) may interrupt any statement, and SQLite counts the steps of a prepared one on from
+    call to call. So the beginning may be interrupted as well, after some thousands of reads; the end cannot be, because
+    `commit` prepares a statement of its own.
+    """
     try:
+        db.execute("BEGIN")
         yield
     finally:
-        if db.in_transaction:
-            db.execute("COMMIT")
+        db.commit()
 
 
 @contextmanager

@@ -60,9 +60,9 @@ class SqlitePort:
         """The seq of the owner's next record."""
         return await self.reader.run(lambda db: _next_seq(db, scope), of=[scope])
 
-    async def take_at(self, scope: Scope, seqs: Collection[int]) -> list[Carried]:
-        """The records at these seqs, in order of arrival; deleted ones are left out."""
-        return await self.reader.run(lambda db: _take_at(db, scope, seqs), of=[scope])
+    async def take_at(self, scope: Scope, seqs: Collection[int], most_bytes: int) -> list[Carried]:
+        """The records at these seqs, in order of arrival, until they have so many bytes; deleted ones are left out."""
+        return await self.reader.run(lambda db: _take_at(db, scope, seqs, most_bytes), of=[scope])
 
     async def fingerprint(self) -> Fingerprint | None:
         """The fingerprint of its vectors, or of those that it will have."""
@@ -104,13 +104,20 @@ def _next_seq(db: sqlite3.Connection, scope: Scope) -> int:
     return 0 if owner is None else owner.next
 
 
-def _take_at(db: sqlite3.Connection, scope: Scope, seqs: Collection[int]) -> list[Carried]:
+def _take_at(db: sqlite3.Connection, scope: Scope, seqs: Collection[int], most_bytes: int) -> list[Carried]:
     with snapshot(db):
         owner = find(db, scope)
         if owner is None:
             return []
         keys = encode_json([owner.id << OWNER_BITS | seq for seq in seqs])
-        return with_vectors(db, owner.id, list(read(db, scope, "key IN (SELECT value FROM json_each(?))", (keys,))))
+        found, size = list[Carried](), 0
+        for item in read(db, scope, "key IN (SELECT value FROM json_each(?))", (keys,)):
+            (whole,) = with_vectors(db, owner.id, [item])
+            found.append(whole)
+            size += whole.size
+            if size >= most_bytes:
+                break
+        return found
 
 
 def _manifest(db: sqlite3.Connection, scope: Scope) -> list[Entry]:

@@ -46,7 +46,7 @@ def rewrite_file(db: sqlite3.Connection, *, temporary: Literal["FILE", "MEMORY"]
     """Rewrite the file with its live rows only (SQLite's VACUUM).
 
     Args:
-        temporary: Where the copy of these rows is made.
+        temporary: The place where the copy of these rows is made.
     """
     db.execute(f"PRAGMA temp_store = {temporary}")
     try:

@@ -14,7 +14,8 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple, cast
 
 from memory_core.models import STATES, Scope
-from memory_core.storage.shared.stored_forms import link_keys, micros
+from memory_core.records.stored_links import link_keys
+from memory_core.storage.shared.stored_forms import micros
 from memory_core.storage.sqlite.codec import SqlRow
 from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.schema import OWNER_BITS
@@ -157,8 +158,8 @@ def conditions(
 
     Args:
         where: Checked by `check_where`.
-        hides: Whether the file has hidden rows (`Owner.hides`).
-        shown: Which of them are left out: `SHOWN` or `STAYING`.
+        hides: True if the file has hidden rows (`Owner.hides`).
+        shown: The rows that are left out: `SHOWN` or `STAYING`.
     """
     found = Conditions()
     found.add("record.key BETWEEN ? AND ?", *owner_range(owner))

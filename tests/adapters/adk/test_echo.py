@@ -1,4 +1,4 @@
-"""One fact among twenty, asked in thirty sessions of a real runner: every tool finds it each time."""
+"""One fact among twenty, asked in many sessions of a real runner: every tool finds it each time."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from tests.adapters.adk.test_following import SERVICES, sessions_of, stored
 from tests.adapters.adk.test_hang_ups import Silent, Voice, cut_off
 from tests.torture import TORTURE
 
-EACH: Final = 334 if TORTURE else 17
+EACH: Final = 334 if TORTURE else 6
 """Histories for each of three session services."""
 HAPPENS: Final = (
     *("turn", "turn", "rewind", "rewind"),

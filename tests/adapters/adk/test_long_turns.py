@@ -28,6 +28,8 @@ from memory_core import Memory, MemoryRecord, Scope, StoreUnavailableError
 from memory_core.storage.sqlite.store import SqliteStore
 from tests.adapters.adk.agents import ANN, APP
 
+pytestmark = pytest.mark.uncovered
+
 STEPS = 60
 
 

@@ -15,6 +15,8 @@ from memory_adk import MemoryService
 from memory_core import Memory
 from tests.adapters.adk.agents import ANN, APP, said_event, session_with, text_of
 
+pytestmark = pytest.mark.uncovered
+
 
 @pytest.fixture(params=["ours", "InMemory", "Sqlite"])
 async def each(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BaseMemoryService]:

@@ -17,9 +17,10 @@ from google.adk.tools.load_memory_tool import load_memory_tool
 from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, ask, prompt
 from memory_core import BoundMemory, Draft, Memory, RecallOptions, Where
+from memory_core.adapting import EDITING_TOOLS
 from tests.adapters.adk.agents import ANN, APP, START, entry_of, runner_of, said_event, session_of, session_with
 
-NAMES = ["search_past_conversations", "store_important_information", "update_memory", "forget_memory", "memory_pin"]
+NAMES = ["search_past_conversations", "store_important_information", *(tool.name for tool in EDITING_TOOLS)]
 
 
 async def call(service: MemoryService | None, name: str, user: str = ANN, **arguments: Any) -> dict[str, Any]:

@@ -71,7 +71,7 @@ async def test_an_in_memory_uri_leaves_no_file(tmp_path: Path, monkeypatch: pyte
         ("memorycore+qdrant://host:port/c", "host:port"),
         ("memorycore+qdrant://host/c?grpc_port=many", "grpc_port"),
         ("memorycore+qdrant://host/c?grpc=maybe", "'maybe'"),
-        ("memorycore+qdrant://host/a/b", "does not name a collection"),
+        ("memorycore+qdrant://host/a/b", "'qdrant://host/a/b' is not a Qdrant address"),
         ("memorycore+qdrant://host/c#part", "goes on after a #"),
         ("memorycore:///x.db?app_name=a&app_name=b", "app_name twice"),
         ("memorycore:///x.db?app_name=%20", "app must not be empty"),

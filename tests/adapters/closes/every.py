@@ -17,7 +17,6 @@ from langchain_core.messages import AIMessage, HumanMessage
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from spade.message import Message
-from xaibo.core.models.llm import LLMMessage
 
 from memory_adk import MemoryPlugin, MemoryService
 from memory_adk.testing import ScriptedLlm, ask
@@ -27,13 +26,11 @@ from memory_mcp import memory_server
 from memory_mcp.serving import serve_http
 from memory_spade.memory.home import Home
 from memory_spade.memory.place import Place
-from memory_xaibo import CoreMemory, MemoryLLM, TextEmbedder, TokenChunker, VectorIndex, VectorMemory
+from memory_xaibo import CoreMemory, TextEmbedder, TokenChunker, VectorIndex, VectorMemory
 from tests.adapters.adk.agents import APP, runner_of, said_event, session_with
 from tests.adapters.chats.spade import BOT, PERSON, Hearing, Plain
-from tests.adapters.drivers import langchain
-from tests.adapters.drivers.driver import Driver, Setting
-from tests.adapters.drivers.mcp import Hook
-from tests.adapters.xaibo.talking import Told
+from tests.adapters.drivers.driver import Setting
+from tests.adapters.drivers.every import DRIVERS, Opening
 
 ANN: Final = "ann"
 TALKS: Final = 5
@@ -68,7 +65,7 @@ class Work:
         Args:
             talk: One turn of a conversation; returns what is acknowledged with it.
             close: Closes as the framework does.
-            is_stored_later: Whether a turn is over before it is stored: one that is over when it is being closed
+            is_stored_later: True if a turn is over before it is stored: one that is over when it is being closed
                 already may have come too late.
         """
         talks = [asyncio.create_task(self._talk(talk, number)) for number in range(TALKS)]
@@ -154,18 +151,19 @@ async def langchain_history(work: Work) -> None:
     await work.until_closed(talk, nothing)
 
 
-def driven(make: Callable[[Setting], Driver]) -> Closing:
+def driven(opened: Opening) -> Closing:
     """A framework that has nothing to close, through its driver."""
 
     async def closing(work: Work) -> None:
-        driver = make(Setting(work.handle, lambda said: f"answer {said.removeprefix('question ')}"))
+        setting = Setting(work.handle, lambda said: f"answer {said.removeprefix('question ')}")
+        async with opened(setting) as driver:
 
-        async def talk(number: int, turn: int) -> list[str]:
-            question, answer = texts(number, turn)
-            assert await driver.say(question, f"s{number}") == answer
-            return [question, answer]
+            async def talk(number: int, turn: int) -> list[str]:
+                question, answer = texts(number, turn)
+                assert await driver.say(question, f"s{number}") == answer
+                return [question, answer]
 
-        await work.until_closed(talk, nothing)
+            await work.until_closed(talk, nothing)
 
     return closing
 
@@ -289,18 +287,6 @@ async def xaibo_core(work: Work) -> None:
     await work.until_closed(talk, module.close)
 
 
-async def xaibo_talk(work: Work) -> None:
-    """An agent whose model has a memory."""
-
-    async def talk(number: int, turn: int) -> list[str]:
-        question, answer = texts(number, turn)
-        memory = CoreMemory({"session": f"s{number}"}, memory=work.handle)
-        await MemoryLLM(Told(lambda _: answer), memory).generate([LLMMessage.user(question)])
-        return [question, answer]
-
-    await work.until_closed(talk, nothing)
-
-
 async def xaibo_vectors(work: Work) -> None:
     """A module with a chunker, an embedder and an index of its own."""
     module = VectorMemory(TokenChunker(), TextEmbedder(), VectorIndex(), memory=work.handle)
@@ -313,19 +299,16 @@ async def xaibo_vectors(work: Work) -> None:
     await work.until_closed(talk, module.close)
 
 
+CLOSED: Final = frozenset({"adk", "spade"})
+"""The drivers of frameworks that are closed in their own way."""
 CLOSINGS: Final[Mapping[str, Closing]] = {
     "adk runner": adk_runner,
     "adk service": adk_service,
     "langchain history": langchain_history,
-    "langchain chain": driven(langchain.Chain),
-    "langgraph agent": driven(langchain.Agent),
-    "langgraph nodes": driven(langchain.Nodes),
-    "langchain classic": driven(langchain.Classic),
     "spade": spade_agent,
     "spade, own memory": spade_agent_of_its_own,
     "mcp": mcp_server,
-    "hook": driven(Hook),
-    "xaibo": xaibo_core,
-    "xaibo talk": xaibo_talk,
+    "xaibo module": xaibo_core,
     "xaibo vectors": xaibo_vectors,
+    **{name: driven(opened) for name, opened in DRIVERS.items() if name not in CLOSED},
 }

@@ -31,7 +31,7 @@ class SlowStore:
 
     Args:
         behind: The store itself.
-        one_by_one: Whether writes wait for each other.
+        one_by_one: True if writes wait for each other.
     """
 
     def __init__(self, behind: SqliteStore, *, one_by_one: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memory_xaibo import CoreMemory
 from tests.adapters.drivers.driver import Setting, embedded
-from tests.adapters.xaibo.talking import Talk, Told
+from tests.adapters.xaibo.talking import Talk, Told, said
 
 
 class Xaibo:
@@ -15,11 +15,9 @@ class Xaibo:
     def __init__(self, setting: Setting) -> None:
         assert setting.recall is None, "Xaibo's modules take a number of memories only"
         self._memory, self._answer, self._seconds = setting.memory, setting.answer, setting.seconds
-        self._said = ""
-        self._model = Told(lambda _: self._answer(self._said))
+        self._model = Told(lambda messages: self._answer(said(messages)[-1]))
 
     async def say(self, text: str, conversation: str = "monday") -> str:
-        self._said = text
         memory = CoreMemory({"session": conversation}, memory=self._memory)
         return await Talk(memory, self._model, config=f"{{timeout: {self._seconds}}}").say(text)
 

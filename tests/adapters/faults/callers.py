@@ -76,8 +76,8 @@ class Caller(Protocol):
     """One user of a framework.
 
     Args:
-        world: What is called.
-        user: Who calls.
+        world: The world that is called.
+        user: The caller.
         seconds: The deadline.
     """
 

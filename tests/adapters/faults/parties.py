@@ -33,7 +33,7 @@ class Fault:
 
     Args:
         kind: One of `FAULTS`.
-        error: What the party raises.
+        error: The error that the party raises.
     """
 
     def __init__(self, kind: str, error: Exception) -> None:

@@ -17,6 +17,8 @@ from memory_core import BoundMemory, Draft, Link, MemoryRecord, Patch, Where, ru
 from memory_langchain import MemoryChatMessageHistory, MemoryMiddleware
 from memory_langchain.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.uncovered
+
 THREAD: RunnableConfig = {"configurable": {"thread_id": "monday"}}
 
 

@@ -12,7 +12,7 @@ from tests.adapters.langchain.threads.histories import History, Played, Stage, h
 from tests.adapters.langchain.threads.watching import EVERY, CountingSaver, Setting, numbered, setting_of
 
 KINDS: list[Any] = [one.values[0] for one in EVERY]
-FEW = 3 * len(KINDS)
+FEW = len(KINDS)
 SEEDS = [pytest.param(seed, marks=[pytest.mark.torture] if seed >= FEW else []) for seed in range(1_000)]
 
 

@@ -244,7 +244,7 @@ def _a_store_is_tried_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memory_core.conversation.limits.RETRY_SECONDS", 0.0)
 
 
-FEW = 3 * len(KINDS)
+FEW = len(KINDS)
 SEEDS = [pytest.param(seed, marks=[pytest.mark.torture] if seed >= FEW else []) for seed in range(1_000)]
 
 

@@ -17,6 +17,8 @@ from memory_core import BoundMemory, run_sync
 from memory_langchain import MemoryMiddleware
 from memory_langchain.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.uncovered
+
 THREAD: RunnableConfig = {"configurable": {"thread_id": "monday"}}
 
 

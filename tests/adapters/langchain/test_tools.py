@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 import pytest
 from langchain_core.messages import ToolMessage
@@ -11,7 +12,7 @@ from langchain_core.tools import StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from memory_core import BoundMemory, run_sync
-from memory_core.adapting import LIST_MEMORIES, REMEMBER_INTERACTION_INFO
+from memory_core.adapting import EDITING_TOOLS, LIST_MEMORIES, REMEMBER_INTERACTION_INFO
 from memory_langchain import memory_tools
 
 ANN: RunnableConfig = {"configurable": {"user_id": "ann", "thread_id": "monday", "agent_id": "guide"}}
@@ -100,10 +101,9 @@ def test_the_schemas_hold_what_the_model_may_say_and_no_scope(tools: dict[str, S
     assert fields == {
         "store_memory": {"content", "category", "context"},
         "search_memories": {"query", "limit", "category"},
-        "update_memory": {"memory_id", "content"},
-        "forget_memory": {"memory_id"},
-        "memory_pin": {"memory_id", "pinned"},
+        **{tool.name: {*cast("Mapping[str, Any]", tool.parameters["properties"])} for tool in EDITING_TOOLS},
     }
+    assert not any("user" in name or "app" in name for names in fields.values() for name in names)
 
 
 def test_a_model_that_has_to_give_every_argument_can_leave_open_what_is_optional(

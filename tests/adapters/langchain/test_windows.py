@@ -11,6 +11,8 @@ from memory_core import BoundMemory, RecallOptions
 from memory_langchain import MemoryChatMessageHistory, with_memory
 from memory_langchain.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.uncovered
+
 NOTHING = RecallOptions(limit=0)
 
 

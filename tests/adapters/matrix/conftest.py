@@ -9,17 +9,10 @@ from dataclasses import replace
 import pytest
 from frameworks import own_container
 
-from memory_spade.testing.xmpp import XmppServer
 from tests.adapters.drivers.driver import Driver, Setting
 from tests.adapters.drivers.every import DRIVERS
 
 Drive = Callable[[str, Setting], AbstractAsyncContextManager[Driver]]
-
-
-@pytest.fixture(scope="session")
-def xmpp() -> Iterator[XmppServer]:
-    with XmppServer() as server:
-        yield server
 
 
 @pytest.fixture
@@ -29,7 +22,7 @@ def drive(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     def opened(name: str, setting: Setting) -> AbstractAsyncContextManager[Driver]:
         # Some have no deadline of their own for what is recalled.
         monkeypatch.setattr("memory_core.conversation.limits.RECALL_SECONDS", setting.seconds)
-        server = request.getfixturevalue("xmpp") if name == "spade" else None
+        server = request.getfixturevalue("server") if name == "spade" else None
         return DRIVERS[name](replace(setting, server=server))
 
     with own_container():

@@ -1,4 +1,4 @@
-"""One fact among twenty, asked in thirty conversations: it is in every prompt."""
+"""One fact among twenty, asked in many conversations: it is in every prompt."""
 
 from __future__ import annotations
 

@@ -12,6 +12,8 @@ from tests.adapters.drivers.every import each
 from tests.adapters.matrix.conftest import Drive
 from tests.recall.blocks import END, bodies
 
+pytestmark = pytest.mark.uncovered
+
 OPENS, OWN, OTHERS = "The shop opens at nine", "My shop opens at ten", "Bob's shop opens at one"
 QUESTION = "When does the shop open?"
 

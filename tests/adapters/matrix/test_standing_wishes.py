@@ -12,6 +12,8 @@ from tests.adapters.drivers.driver import Setting
 from tests.adapters.drivers.every import each
 from tests.adapters.matrix.conftest import Drive
 
+pytestmark = pytest.mark.uncovered
+
 CONVERSATIONS = 30
 WISHES = 20
 

@@ -21,7 +21,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp_types import ElicitRequestParams, ElicitResult, ErrorData, Tool
 
 from memory_core import BoundMemory, Draft, ScopeError
-from memory_core.adapting import Deadline
+from memory_core.adapting import PAGE_BYTES, Deadline
 from memory_core.app.main import main as memory_core
 from memory_mcp import memory_server
 from memory_mcp.budget import MOST_CHARS, MOST_TOKENS
@@ -337,6 +337,29 @@ async def test_a_long_memory_is_read_in_parts_that_are_together_the_whole(ann: B
                 start = part["next"]
             assert "".join(parts) == record.text
             assert len(parts) > 2
+
+
+async def test_what_is_too_long_to_be_read_together_is_named(ann: BoundMemory) -> None:
+    for number in range(24):
+        await ann.add(Draft(f"harbour {number}", id=f"chart{number}", data={"chart": "x" * 480_000}))
+    async with in_process(ann, skynet=False) as call:
+        note, answer = await call.noted("memory_search", query="harbour", nResults=24)
+        ids = [one["id"] for one in answer["results"]]
+        assert 0 < len(ids) * 480_000 < 2 * PAGE_BYTES
+        assert sorted([*ids, *answer["rest"]]) == sorted(f"chart{number}" for number in range(24))
+        assert f"{24 - len(ids)} more are too long to be read with these; memory_get shows each." in note
+        text = await call.text("memory_search", query="harbour", nResults=24)
+        assert all(f"chart{number}" in text for number in range(24))
+        few = await call.ok("memory_search", query="harbour", nResults=3)
+        assert len(few["results"]) == 3
+        assert "rest" not in few
+        listed, cursor = list[str](), None
+        while cursor or not listed:
+            page = await call.ok("memory_list", limit=24, **({"cursor": cursor} if cursor else {}))
+            assert 0 < page["count"] * 480_000 < 2 * PAGE_BYTES
+            listed += [one["id"] for one in page["memories"]]
+            cursor = page.get("cursor")
+        assert sorted(listed) == sorted(f"chart{number}" for number in range(24))
 
 
 def insist_on_budget(result: Any) -> None:

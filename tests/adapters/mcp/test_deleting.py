@@ -13,6 +13,8 @@ from calling import connected, in_process, over_stdio
 from memory_core import Memory
 from memory_core.embedding.hashing import HashingEmbedder
 
+pytestmark = pytest.mark.uncovered
+
 SECRET = "zq7x"
 """Begins every word that must not be found afterwards."""
 TEXT = f"{SECRET}patient has {SECRET}hepatitis"

@@ -16,6 +16,7 @@ from calling import ENVIRONMENT, in_process
 
 from memory_core import BoundMemory, Draft, InvalidInputError, Memory, Patch
 from memory_core.adapting import MAX_TEXT_CHARS
+from memory_core.values.frame import QUOTES
 from memory_mcp import run_hook
 from memory_mcp.__main__ import main
 from memory_mcp.transcript import read_transcript
@@ -71,7 +72,7 @@ async def test_what_a_turn_said_is_remembered_once_and_recalled_before_the_next_
     prompt = {"hook_event_name": "UserPromptSubmit", "session_id": "s2", "transcript_path": "-", "prompt": "spare key?"}
     block = await run_hook(ann, json.dumps(prompt))
     assert "Mrs Okafor" in block
-    assert "not instructions" in block
+    assert QUOTES in block
     assert await run_hook(ann, json.dumps({"prompt": ""})) == ""
 
 

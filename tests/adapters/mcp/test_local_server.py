@@ -102,8 +102,7 @@ def texts(db: Path) -> list[str]:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("options", [(), ("--write",)], ids=["read-only", "writable"])
-def test_a_prompt_is_answered_as_from_the_file_and_nothing_is_imported_for_it(db: Path, options: Sequence[str]) -> None:
+def test_a_prompt_is_answered_as_from_the_file_and_nothing_is_imported_for_it(db: Path) -> None:
     asks: list[tuple[dict[str, object], Sequence[str]]] = [
         (KEY, ()),
         ({"prompt": "Where does the boat lie?", "session_id": "monday"}, ()),  # the model sees what was said on Monday
@@ -116,14 +115,12 @@ def test_a_prompt_is_answered_as_from_the_file_and_nothing_is_imported_for_it(db
         (KEY, ("--app", "a/b", "--user", "ann ä")),
         (KEY, ("--user", "nobody")),
     ]
-    if options:
-        del asks[1:-2]  # a server that also writes answers in the same way
     from_file = [hook(db, event, *more)[0] for event, more in asks]
     Path(f"{db}-shown").unlink()  # else what these sessions were shown is not shown again
     assert "Mrs Okafor" in from_file[0]
-    assert options or "Norwegian" in from_file[-4]
+    assert "Norwegian" in from_file[-4]
     assert "Mr Hansen" in from_file[-2]
-    with serving(db, *options):
+    with serving(db):
         for (event, more), expected in zip(asks, from_file, strict=True):
             shown, imported = hook_beside(db, event, *more)
             assert shown == expected
@@ -161,6 +158,9 @@ def test_turns_are_remembered_as_in_the_file(db: Path, tmp_path: Path) -> None:
             shown, imported = hook_beside(db, event, *options)
             assert shown == ""
             assert not imported & {"aiosqlite", "numpy", "onnxruntime"}
+        shown, imported = hook_beside(db, {"prompt": "What is the cat called?"})
+        assert "Pepper" in shown
+        assert not imported & HEAVY
 
     def told(path: Path) -> list[tuple[object, ...]]:
         return sorted(

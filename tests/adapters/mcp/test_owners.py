@@ -148,3 +148,10 @@ def test_a_file_that_is_no_text_or_no_end_is_refused_with_a_sentence(content: by
     file.write_bytes(content)
     with pytest.raises(InvalidInputError, match=r"cannot be read|does not contain a JSON object"):
         StaticTokens.from_file(file)
+
+
+async def test_the_operator_of_a_page_is_a_user_without_memories_here() -> None:
+    tokens = StaticTokens({"ann": TOKENS["ann"], "*": "the-token-of-the-operator"})
+    access = await tokens.verify_token("the-token-of-the-operator")
+    assert access is not None
+    assert access.subject == "*"

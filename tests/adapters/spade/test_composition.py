@@ -14,6 +14,7 @@ from spade_llm.providers.base_provider import BaseLLMProvider
 from spade_llm.tools import LLMTool
 
 from memory_core import Memory, ScopeError
+from memory_core.adapting import EDITING_TOOLS
 from memory_spade import MemoryLLMAgent, MemoryMixin
 from memory_spade.memory import AgentInteractionMemory
 from memory_spade.memory.flags import Places, read_flags
@@ -246,9 +247,7 @@ MEMORY_TOOLS = [
     "store_memory",
     "search_memories",
     "list_memories",
-    "update_memory",
-    "forget_memory",
-    "memory_pin",
+    *(tool.name for tool in EDITING_TOOLS),
 ]
 
 

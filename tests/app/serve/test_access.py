@@ -135,6 +135,27 @@ def test_without_a_token_nothing_is_read_of_what_a_request_brings(file: Memory) 
             assert asyncio.run(status(method, path.format(app="default", user="ann", id=SECRET))) in {401, 403}
 
 
+def test_of_a_form_to_sign_in_little_is_read(file: Memory) -> None:
+    app, read, sent = application(served(file)), list[int](), list[Any]()
+
+    async def receive() -> Any:
+        read.append(8_000)
+        return {"type": "http.request", "body": b"token=" + b"x" * 7_994, "more_body": True}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/sign-in", "raw_path": b"/sign-in", "query_string": b""}
+    headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/x-www-form-urlencoded")]
+
+    async def sign_in() -> None:
+        await app({**scope, "headers": headers, "scheme": "http", "server": ("127.0.0.1", 80)}, receive, send)
+
+    asyncio.run(sign_in())
+    assert sent[0]["status"] == 413
+    assert len(read) == 2
+
+
 def test_a_body_of_very_many_items_is_refused_at_once(file: Memory) -> None:
     client = TestClient(application(served(file)), base_url=HOST, headers=as_user("ann"))
     for wrong in ([0] * 90_000, dict.fromkeys(map(str, range(90_000)), 0)):

@@ -18,11 +18,12 @@ from fastapi.testclient import TestClient
 from starlette.types import Message
 
 from memory_core import Draft, Memory, Patch, Scope, Where
-from memory_core.app.serve.api import PAGE_BYTES
 from memory_core.app.serve.application import application
 from memory_core.app.serve.bodies import Question, Search
 from memory_core.app.serve.callers import Signer, tokens_of
 from memory_core.app.serve.served import Served
+from memory_core.recall import limited
+from memory_core.values.limits import PAGE_BYTES
 
 HOST = "http://127.0.0.1:8765"
 TOKENS = {name: f"the-long-token-of-{name}".ljust(24, ".") for name in ("ann", "tom", "*")}
@@ -123,6 +124,13 @@ def test_an_idempotency_key_adds_once_even_after_a_restart(tmp_path: Path) -> No
             (record,) = client.get("/v1/records").json()["records"]
             assert record["version"] == 1
     assert len(ids) == 1
+
+
+def test_another_text_with_an_idempotency_key_changes_the_record(ann: TestClient) -> None:
+    key = {"Idempotency-Key": "a1"}
+    first, second = (ann.post("/v1/records", json={"text": text}, headers=key).json() for text in ("tea", "coffee"))
+    assert (second["id"], second["text"]) == (first["id"], "coffee")
+    assert [record["text"] for record in ann.get("/v1/records").json()["records"]] == ["coffee"]
 
 
 def test_a_change_to_what_has_changed_is_refused(ann: TestClient) -> None:
@@ -384,3 +392,56 @@ async def test_very_many_hits_are_written_a_part_at_a_time(tmp_path: Path) -> No
     hits = json.loads(b"".join(parts))["hits"]
     assert len({hit["record"]["id"] for hit in hits}) == 550
     assert max(part.count(b'"record"') for part in parts) <= 100
+
+
+def test_a_search_of_long_texts_ends_early_and_names_the_rest(ann: TestClient) -> None:
+    for number in range(24):
+        added(ann, f"harbour {number}", data={"chart": "x" * 480_000})
+    question: dict[str, Any] = {"query": "harbour", "limit": 1_000}
+    found, sizes, rest = list[str](), list[int](), None
+    while rest != []:
+        where: dict[str, Any] = {} if rest is None else {"ids": rest}
+        answer = ann.post("/v1/search", json={**question, "where": where}).json()
+        assert answer["hits"]
+        found += [hit["record"]["id"] for hit in answer["hits"]]
+        sizes.append(len(answer["hits"]))
+        rest = answer["rest"]
+    assert len(found) == len(set(found)) == 24
+    assert max(sizes) * 480_000 < 2 * PAGE_BYTES
+    assert len(sizes) > 2
+
+
+@pytest.mark.parametrize("setting", [{"diversity": 0.5, "limit": 24}, {"mode": "substring"}, {"floor": False}])
+def test_a_search_ends_early_however_it_ranks(ann: TestClient, setting: dict[str, Any]) -> None:
+    for number in range(24):
+        added(ann, f"harbour {number}", data={"chart": "x" * 480_000})
+    answer = ann.post("/v1/search", json={"query": "harbour", "limit": 1_000, **setting}).json()
+    assert 0 < len(answer["hits"]) * 480_000 < 2 * PAGE_BYTES
+    assert len(answer["hits"]) + len(answer["rest"]) == 24
+
+
+def test_a_page_counts_all_that_is_long_in_a_record(ann: TestClient) -> None:
+    for number in range(16):
+        links = [{"relation": "follows", "id": f"{number} {place} ".ljust(512, "x")} for place in range(1_000)]
+        added(ann, f"note {number}", links=links)
+    page = ann.get("/v1/records", params={"limit": 1_000}).json()
+    assert page["cursor"] is not None
+    assert 0 < len(page["records"]) * 512_000 < 2 * PAGE_BYTES
+
+
+def test_a_recall_of_long_memories_answers_few_of_them_and_names_the_rest(ann: TestClient) -> None:
+    for number in range(24):
+        added(ann, f"Boat {number} lies in the harbour", data={"chart": "x" * 480_000})
+    answer = ann.post("/v1/recall", json={"query": "boats in the harbour", "max_chars": 100_000, "pulled": True}).json()
+    shown = [record["id"] for record in answer["records"]]
+    assert 0 < len(shown) * 480_000 < 2 * PAGE_BYTES
+    assert len(shown) + len(answer["rest"]) == answer["text"].count("lies in the harbour") > len(shown)
+
+
+def test_a_recall_reads_no_more_than_its_bytes_allow(ann: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limited, "MOST_BYTES", 1_000_000)
+    for number in range(24):
+        added(ann, f"Boat {number} lies in the harbour", data={"chart": "x" * 200_000})
+    question = {"query": "boats in the harbour", "max_chars": 100_000, "pulled": True, "explain": True}
+    answer = ann.post("/v1/recall", json=question).json()
+    assert 0 < len(answer["considered"]) < 8

@@ -253,6 +253,26 @@ def test_an_accepted_proposal_leads_to_the_memory_that_it_archived(client: TestC
     assert "Bring back" in client.get(archived).text
 
 
+def test_proposals_are_about_the_newest_memories_and_the_page_says_how_many(client: TestClient, what: Served) -> None:
+    ann = what.memory.bind(user="ann").sync
+    charts = [Draft(f"Chart {number} of the harbour", data={"chart": "x" * 480_000}) for number in range(12)]
+    for draft in [Draft("The ferry leaves at nine", kind="fact"), *charts, *[Draft("Tea is a leaf", kind="fact")] * 2]:
+        ann.add(draft)
+    page = client.get(f"{BASE}/proposals").text
+    count = re.search(r"about the (\d+) newest memories", page)
+    assert count is not None
+    assert 2 < int(count[1]) < 14
+    assert "Tea is a leaf" in page
+    ann.add(Draft("The ferry leaves at nine", kind="fact"))
+    assert "ferry" not in client.get(f"{BASE}/proposals").text
+    for record in ann.list(limit=50).records:
+        if record.text.startswith("Chart"):
+            ann.delete(record.id)
+    page = client.get(f"{BASE}/proposals").text
+    assert "newest memories" not in page
+    assert "The ferry leaves at nine" in page
+
+
 def test_what_goes_with_a_memory_is_counted_before_and_after_and_why_shows_its_source(
     client: TestClient, what: Served
 ) -> None:

@@ -109,7 +109,8 @@ def test_the_local_socket_of_another_server_makes_nobody_the_operator(tmp_path: 
         memory.bind(user="ann").sync.add("The spare key is with Mrs Okafor")
         app = application(replace(served(memory), hooked=(1, 2)))
         transport = httpx.HTTPTransport(uds=str(place))
-        with behind_a_proxy(app, place), httpx.Client(transport=transport, base_url=HOST, headers=headers) as client:
+        client = httpx.Client(transport=transport, base_url=HOST, headers=headers, timeout=300)
+        with behind_a_proxy(app, place), client:
             hook = "/v1/owners/default/ann/hook/prompt"
             known = bool(headers.get("Authorization"))
             assert client.get("/v1/owners").status_code == (403 if known else 401)

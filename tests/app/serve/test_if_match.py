@@ -40,7 +40,7 @@ async def fought_over(
     Args:
         way: `delete` or `supersede`, of the version that was read.
         headers: Of the changes.
-        looks: How often the client that ends it looks at it before, so that some ends come late.
+        looks: The number of times that the client that ends it looks at it before, so that some ends come late.
     """
     made = await ann.post("/v1/records", json={"text": "the tide turns at noon"})
     place = f"/v1/records/{made.json()['id']}"

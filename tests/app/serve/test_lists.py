@@ -13,13 +13,15 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from memory_core import Draft, Memory, Patch
+from memory_core import Draft, Link, Memory, Patch
 from memory_core.app.serve import conversations, people
 from memory_core.app.serve.conditions import MOST_OF_DATA
 from memory_core.app.serve.page import MOST_COLLECTIONS
 from memory_core.app.serve.served import Served, Space
 from memory_core.app.serve.shapes import MOST_CHIPS
 from memory_core.app.serve.times import ago, in_utc
+from memory_core.app.why import NOTHING_IN_COMMON
+from memory_core.values.limits import PAGE_BYTES
 from tests.app.serve.test_api import served
 from tests.app.serve.test_forms import BASE, links, send, signed_in
 
@@ -97,6 +99,32 @@ def test_a_line_says_where_relevance_ends_and_the_best_of_the_rest_follow_it(cli
     first = client.get(f"{BASE}?q=harbour").text
     assert 'class="more"' in first
     assert "Relevance ends here" not in first
+
+
+def test_a_search_of_long_texts_shows_what_a_page_may_have_and_counts_the_rest(
+    client: TestClient, what: Served
+) -> None:
+    ann = what.memory.bind(user="ann").sync
+    for number in range(24):
+        ann.add(Draft(f"ferry {number}", kind="timetable", data={"chart": "x" * 480_000}))
+    page = client.get(f"{BASE}?q=ferry").text
+    read = len(shown(page))
+    assert 0 < read * 480_000 < 2 * PAGE_BYTES
+    assert f"{read} of 24 memories" in page
+    assert f"{24 - read} more are found and not shown" in page
+    assert kinds(page) == {"timetable": 24}
+    assert kinds(client.get(f"{BASE}?q=ferry&kinds=fact").text) == {"fact": 0, "timetable": 24}
+    newest = client.get(BASE).text
+    assert 0 < len(shown(newest)) < 20
+    assert "Older memories" in newest
+
+
+def test_a_memory_that_a_search_does_not_read_is_explained(client: TestClient, what: Served) -> None:
+    ann = what.memory.bind(user="ann").sync
+    for number in range(24):
+        ann.add(Draft(f"ferry {number}", id=f"ferry{number}", data={"chart": "x" * 480_000}))
+    said = [client.get(f"{BASE}/why?q=bees+of+the+ferry&id=ferry{number}").text for number in range(24)]
+    assert not [page for page in said if NOTHING_IN_COMMON in page]
 
 
 def test_a_memory_leads_back_to_the_results_also_after_changes_and_after_forgetting(
@@ -227,6 +255,22 @@ def test_conversations_of_long_texts_are_not_all_read_at_once(what: Served) -> N
         tracemalloc.stop()
     assert "30 memories" in page
     assert most < 30_000_000
+
+
+def test_what_was_made_of_a_memory_is_not_all_in_memory_at_once(client: TestClient, what: Served) -> None:
+    ann = what.memory.bind(user="ann").sync
+    said = ann.add(Draft("The door code is 2231", id="said"))
+    for number in range(120):
+        chart = {"chart": "x" * 480_000}
+        ann.add(Draft(f"Code {number}: 2231", data=chart, links=[Link("derived_from", said.id, said.rev)]))
+    tracemalloc.start()
+    try:
+        page = client.get(f"{BASE}/records/said").text
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "1 memory and 120 made from it" in page
+    assert peak < 45_000_000
 
 
 def test_who_has_no_conversation_is_told_so(what: Served) -> None:

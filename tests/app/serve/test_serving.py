@@ -52,6 +52,25 @@ def test_a_signal_ends_it_in_an_orderly_way(tmp_path: Path, number: int, code: i
     assert [path.name for path in tmp_path.iterdir()] == ["m.db"]  # the log is merged: it was closed
 
 
+STARTED = """
+import signal, sys
+import memory_core.web.process
+from memory_core.__main__ import run
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+memory_core.web.process.prepare_memory = lambda: signal.raise_signal(signal.SIGTERM)
+run()
+"""
+"""Started in the background by a shell, and told to end before it listens."""
+
+
+def test_a_signal_before_it_listens_is_one_sentence_also_beside_mcp(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", STARTED, "serve", "--file", str(made(tmp_path)), "--port", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = "memory-core: interrupted; nothing is half-written, and the same command continues\n"
+    assert (done.returncode, done.stderr) == (143, said)
+
+
 def test_what_it_acknowledged_before_a_signal_at_any_moment_is_stored(tmp_path: Path) -> None:
     path, pauses = made(tmp_path), random.Random(41)
 

@@ -17,13 +17,13 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from memory_core import Memory
 from memory_core.app.serve.callers import Caller
 from memory_core.app.serve.shares import share_of
 from memory_core.web import connection, server
-from memory_core.web.fair_share import AT_ONCE, FairShare, token_of
+from memory_core.web.fair_share import AT_ONCE, MOST_ANSWERS, FairShare, token_of
 from memory_core.web.listening import BACKLOG, listening_on
 from memory_core.web.process import survive_errors
 from memory_core.web.server import WebServer
@@ -280,6 +280,65 @@ async def test_few_requests_of_a_caller_are_worked_on_at_once_until_their_answer
         assert begun.empty()
         for _ in range(AT_ONCE + 2):
             begin.release()
+        end.set()
+
+
+async def test_few_answers_of_a_caller_wait_to_be_read() -> None:
+    begun, read = asyncio.Queue[str](), asyncio.Event()
+    length = 3_000_000
+
+    async def long(scope: Scope, receive: Receive, send: Send) -> None:
+        await begun.put(dict(scope["headers"])[b"authorization"].decode())
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"x" * length})
+
+    share, sizes = FairShare(long, 100, token_of), list[int]()
+
+    async def ask(caller: str) -> None:
+        async def unread(message: Message) -> None:
+            sizes.append(len(message.get("body", b"")))
+            if message["type"] == "http.response.body" and caller == "tom":
+                await read.wait()
+
+        head = [(b"authorization", caller.encode())]
+        await share({"type": "http", "method": "GET", "headers": head}, nothing, unread)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(MOST_ANSWERS + 2):
+            group.create_task(ask("tom"))
+        assert [await begun.get() for _ in range(MOST_ANSWERS)] == ["tom"] * MOST_ANSWERS
+        await asyncio.create_task(ask("ann"))  # two of Tom's wait, and she does not
+        assert await begun.get() == "ann"
+        assert begun.empty()
+        read.set()
+    assert max(sizes) <= 65_536
+    assert sum(sizes) == length * (MOST_ANSWERS + 3)
+
+
+async def nothing() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def test_streams_of_events_take_no_place_of_an_answer() -> None:
+    begun, end = asyncio.Semaphore(0), asyncio.Event()
+
+    async def streams(scope: Scope, receive: Receive, send: Send) -> None:
+        head = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]}
+        await send(head)
+        await send({"type": "http.response.body", "body": QUESTION, "more_body": True})
+        begun.release()
+        await end.wait()
+        await send({"type": "http.response.body", "body": b""})
+
+    transport = httpx.ASGITransport(FairShare(streams, 100, token_of))
+    async with (
+        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
+        asyncio.TaskGroup() as group,
+    ):
+        for _ in range(2 * MOST_ANSWERS):
+            group.create_task(client.post("/", headers={"Authorization": "tom"}))
+        for _ in range(2 * MOST_ANSWERS):
+            await begun.acquire()
         end.set()
 
 

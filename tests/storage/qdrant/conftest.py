@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import ClassVar
 
 import pytest
 
@@ -21,29 +20,6 @@ QUICK = Patience(attempts=6, first_pause_seconds=0.001, longest_pause_seconds=0.
 ONCE = Patience(attempts=1)
 
 Open = Callable[..., Memory]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that `Sample` leaves out is a long form; the hook of a folder runs before that of the folder above it."""
-    seen: set[tuple[object, str]] = set()
-    for item in items:
-        if isinstance(item, pytest.Function) and issubclass(item.cls or object, Sample):
-            promise = (item.cls, item.originalname)
-            if promise in seen or not item.cls.holds(item.function):
-                item.add_marker(pytest.mark.torture)
-            seen.add(promise)
-
-
-class Sample:
-    """A contract that another class keeps entirely: each promise once, with its first parameters."""
-
-    parts: ClassVar[tuple[type, ...]] = ()
-    """The parts of the contract; none means all."""
-
-    @classmethod
-    def holds(cls, function: Callable[..., object]) -> bool:
-        """True if a test belongs to one of the parts."""
-        return not cls.parts or any(function in vars(part).values() for part in cls.parts)
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,8 @@ from tests.storage.qdrant.engine import Call, Fault
 from tests.storage.qdrant.loopback import Loopback
 from tests.storage.qdrant.settled import settle
 
+pytestmark = pytest.mark.uncovered
+
 WRITERS = 4
 ROUNDS = 8
 

@@ -1,6 +1,6 @@
 """The contract of every store, kept by the Qdrant store over every way to reach one.
 
-Local mode keeps all of it. Over HTTP the server is Qdrant's own engine and each promise is tested once; over gRPC, and
+Each promise is tested once in local mode, and once over HTTP, where the server is Qdrant's own engine; over gRPC, and
 without vectors, those parts are tested that look different there. `make torture` runs the rest.
 """
 
@@ -19,13 +19,13 @@ from memory_core.testing.base import MakeEmbedder, MakeMemory, everything
 from memory_core.testing.records import RecordContract
 from memory_core.testing.searches import SearchContract
 from tests.storage.embedders import WordEmbedder
-from tests.storage.qdrant.conftest import Sample
 from tests.storage.qdrant.edge_engine import EdgeEngine
 from tests.storage.qdrant.loopback import HOST, Loopback
+from tests.storage.sample import Sample
 
 
 @pytest.mark.uncovered
-class TestInMemoryWithVectors(StoreContract):
+class TestInMemoryWithVectors(Sample, StoreContract):
     @pytest.fixture
     def make_embedder(self) -> MakeEmbedder:
         return WordEmbedder

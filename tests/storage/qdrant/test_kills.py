@@ -62,7 +62,7 @@ def assert_allowed(found: Truth, acknowledged: Truth, under_way: dict[str, Any] 
     """Everything acknowledged is there and nothing else; what was under way happened or did not, record by record.
 
     Args:
-        late: What earlier writers had under way, which may still arrive.
+        late: The writes that earlier writers had under way, which may still arrive.
     """
     for owner in OWNERS:
         ours, theirs = dict(acknowledged.get(owner, {})), dict(found[owner])

@@ -25,10 +25,10 @@ from memory_core.testing import ReembeddingContract, Ticks
 from memory_core.testing.base import MakeMemory, everything, texts
 from memory_core.transfer.copying import copy_memory
 from tests.storage.embedders import WordEmbedder
-from tests.storage.qdrant.conftest import Sample
 from tests.storage.qdrant.emptied import client_of, drop, emptied_collection
 from tests.storage.qdrant.test_contract import OnAServer
 from tests.storage.qdrant.test_copying import live, state
+from tests.storage.sample import Sample
 
 URL = os.environ.get("QDRANT_URL", "")
 NODES = [url for url in os.environ.get("QDRANT_CLUSTER_URLS", "").split(",") if url]

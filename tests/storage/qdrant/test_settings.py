@@ -49,6 +49,8 @@ def test_an_address_names_server_collection_and_options() -> None:
     server, collection = from_uri("qdrant+https://host")
     assert (server.url, server.api_key, collection, server.prefer_grpc) == ("https://host:6333", None, None, False)
     assert from_uri("qdrant://[::1]:7")[0].url == "http://[::1]:7"
+    server, collection = from_uri("qdrant:///notes?timeout=3")
+    assert (server.resolved({"QDRANT_URL": "https://cloud"}).name, collection) == ("https://cloud", "notes")
 
 
 @pytest.mark.parametrize(
@@ -62,6 +64,9 @@ def test_an_address_names_server_collection_and_options() -> None:
         ("qdrant://h:99999/z", "not a Qdrant address"),
         ("qdrant://h:door/z", "not a Qdrant address"),
         ("qdrant://h?color=red", "not color"),
+        ("qdrant://h/a/b", "not a Qdrant address"),
+        ("qdrant://:7/notes", "not a Qdrant address"),
+        ("qdrant://h?grpc=maybe", "grpc must be true or false, not 'maybe'"),
         ("qdrant://h?timeout=soon", "timeout must be a whole number, not 'soon'"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
-from typing import Final, Literal
+from typing import Literal
 
 from memory_core import (
     Draft,
@@ -20,15 +20,13 @@ from memory_core import (
     Where,
     utc_now,
 )
-from memory_core.adapting import PRIVATE, Mode, Order, complete, with_context, without_context
+from memory_core.adapting import EVERYTHING, PRIVATE, Mode, Order, complete, with_context, without_context
 from memory_spade import files
 from memory_spade.memory.agent_base_memory import AgentBaseMemory
 from memory_spade.memory.backends.base import MemoryEntry
 from memory_spade.memory.backends.records import context_of
 from memory_spade.memory.checks import CATEGORIES
 from memory_spade.memory.exceptions import MemorySearchError, foreign
-
-EVERYTHING: Final = Where()
 
 
 class BackendHandle:

@@ -47,7 +47,7 @@ class HandleBackend(MemoryBackend):
     wait for that write. Update and delete, which name no agent, apply to those for which this object was used before.
 
     Args:
-        place: What `initialize` opens and `cleanup` closes.
+        place: The place that `initialize` opens and `cleanup` closes.
         handle: Returns the handle of an agent's `identity`; by default that of the agent's own partition in the place.
         agent_id: The only agent whose memories it touches; by default, it serves any number.
     """

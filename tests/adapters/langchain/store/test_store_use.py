@@ -20,6 +20,8 @@ from memory_core import BoundMemory, InvalidInputError, Memory
 from memory_langchain import MemoryStore
 from memory_langchain.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.uncovered
+
 
 def script(store: BaseStore) -> list[Any]:
     """The calls about which the references agree, with their results."""

@@ -182,7 +182,7 @@ class Stage:
         shape: Of the first graph; the second is a plain agent with a checkpointer of its own.
         agent: Makes an agent from middleware and options, such as `Setting.agent`.
         other: The checkpointer of the second.
-        names: Whether each message has its words as its id, or one that LangGraph makes.
+        names: True if each message has its words as its id; else LangGraph makes one.
     """
 
     def __init__(

@@ -201,7 +201,15 @@ def numbered() -> ScriptedChatModel:
 
 
 DURABILITIES: tuple[Durability, ...] = ("sync", "async", "exit")
-_LONG = {("sqlite", "sync", "invoke"), ("sqlite", "async", "ainvoke"), ("sqlite", "exit", "invoke")}
+_LONG = {
+    ("memory", "sync", "ainvoke"),
+    ("memory", "async", "invoke"),
+    ("memory", "exit", "ainvoke"),
+    ("slow", "async", "invoke"),
+    ("sqlite", "sync", "invoke"),
+    ("sqlite", "async", "ainvoke"),
+    ("sqlite", "exit", "invoke"),
+}
 """Settings whose parts others have as well; only the long forms of tests run them."""
 EVERY = [
     pytest.param(kind, id="-".join(kind), marks=[pytest.mark.torture] if kind in _LONG else [])
