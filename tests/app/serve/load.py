@@ -79,7 +79,7 @@ class Measured:
     """Seconds of the users' calls before the others came."""
     among: list[float] = field(default_factory=list[float])
     again: list[float] = field(default_factory=list[float])
-    """When the others had gone."""
+    """The same after the others had gone."""
     clients: float = 0.0
     """The share of a core that the clients took, until the others went."""
     statuses: Counter[int] = field(default_factory=Counter[int])
