@@ -223,8 +223,8 @@ def _jobs(texts: Sequence[str], most: int) -> Iterator[list[str]]:
 class _Threads:
     """Threads for documents and for queries, one per core for each call; each starts when it is needed.
 
-    Calls share the cores: while several embed documents, each has so many jobs fewer at once, and at least one. So a
-    short text begins beside a long one, and not behind the jobs of the long one.
+    Calls that embed documents at the same time divide the cores among them, and each has at least one job under way. So
+    a short text begins beside a long one, and not behind the jobs of the long one.
     """
 
     def __init__(self) -> None:

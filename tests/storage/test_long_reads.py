@@ -32,6 +32,7 @@ from memory_core.storage.sqlite.owner_index_cache import OwnerIndexes
 from memory_core.storage.sqlite.owners import find_all
 from memory_core.storage.sqlite.readers import MOST_CONNECTIONS, MOST_OF_OWNER, Readers
 from memory_core.storage.sqlite.store import SqliteStore
+from memory_core.transfer.jsonl import exported
 from memory_core.where.where import EVERYTHING
 from tests.open_store import store_of
 
@@ -92,6 +93,11 @@ async def everything_of(someone: BoundMemory) -> None:
     assert await someone.collections() == (["c"] if someone.scope == EVE else [])
 
 
+async def downloaded(memory: Memory) -> int:
+    """The number of lines of Eve's export."""
+    return sum([part.count(b"\n") async for part in exported(memory, owner=EVE)])
+
+
 @pytest.mark.parametrize("count", [1, 3, MOST_CONNECTIONS - 1])
 async def test_nobody_waits_for_reads_that_take_long(memory: Memory, count: int) -> None:
     async with busy(memory, count):
@@ -111,10 +117,12 @@ async def test_of_one_owner_only_a_few_reads_go_on_so_that_others_have_connectio
     eve, ann = memory.bind(user="eve"), memory.bind(user="ann")
     async with busy(memory, MOST_OF_OWNER, of=[EVE]):
         waiting = [asyncio.create_task(eve.list()) for _ in range(2 * MOST_CONNECTIONS)]
+        downloads = [asyncio.create_task(downloaded(memory)) for _ in range(MOST_CONNECTIONS)]
         await everything_of(ann)
         assert await eve.search("tea")
-        assert not any(task.done() for task in waiting)
+        assert not any(task.done() for task in [*waiting, *downloads])
     assert [len(await task) for task in waiting] == [RECORDS] * len(waiting)
+    assert [await task for task in downloads] == [RECORDS + 2] * len(downloads)
 
 
 async def test_small_reads_go_on_after_many_thousands(memory: Memory) -> None:

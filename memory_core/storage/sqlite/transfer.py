@@ -42,10 +42,10 @@ class SqlitePort:
         return await self.reader.run(owners.owners)
 
     async def manifest(self, scope: Scope) -> list[Entry]:
-        return await self.reader.run(lambda db: _manifest(db, scope))
+        return await self.reader.run(lambda db: _manifest(db, scope), of=[scope])
 
     async def take(self, scope: Scope, ids: Collection[str]) -> list[Carried]:
-        return await self.reader.run(lambda db: _take(db, scope, ids))
+        return await self.reader.run(lambda db: _take(db, scope, ids), of=[scope])
 
     async def restore(self, scope: Scope, items: Sequence[Carried], *, remove: Collection[str] = ()) -> None:
         await self.claim()
@@ -58,11 +58,11 @@ class SqlitePort:
 
     async def next_seq(self, scope: Scope) -> int:
         """The seq of the owner's next record."""
-        return await self.reader.run(lambda db: _next_seq(db, scope))
+        return await self.reader.run(lambda db: _next_seq(db, scope), of=[scope])
 
     async def take_at(self, scope: Scope, seqs: Collection[int], most_bytes: int) -> list[Carried]:
         """The records at these seqs, in order of arrival, until they have so many bytes; deleted ones are left out."""
-        return await self.reader.run(lambda db: _take_at(db, scope, seqs, most_bytes))
+        return await self.reader.run(lambda db: _take_at(db, scope, seqs, most_bytes), of=[scope])
 
     async def fingerprint(self) -> Fingerprint | None:
         """The fingerprint of its vectors, or of those that it will have."""

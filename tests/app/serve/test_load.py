@@ -16,9 +16,10 @@ pytestmark = [
 
 
 def test_good_users_lose_nothing_among_slow_aborting_and_greedy_clients() -> None:
-    load = Load(seconds=4, users=8, adds=40, searches=24, slow=10, aborting=2, greedy=4)
+    load = Load(seconds=4, users=4, adds=40, searches=24, slow=10, aborting=2, greedy=4)
     seen = run(load)
     assert seen.acknowledged > 0
+    assert sum(map(len, (seen.alone, seen.among, seen.again))) == sum(seen.statuses.values())
     assert seen.lost == 0
     assert set(seen.statuses) <= {200, 201}
     assert {status for status in seen.others if status >= 500} == set()
