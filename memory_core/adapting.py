@@ -35,7 +35,7 @@ and threads (`core_loop`, `on_core`, `call_in_thread`).
 `reason_for_log`, `without_key`; of a server: `is_loopback`, `digest_of`, `names_by_token`, `tokens_in_file`.
 
 **A server over HTTP**: `WebServer` (loaded when it is accessed; it needs uvicorn), on what `listening_on` opens at an
-`address_of`; its process: `log_plainly`, `survive_errors`, `prepare_memory`, `end_in_time`; a limit of what it
+`address_of`; its process: `log_plainly`, `survive_errors`, `prepare_to_serve`, `end_in_time`; a limit of what it
 reads: `has_many_values`, `MAX_VALUES`, and of what it answers: `short_page`, `each_record`,
 `PAGE_BYTES`.
 """
@@ -120,7 +120,7 @@ from memory_core.values.storable import storable
 from memory_core.values.tokens import digest_of, names_by_token, tokens_in_file
 from memory_core.values.zones import MACHINE_ZONE, check_zone, zoned, zoned_text
 from memory_core.web.listening import address_of, listening_on
-from memory_core.web.process import end_in_time, log_plainly, prepare_memory, survive_errors
+from memory_core.web.process import end_in_time, log_plainly, prepare_to_serve, survive_errors
 from memory_core.where.checks import check_where
 from memory_core.where.where import ANY_STATE, EVERYTHING
 
@@ -226,7 +226,7 @@ __all__ = [
     "one_of",
     "operations",
     "owned_by",
-    "prepare_memory",
+    "prepare_to_serve",
     "quoted",
     "reachable",
     "read_messages",

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from memory_core import BoundMemory, InvalidInputError, Memory, MemoryCoreError
-from memory_core.adapting import MACHINE_ZONE, is_loopback, limits, log_plainly, one_line, prepare_memory
+from memory_core.adapting import MACHINE_ZONE, is_loopback, limits, log_plainly, one_line, prepare_to_serve
 from memory_mcp.event import begins_session, object_in, prompt_of
 from memory_mcp.hook import HookTurn, is_remembered_by, remember_turn, run_hook, turn_of
 from memory_mcp.local_server import LocalServer
@@ -103,7 +103,7 @@ async def serve(given: argparse.Namespace) -> None:
         if given.http is None:
             await serve_stdio(server)
         else:
-            prepare_memory()
+            prepare_to_serve()
             await serve_http(server, *given.http, hosts=given.allow_host)
 
 

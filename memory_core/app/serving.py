@@ -124,7 +124,7 @@ async def _listen(
     from memory_core.app.serve.local_socket import HAS_LOCAL_SOCKETS, place_beside  # noqa: PLC0415
     from memory_core.app.serve.serving import listening, serve_until_signal  # noqa: PLC0415
     from memory_core.app.serve.shares import share_of  # noqa: PLC0415
-    from memory_core.web.process import prepare_memory  # noqa: PLC0415
+    from memory_core.web.process import prepare_to_serve  # noqa: PLC0415
     from memory_core.web.requests import Requests  # noqa: PLC0415
 
     beside = place_beside(invocation.path) if HAS_LOCAL_SOCKETS and not is_server(invocation.settings.file) else None
@@ -137,7 +137,7 @@ async def _listen(
             said += others.missing
             requests = Requests()
             app = application(served, others.apps, requests)
-            prepare_memory()
+            prepare_to_serve()
             return await serve_until_signal(
                 app, sockets, lambda: _print(said), caller_of=share_of(served), requests=requests, traced=traced
             )

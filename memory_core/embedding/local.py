@@ -1,8 +1,9 @@
 """Embed with a model on this machine's disk, on dedicated threads.
 
 A text always has the same vector, regardless of the texts embedded with it. Nothing is opened before the first text.
-Documents are spread over all cores, a few at a time; queries have separate threads and never wait for documents. Calls
-may come from any number of event loops. After `close` the next call opens the model again.
+Documents are spread over all cores, a few at a time (a server leaves one: `concurrency/cores.py`); queries have
+separate threads and never wait for documents. Calls may come from any number of event loops. After `close` the next
+call opens the model again.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from memory_core.concurrency.cores import cores, cores_for_documents
 from memory_core.concurrency.threads import keep_for_ever
 from memory_core.embedding.checks import check_documents
 from memory_core.embedding.local_model import Asked, LocalModel
@@ -228,16 +230,15 @@ class _Threads:
     """
 
     def __init__(self) -> None:
-        self._cores = _cores()
-        self.documents = ModelThreads(_MOST_CALLS * self._cores, "memory-core-embed")
-        self.queries = ModelThreads(self._cores, "memory-core-query")
+        self.documents = ModelThreads(_MOST_CALLS * cores(), "memory-core-embed")
+        self.queries = ModelThreads(cores(), "memory-core-query")
         self._calls = 0
         """Calls that embed documents now."""
         self._counting = threading.Lock()
 
     def share(self, texts: int) -> int:
         """Number of texts per job, so that even a few texts are spread over the cores."""
-        return max(1, min(_TEXTS_A_JOB, -(-texts // self._cores)))
+        return max(1, min(_TEXTS_A_JOB, -(-texts // cores_for_documents())))
 
     async def each(self, function: Callable[[list[str]], T], jobs: Sequence[list[str]]) -> list[T]:
         """The results in the order of the jobs.
@@ -270,7 +271,7 @@ class _Threads:
     @property
     def _most_at_once(self) -> int:
         """Jobs of a call that may be submitted."""
-        return max(1, self._cores // self._calls)
+        return max(1, cores_for_documents() // self._calls)
 
     @contextmanager
     def _call(self) -> Generator[None]:
@@ -313,13 +314,6 @@ class _Recent:
 
 def _digest(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _cores() -> int:
-    """The number of cores this process may use; `taskset` and containers can reduce it."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _joined(parts: list[NDArray[np.float32]]) -> NDArray[np.float32]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import os
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_core.concurrency.cores import cores
 from memory_core.concurrency.threads import mark_own_thread
 from memory_core.retrieval.arrays import Column, Floats, leading
 
@@ -187,7 +187,7 @@ class Dense:
                     return
                 block.dot(query, scale, scores)
 
-        helping = self._helper().submit(scan) if len(left) >= SHARED_FROM and _cores() > 1 else None
+        helping = self._helper().submit(scan) if len(left) >= SHARED_FROM and cores() > 1 else None
         scan()
         if helping is not None and not helping.cancel():
             helping.result()
@@ -239,11 +239,6 @@ def _quantised(vectors: Floats) -> tuple[NDArray[np.int8], float]:
     """The vectors as int8, and the scale of one unit."""
     scale = float(np.abs(vectors).max()) / _LARGEST or 1.0
     return np.rint(vectors / np.float32(scale)).astype(np.int8), scale
-
-
-@cache
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache

@@ -12,6 +12,7 @@ import sys
 from contextlib import suppress
 from typing import Any, Final
 
+from memory_core.concurrency.cores import leave_a_core
 from memory_core.errors import reason_for_log
 from memory_core.values.printable import one_line
 
@@ -46,14 +47,16 @@ def log_plainly(program: str, *, requests: bool = False) -> None:
         logging.getLogger("memory_core.access").setLevel(logging.INFO)
 
 
-def prepare_memory() -> None:
-    """Prepare the memory of this process before it serves.
+def prepare_to_serve() -> None:
+    """Prepare the memory and the cores of this process before it serves.
 
-    What it has now is left out of every later search for garbage: a search through all that is imported stops everybody
-    for 80 ms, and a request of 300 kB can cause one. With the GNU C library, large blocks go back to the system when
-    they are freed. By default each one that is freed raises the size from which they do, up to 32 MB, and answers of
-    some megabytes in many threads leave holes that nothing fills: docs/measured.md, "Many users at one server".
+    What it has in memory now is left out of every later search for garbage: a search through all that is imported stops
+    everybody for 80 ms, and a request of 300 kB can cause one. With the GNU C library, large blocks go back to the
+    system when they are freed. By default each one that is freed raises the size from which they do, up to 32 MB, and
+    answers of some megabytes in many threads leave holes that nothing fills: docs/measured.md, "Many users at one
+    server".
     """
+    leave_a_core()
     gc.collect()
     gc.freeze()
     if sys.platform == "linux":

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memory_core.embedding import local
+from memory_core.concurrency import cores as of_process
+from memory_core.concurrency.cores import cores, leave_a_core
 from memory_core.embedding.local import LocalEmbedder, OnnxEmbedder
 from memory_core.embedding.local_model import Asked
 from memory_core.errors import EmbeddingError, InvalidInputError
@@ -205,7 +206,6 @@ class HeldJobs(Jobs):
 
 async def test_a_short_text_waits_for_one_job_of_a_thread_of_each_that_came_before() -> None:
     embedder, callers = HeldJobs(), 4
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     async with asyncio.TaskGroup() as group:
         for _ in range(callers):
             group.create_task(embedder.embed_documents(["x" * 900] * 50))
@@ -217,8 +217,13 @@ async def test_a_short_text_waits_for_one_job_of_a_thread_of_each_that_came_befo
         embedder.may.set()
         await short
     assert len(embedder.jobs) == 50 * callers + 1
-    assert embedder.jobs.index(["short"]) <= (callers + 1) * cores  # two threads note their jobs in any order
+    assert embedder.jobs.index(["short"]) <= (callers + 1) * cores()  # two threads note their jobs in any order
     await embedder.close()
+
+
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    monkeypatch.setattr(of_process, "_left", 0)  # and back at the end
 
 
 class Held(LocalEmbedder):
@@ -248,7 +253,7 @@ class Held(LocalEmbedder):
 async def test_a_short_text_begins_beside_a_long_one_which_has_fewer_jobs_at_once_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(local, "_cores", lambda: 2)
+    two_cores(monkeypatch)
     embedder = Held()
     async with asyncio.TaskGroup() as group:
         group.create_task(embedder.embed_documents(["long " * 200] * 6))
@@ -263,6 +268,21 @@ async def test_a_short_text_begins_beside_a_long_one_which_has_fewer_jobs_at_onc
         embedder.may_end["long"].release()
         assert [await embedder.next_begun() for _ in range(2)] == ["long", "long"]  # two again
         embedder.may_end["long"].release(3)
+    await embedder.close()
+
+
+async def test_a_server_embeds_on_one_core_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    two_cores(monkeypatch)
+    leave_a_core()
+    embedder = Held()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(embedder.embed_documents(["long " * 200] * 4))
+        assert await embedder.next_begun() == "long"
+        short = group.create_task(embedder.embed_documents(["short"]))
+        assert await embedder.next_begun() == "short"  # and no second job of the long text before it
+        embedder.may_end["short"].release()
+        await short
+        embedder.may_end["long"].release(4)
     await embedder.close()
 
 

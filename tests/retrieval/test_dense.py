@@ -65,7 +65,7 @@ def test_the_best_of_many_vectors_are_exact(scan: str, monkeypatch: pytest.Monke
         pytest.importorskip("numkong", reason="the accel extra is not installed")
     else:
         monkeypatch.setattr(dense, "_has_numkong", lambda: False)
-    monkeypatch.setattr(dense, "_cores", lambda: 2)  # so that there is a second thread in either case
+    monkeypatch.setattr(dense, "cores", lambda: 2)  # so that there is a second thread in either case
     vectors = unit(SHARED_FROM * BLOCK + 17, 3)
     held = Dense(DIMENSIONS)
     for start in range(0, len(vectors), 5_000):  # blocks are made of whatever arrived

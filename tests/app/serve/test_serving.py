@@ -58,7 +58,7 @@ import memory_core.web.process
 from memory_core.__main__ import run
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-memory_core.web.process.prepare_memory = lambda: signal.raise_signal(signal.SIGTERM)
+memory_core.web.process.prepare_to_serve = lambda: signal.raise_signal(signal.SIGTERM)
 run()
 """
 """Started in the background by a shell, and told to end before it listens."""

@@ -51,16 +51,18 @@ def test_what_is_loaded_is_left_out(tmp_path: Path, program: str, options: list[
 def test_large_answers_go_back_to_the_system() -> None:
     code = """
 import sys
-from memory_core.web.process import prepare_memory
+from memory_core.web.process import prepare_to_serve
 if sys.argv[1] == "prepared":
-    prepare_memory()
+    prepare_to_serve()
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * 4096
 once = b"x" * 30_000_000
 del once
 before = resident()
-blocks = [b"x" * 2_000_000 for _ in range(40)]
-last = b"x" * 100_000
+blocks, between = [], []
+for _ in range(40):
+    blocks.append(b"x" * 2_000_000)
+    between.append(b"x" * 50_000)  # so that the blocks leave holes
 del blocks
 print(resident() - before)
 """
