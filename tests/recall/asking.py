@@ -1,7 +1,4 @@
-"""One fact among twenty others, and ways to ask for it thirty times; what a block or a tool then has to show.
-
-CI asks a framework ten times.
-"""
+"""One fact among twenty others, and ways to ask for it thirty times; what a block or a tool then has to show."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ from memory_core import RecallOptions
 from memory_core.recall.neighbors import is_short
 from memory_core.retrieval.equal_texts import equal_form
 from tests.recall.blocks import bodies
-from tests.torture import TORTURE
 
 FACT: Final = "My favourite tea is jasmine, from the shop on Mill Road"
 ANSWER: Final = "You like jasmine tea from the shop on Mill Road."
@@ -69,7 +65,8 @@ WAYS: Final = {
     "without a question mark": UNMARKED * 3,
     "three languages": LANGUAGES * 5,
 }
-_EVERY: Final = 1 if TORTURE else 3
+_EVERY: Final = 3
+"""One of so many questions is asked of a framework; `test_echo.py` asks the memory itself all thirty."""
 MIXED: Final = (*SAME[:6], *PARAPHRASES, *UNMARKED[:8], *LANGUAGES)[::_EVERY]
 """Questions of every kind."""
 ENGLISH: Final = (*SAME[:6], *PARAPHRASES, *UNMARKED, *PARAPHRASES[:4])[::_EVERY]

@@ -328,7 +328,11 @@ def test_a_hostile_memory_does_nothing(at: Page, server: Running, tmp_path: Path
         assert memory.bind(user="ann").sync.stats().records == 8 + len(HOSTILE)
 
 
-def test_axe_finds_nothing(at: Page, server: Running, ids: dict[str, str]) -> None:
+LOOKS = [((WIDE, False), (PHONE, True)), pytest.param(((WIDE, True), (PHONE, False)), marks=pytest.mark.torture)]
+
+
+@pytest.mark.parametrize("looks", LOOKS)
+def test_axe_finds_nothing(at: Page, server: Running, ids: dict[str, str], looks: tuple[tuple[int, bool], ...]) -> None:
     base = f"{server.address}/o/default/ann"
     places = {
         "first": base,
@@ -344,7 +348,7 @@ def test_axe_finds_nothing(at: Page, server: Running, ids: dict[str, str]) -> No
         "proposals": f"{base}/proposals",
         "missing": f"{base}/missing?q=key&words=oslo",
     }
-    for width, dark in ((WIDE, False), (WIDE, True), (PHONE, False), (PHONE, True)):
+    for width, dark in looks:
         at.look(width=width, dark=dark)
         for name, place in places.items():
             at.open(place)
