@@ -24,9 +24,10 @@ ROOMS: Final = {
         "history",
         "settings",
     ),
-    "values": ("models", "values", "records", "errors"),
+    "values": ("models",),
 }
-"""Modules at the top of the core that are drawn together; folders are drawn as they are, other modules not at all."""
+"""Modules at the top of the core that are drawn together; folders are drawn as they are, other modules not at
+all: `errors`, for example, is imported by each."""
 NOT_DRAWN: Final = frozenset({"testing"})
 STORAGE: Final = frozenset(path.parent.name for path in (ROOT / "memory_core" / "storage").glob("*/__init__.py"))
 
