@@ -12,7 +12,7 @@ from memory_core.where.where import Where
 class Searching(Protocol):
     """The reads of a memory: what `recall` needs of it."""
 
-    async def search(
+    async def search(  # noqa: PLR0913  (as the core's)
         self,
         query: str,
         *,
@@ -22,6 +22,7 @@ class Searching(Protocol):
         floor: bool = True,
         explain: bool = False,
         apart: bool = False,
+        most_bytes: int | None = None,
     ) -> list[Hit]:
         """See `BoundMemory.search`."""
         ...

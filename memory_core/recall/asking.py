@@ -12,8 +12,8 @@ from memory_core.conversation.messages.message_to_draft import Message
 from memory_core.models import Hit, Mode
 from memory_core.recall.asked import Asked
 from memory_core.recall.keys import Key, key_of
-from memory_core.recall.limited import limited
 from memory_core.recall.pushing import adds
+from memory_core.recall.values import MOST_BYTES
 from memory_core.retrieval.analysis import analyse, asks
 from memory_core.retrieval.dense import chance
 from memory_core.retrieval.relevance import SPREADS
@@ -76,7 +76,9 @@ async def find(
     """Search for a question, and for what its conversation is about; the scores of both are added."""
 
     async def search(text: str, *, floor: bool = floor) -> list[Hit]:
-        return await limited(handle)(text, limit=limit, where=where, mode=mode, floor=floor, explain=explain)
+        return await handle.search(
+            text, limit=limit, where=where, mode=mode, floor=floor, explain=explain, most_bytes=MOST_BYTES
+        )
 
     if asked.about.strip():
         alone, about = await asyncio.gather(search(asked.question, floor=False), search(asked.about))

@@ -21,9 +21,8 @@ from memory_core.open_store import OpenStore
 from memory_core.recall.asked import Asked
 from memory_core.recall.block import longest_text
 from memory_core.recall.keys import Key, key_of
-from memory_core.recall.limited import limited
 from memory_core.recall.reads import count_reads, read_in_block
-from memory_core.recall.values import PUSHED, Considered, Reason, Recalled, RecallOptions
+from memory_core.recall.values import MOST_BYTES, PUSHED, Considered, Reason, Recalled, RecallOptions
 from memory_core.values.attributes import has
 from memory_core.values.checks import check_text
 from memory_core.values.limits import MAX_LIMIT
@@ -243,7 +242,9 @@ async def _considered(
     wider: tuple[tuple[Reason, Where], ...] = (("floor", options.conditions()), ("filter", ANY_STATE))
     for reason, where in wider:
         known = {key_of(each.hit.record) for each in considered}
-        more = await limited(handle)(query, limit=limit, where=where, mode=options.mode, floor=False, explain=True)
+        more = await handle.search(
+            query, limit=limit, where=where, mode=options.mode, floor=False, explain=True, most_bytes=MOST_BYTES
+        )
         for hit in more:
             key = key_of(hit.record)
             if key not in known:

@@ -21,6 +21,9 @@ PUSHED_SHARE: Final = 0.3
 """Share of the best line's score that each memory in it needs: a count would cut off equally good ones."""
 MAX_LINE_CHARS: Final = 1_000
 """Maximum number of characters of one memory in a block, before escaping: a passage and a little more."""
+MOST_BYTES: Final = 32_000_000
+"""Bytes of the records that a search of a recall reads: it may find ten thousand, of which little is shown. More than
+thirty texts of a megabyte have as many."""
 CHARS_PER_TOKEN: Final = 4
 """Approximate value for English, used where a size in tokens need not be exact."""
 

@@ -22,7 +22,7 @@ from memory_core.app.serve.application import application
 from memory_core.app.serve.bodies import Question, Search
 from memory_core.app.serve.callers import Signer, tokens_of
 from memory_core.app.serve.served import Served
-from memory_core.recall import limited
+from memory_core.recall import asking, recalling
 from memory_core.values.limits import PAGE_BYTES
 
 HOST = "http://127.0.0.1:8765"
@@ -439,7 +439,8 @@ def test_a_recall_of_long_memories_answers_few_of_them_and_names_the_rest(ann: T
 
 
 def test_a_recall_reads_no_more_than_its_bytes_allow(ann: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limited, "MOST_BYTES", 1_000_000)
+    for searching in (asking, recalling):
+        monkeypatch.setattr(searching, "MOST_BYTES", 1_000_000)
     for number in range(24):
         added(ann, f"Boat {number} lies in the harbour", data={"chart": "x" * 200_000})
     question = {"query": "boats in the harbour", "max_chars": 100_000, "pulled": True, "explain": True}

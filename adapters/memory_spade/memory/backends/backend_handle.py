@@ -70,7 +70,7 @@ class BackendHandle:
         memory_id = await self._kept.store_memory(content, draft.kind, context, draft.confidence)
         return complete(replace(draft, id=memory_id), self._scope, utc_now())
 
-    async def search(
+    async def search(  # noqa: PLR0913  (as the core's)
         self,
         query: str,
         *,
@@ -80,6 +80,7 @@ class BackendHandle:
         floor: bool = True,  # noqa: ARG002  (the backend decides what is relevant)
         explain: bool = False,
         apart: bool = False,  # noqa: ARG002  (it has no extracted facts)
+        most_bytes: int | None = None,  # noqa: ARG002  (the backend has read them all)
     ) -> list[Hit]:
         """See `BoundMemory.search`; the backend determines the order."""
         if mode != "hybrid" or explain:
