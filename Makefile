@@ -38,10 +38,7 @@ test: test-static test-covered  ## format, lint, types, imports, and the tests t
 test-processes: $(VENV)/.dev  ## the other tests: servers, kills, forks, programs, examples, fresh installs; some minutes
 	$(PYTEST_PROCESSES) -m process $(PYTEST_ARGS)
 
-# Tests wait a part of their time, for processes and for the disk, so that two cores have always something to do only if
-# the tests under coverage run beside the others.
-ci: $(VENV)/.dev  ## what CI runs: `make test` and `make test-processes`
-	@$(MAKE) --no-print-directory --jobs 3 --output-sync static test-covered test-uncovered
+ci: test-static test-covered test-uncovered  ## what CI runs: `make test` and `make test-processes`
 
 test-static: $(VENV)/.dev
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync static
