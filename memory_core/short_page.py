@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Final
 
 from memory_core.every_record import Lists
@@ -48,13 +48,3 @@ async def each_record(
         if (cursor := page.cursor) is None:
             return
         left = None if left is None else left - len(page.records)
-
-
-def first_within(records: Sequence[MemoryRecord], most_bytes: int) -> Sequence[MemoryRecord]:
-    """The first records, until they have `most_bytes` together."""
-    size = 0
-    for count, record in enumerate(records, 1):
-        size += bytes_of(record)
-        if size >= most_bytes:
-            return records[:count]
-    return records

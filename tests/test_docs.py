@@ -119,7 +119,7 @@ def test_every_block_of_a_docstring_runs(place: str, code: str) -> None:
     vars(module).update(names, datetime=datetime, timedelta=timedelta, UTC=UTC)
     with asyncio.Runner() as runner, memory_core.Memory(":memory:", embedder=None) as memory:
         vars(module).update(memory=memory, ann=memory.bind(user="ann"))
-        run(Block(ROOT / "memory_core" / place, 0, "", code), module, runner)
+        run(Block(ROOT / place, 0, "", code), module, runner)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)

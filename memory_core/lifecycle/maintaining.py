@@ -18,8 +18,8 @@ from memory_core.lifecycle.values import DEFAULT_POLICY, MaintainPolicy, Mainten
 from memory_core.models import STATES, MemoryRecord, Scope
 from memory_core.operator import Operator
 from memory_core.records.draft_to_record import complete, has_expired, patched
-from memory_core.records.undone import UNDONE, undone_by
-from memory_core.short_page import short_page
+from memory_core.records.undone import UNDONE, Undone, noted, undone_by, undone_of
+from memory_core.short_page import each_record, short_page
 from memory_core.supplied import ChatModel, Summarizer
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.values.progress import Progress, ProgressCallback
@@ -105,16 +105,21 @@ class Proposed:
 async def proposed(handle: BoundMemory, policy: MaintainPolicy, *, most_bytes: int) -> Proposed:
     """The steps that a policy proposes for the newest active records, which have `most_bytes` together: it takes some
     seconds for each ten million characters, and `maintain` reads all that an owner has."""
-    handle, where = handle.own, Where(kinds=[UNDONE], states=STATES)
+    handle = handle.own
     page = await short_page(
         handle, where=policy.where, order="newest", limit=MAX_LIMIT, cursor=None, most_bytes=most_bytes
     )
-    notes = await short_page(
-        whole_owner(handle), where=where, order="newest", limit=MAX_LIMIT, cursor=None, most_bytes=most_bytes
-    )
-    steps = await in_slices(plan, page.records, policy, handle.now(), undone_by(notes.records))
+    undone = await _undone_about(handle, frozenset(record.id for record in page.records))
+    steps = await in_slices(plan, page.records, policy, handle.now(), undone)
     found = [step for step in steps if _is_proposed(step, policy)]
     return Proposed(found, len(page.records), page.cursor is None)
+
+
+async def _undone_about(handle: BoundMemory, ids: frozenset[str]) -> Undone:
+    """The steps that were taken back, as far as they are about these records; a few notes are in memory at a time."""
+    notes = each_record(whole_owner(handle), Where(kinds=[UNDONE], states=STATES))
+    steps = {(reason, *sorted(ids.intersection(about))) async for note in notes for reason, *about in noted(note)}
+    return undone_of(steps)
 
 
 def _is_proposed(step: Step, policy: MaintainPolicy) -> bool:

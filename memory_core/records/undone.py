@@ -41,8 +41,13 @@ NOTHING: Final = Undone({})
 
 def undone_by(notes: Iterable[MemoryRecord]) -> Undone:
     """The statements of the notes among some records."""
+    return undone_of(step for note in notes for step in noted(note))
+
+
+def undone_of(steps: Iterable[Sequence[str]]) -> Undone:
+    """The same of some steps, each its reason and the ids of its records."""
     found: dict[str, dict[str, list[frozenset[str]]]] = defaultdict(lambda: defaultdict(list))
-    for reason, *ids in (step for note in notes for step in _noted(note)):
+    for reason, *ids in steps:
         group = frozenset(ids)
         for each in group:
             found[reason][each].append(group)
@@ -56,7 +61,7 @@ def notes_of(steps: Iterable[tuple[str, ...]], known: Iterable[MemoryRecord]) ->
         steps: For each its reason (see `noted_reason`) and the ids of its records.
         known: The notes that are stored.
     """
-    before = {tuple(step) for note in known for step in _noted(note)}
+    before = {tuple(step) for note in known for step in noted(note)}
     drafts: list[Draft] = []
     part: list[Json] = []
     size = 0
@@ -75,7 +80,8 @@ def noted_reason(reason: str) -> str:
     return _SAME_AS.get(reason, reason)
 
 
-def _noted(note: MemoryRecord) -> list[list[str]]:
+def noted(note: MemoryRecord) -> list[list[str]]:
+    """The steps of a note, each its reason and the ids of its records; none of another record."""
     steps = note.data.get("steps")
     if note.kind != UNDONE or note.text or not isinstance(steps, list | tuple):  # somebody's own record
         return []

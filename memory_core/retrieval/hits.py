@@ -12,7 +12,7 @@ from typing import Any, Final
 from memory_core.concurrency.loop import on_core
 from memory_core.models import Hit, MemoryRecord, Passage
 from memory_core.open_store import HitOrder
-from memory_core.records.size import bytes_of
+from memory_core.records.size import count_within
 from memory_core.requests import SearchRequest
 from memory_core.values.html_tables import html_table
 from memory_core.values.limits import MAX_LIMIT
@@ -52,12 +52,8 @@ def within(hits: Sequence[Hit], request: SearchRequest) -> Hits:
     """The hits up to the limit of a request, and of these no more than its bytes allow, but always the first one."""
     hits, rest = hits[: request.limit], [*rest_of(hits)]
     if request.most_bytes is not None:
-        size = 0
-        for count, hit in enumerate(hits):
-            if size >= request.most_bytes:
-                hits, rest = hits[:count], [*(each.record.id for each in hits[count:]), *rest]
-                break
-            size += bytes_of(hit.record)
+        count = count_within((hit.record for hit in hits), request.most_bytes)
+        hits, rest = hits[:count], [*(hit.record.id for hit in hits[count:]), *rest]
     return Hits(hits, rest[: request.limit - len(hits)])
 
 

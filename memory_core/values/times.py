@@ -41,7 +41,7 @@ def until_after(moment: datetime) -> datetime | None:
 
 
 def in_zone(moment: datetime, zone: tzinfo) -> datetime:
-    """The same moment on the clocks of a zone; unchanged if their year there is none of 1 to 9999."""
+    """The same moment on the clocks of a zone; unchanged if the year there would not be from 1 to 9999."""
     try:
         return moment.astimezone(zone)
     except OverflowError:

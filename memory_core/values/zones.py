@@ -16,7 +16,7 @@ def check_zone(value: object) -> tzinfo:
     """Return `value` as a time zone: a `tzinfo`, the IANA name of a zone, or an offset from UTC.
 
     Raises:
-        InvalidInputError: It is none of them; or this system has no table of time zones and the package `tzdata` is
+        InvalidInputError: It is something else; or this system has no table of time zones and the package `tzdata` is
             missing.
     """
     if isinstance(value, tzinfo):

@@ -144,7 +144,7 @@ def _pieces(message: Message) -> Iterator[Message]:
 
 
 def token_of(scope: Scope) -> str | None:
-    """The token of a request, whoever has it and however its scheme is written."""
+    """The token of a request, known or not; the scheme before it does not count."""
     given = Headers(scope=scope).get("authorization")
     return None if given is None else given.partition(" ")[2].strip() or given
 

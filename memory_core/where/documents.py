@@ -113,7 +113,8 @@ class _Reading:
 
 
 def _parts(name: str, value: object) -> Sequence[object]:
-    """The filters of a group; what is none would be compared as a value, and a group of it exclude nothing."""
+    """The filters of a group. Another value is refused: it would be compared as a value, and the group would exclude
+    nothing."""
     wrong = value  # not narrowed below, which leaves type checkers with half a type
     takes = "a list of filters" if name != "$not" else "a filter or a list of filters"
     if name == "$not" and isinstance(value, Mapping):

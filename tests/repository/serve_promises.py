@@ -107,6 +107,7 @@ SERVE: Final[Mapping[str, Sequence[str]]] = {
     ],
     "what is refused is not proposed again": [
         "../app/serve/test_page.py::test_proposals_are_accepted_and_refused",
+        "../app/serve/test_forms.py::test_what_is_refused_stays_refused_however_much_is_refused_later",
     ],
     "shared memories, in the list, the search and the block with their label, or by themselves": [
         "../app/serve/test_spaces.py::test_the_page_searches_all_of_them_together_and_names_each",

@@ -32,7 +32,8 @@ from memory_core.handle import BoundMemory, correcting
 from memory_core.models import Deleted, Draft, ErasureReceipt, Hit, MemoryRecord, Order, Page, Patch, Stats, Version
 from memory_core.profile import with_profile
 from memory_core.recall.values import PULLED, PUSHED, Considered
-from memory_core.short_page import first_within, short_page
+from memory_core.records.size import count_within
+from memory_core.short_page import short_page
 from memory_core.transfer.jsonl import exported
 from memory_core.values.checks import check_key, shown
 from memory_core.values.json_text import encode_json
@@ -133,9 +134,9 @@ async def recall(given: Question, owner: Owner, request: Request) -> Block:
         counts_reads=served_by(request).writable,  # a server that only reads cannot count who read what
     )
     text = await with_profile(owner, found.text) if given.profile else found.text
-    records = first_within(found.records, PAGE_BYTES)
-    rest = [record.id for record in found.records[len(records) :]]
-    return Block(text, list(records), rest, [_explained(each) for each in found.considered])
+    count = count_within(found.records, PAGE_BYTES)
+    rest = [record.id for record in found.records[count:]]
+    return Block(text, list(found.records[:count]), rest, [_explained(each) for each in found.considered])
 
 
 def _explained(each: Considered) -> Explained:

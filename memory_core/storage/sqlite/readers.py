@@ -226,7 +226,7 @@ class Readers:
             self._leave(connection, read)
 
     def _take(self, connection: Connection) -> _Read[Any] | None:
-        """The next read that may run; `None` if there is none or it is another connection's turn."""
+        """The next read that may run; `None` if no read waits, or if it is another connection's turn."""
         with self._lock:
             if connection is not self._current or self._is_lent:
                 return None

@@ -273,6 +273,23 @@ def test_proposals_are_about_the_newest_memories_and_the_page_says_how_many(clie
     assert "The ferry leaves at nine" in page
 
 
+def test_what_is_refused_stays_refused_however_much_is_refused_later(client: TestClient, what: Served) -> None:
+    ann = what.memory.bind(user="ann").sync
+    for text in ("The ferry leaves at nine", "The ferry leaves at nine"):
+        ann.add(Draft(text, kind="fact"))
+    page = client.get(f"{BASE}/proposals").text
+    assert "The ferry leaves at nine" in page
+    step = re.search(r'name="step" value="([^"]*)"', page)
+    assert step is not None
+    csrf = what.signer.form_token(client.cookies["memory_core_8765"])
+    client.post(f"{BASE}/proposals/refuse", data={"csrf": csrf, "step": unescape(step[1])})
+    assert "The ferry leaves at nine" not in client.get(f"{BASE}/proposals").text
+    for number in range(12):
+        later = ann.add(Draft(kind="undone", data={"steps": [["duplicate", f"{number}" + "x" * 480_000]]}))
+        ann.update(later.id, Patch(state="archived"))
+    assert "The ferry leaves at nine" not in client.get(f"{BASE}/proposals").text
+
+
 def test_what_goes_with_a_memory_is_counted_before_and_after_and_why_shows_its_source(
     client: TestClient, what: Served
 ) -> None:

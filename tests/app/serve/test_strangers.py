@@ -10,14 +10,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memory_core import Memory
 from memory_core.app.serve.callers import Caller
@@ -254,6 +254,17 @@ async def test_a_caller_has_one_share_however_they_sign_in(tmp_path: Path) -> No
         assert seen == [*["ann"] * len(ways), "tom", None]
 
 
+@asynccontextmanager
+async def asked(application: ASGIApp) -> AsyncGenerator[tuple[httpx.AsyncClient, asyncio.TaskGroup]]:
+    """A client of an application in which each caller has a share, and the group of its requests."""
+    transport = httpx.ASGITransport(FairShare(application, 100, token_of))
+    async with (
+        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
+        asyncio.TaskGroup() as group,
+    ):
+        yield client, group
+
+
 async def test_few_requests_of_a_caller_are_worked_on_at_once_until_their_answers_begin() -> None:
     begun, begin, end = asyncio.Queue[str](), asyncio.Semaphore(0), asyncio.Event()
 
@@ -264,11 +275,7 @@ async def test_few_requests_of_a_caller_are_worked_on_at_once_until_their_answer
         await end.wait()
         await send({"type": "http.response.body", "body": b"x"})
 
-    transport = httpx.ASGITransport(FairShare(slow, 100, token_of))
-    async with (
-        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
-        asyncio.TaskGroup() as group,
-    ):
+    async with asked(slow) as (client, group):
         for _ in range(AT_ONCE + 2):
             group.create_task(client.get("/", headers={"Authorization": "tom"}))
         assert [await begun.get() for _ in range(AT_ONCE)] == ["tom"] * AT_ONCE
@@ -330,11 +337,7 @@ async def test_streams_of_events_take_no_place_of_an_answer() -> None:
         await end.wait()
         await send({"type": "http.response.body", "body": b""})
 
-    transport = httpx.ASGITransport(FairShare(streams, 100, token_of))
-    async with (
-        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
-        asyncio.TaskGroup() as group,
-    ):
+    async with asked(streams) as (client, group):
         for _ in range(2 * MOST_ANSWERS):
             group.create_task(client.post("/", headers={"Authorization": "tom"}))
         for _ in range(2 * MOST_ANSWERS):
@@ -371,11 +374,7 @@ async def test_a_turn_lasts_until_a_stream_of_events_has_an_answer(method: str, 
         await end.wait()
         await send({"type": "http.response.body", "body": b""})
 
-    transport = httpx.ASGITransport(FairShare(streams, 100, token_of))
-    async with (
-        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
-        asyncio.TaskGroup() as group,
-    ):
+    async with asked(streams) as (client, group):
         for _ in range(AT_ONCE + 1):
             group.create_task(client.request(method, "/tom", headers={"Authorization": "tom"}))
         group.create_task(client.request(method, "/ann", headers={"Authorization": "ann"}))
