@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Final
 
 from memory_core.every_record import Lists
@@ -48,3 +48,14 @@ async def each_record(
         if (cursor := page.cursor) is None:
             return
         left = None if left is None else left - len(page.records)
+
+
+def count_within(records: Iterable[MemoryRecord], most_bytes: int) -> int:
+    """The number of first records until they have `most_bytes` together."""
+    size = count = 0
+    for record in records:
+        if size >= most_bytes:
+            break
+        size += bytes_of(record)
+        count += 1
+    return count

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from memory_core.models import MemoryRecord
@@ -26,14 +25,3 @@ def bytes_of(record: MemoryRecord) -> int:
     if record.links:
         size += len(encode_json(stored_links(record.links))) - _PAIR
     return size
-
-
-def count_within(records: Iterable[MemoryRecord], most_bytes: int) -> int:
-    """The number of first records until they have `most_bytes` together."""
-    size = count = 0
-    for record in records:
-        if size >= most_bytes:
-            break
-        size += bytes_of(record)
-        count += 1
-    return count

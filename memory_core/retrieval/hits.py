@@ -12,8 +12,8 @@ from typing import Any, Final
 from memory_core.concurrency.loop import on_core
 from memory_core.models import Hit, MemoryRecord, Passage
 from memory_core.open_store import HitOrder
-from memory_core.records.size import count_within
 from memory_core.requests import SearchRequest
+from memory_core.short_page import count_within
 from memory_core.values.html_tables import html_table
 from memory_core.values.limits import MAX_LIMIT
 from memory_core.where.where import Where

@@ -32,8 +32,7 @@ from memory_core.handle import BoundMemory, correcting
 from memory_core.models import Deleted, Draft, ErasureReceipt, Hit, MemoryRecord, Order, Page, Patch, Stats, Version
 from memory_core.profile import with_profile
 from memory_core.recall.values import PULLED, PUSHED, Considered
-from memory_core.records.size import count_within
-from memory_core.short_page import short_page
+from memory_core.short_page import count_within, short_page
 from memory_core.transfer.jsonl import exported
 from memory_core.values.checks import check_key, shown
 from memory_core.values.json_text import encode_json
