@@ -1,6 +1,10 @@
-"""A limit of the MCP sessions of each caller. The SDK has one for all callers together, which one of them can use up.
+"""A limit of the MCP sessions of each caller, and of what each keeps in memory.
 
-After the limit, a new session ends the one of the same caller that has been idle longest, as its client could (DELETE).
+The SDK has a limit of sessions for all callers together, which one of them can use up. After that of a caller, a new
+session ends the own one that has been idle longest, as its client could (DELETE).
+
+A session of mcp 2.3.0 keeps the latest message until the next one comes: 16 MB and more in each of a hundred. So after
+a long message follows one that says nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +22,10 @@ if TYPE_CHECKING:
 
 MAX_SESSIONS: Final = 100
 """Sessions that a caller may have open."""
+MAX_MESSAGE_BYTES: Final = 65_536
+"""Of a message that a session may keep until the next one comes."""
 _SESSION: Final = "mcp-session-id"
+_SAYS_NOTHING: Final = b'{"jsonrpc": "2.0", "method": "notifications/nothing"}'
 
 
 class LimitedSessions:
@@ -51,8 +58,10 @@ class LimitedSessions:
         if session in known:
             known.move_to_end(session)
         self._in_use[session] += 1
+        sized = _Sized(receive)
         try:
-            await self._app(scope, receive, send)
+            await self._app(scope, sized, send)
+            await self._let_go(sized, session, scope)
         finally:
             self._in_use[session] -= 1
             if not self._in_use[session]:
@@ -71,6 +80,7 @@ class LimitedSessions:
     async def _beginning(self, caller: str, scope: Scope, receive: Receive, send: Send) -> None:
         """A request without a session, whose answer names the one that it has begun, if it has."""
         begun: str | None = None
+        sized = _Sized(receive)
 
         async def watched(message: Message) -> None:
             nonlocal begun
@@ -78,9 +88,10 @@ class LimitedSessions:
                 begun = Headers(raw=message["headers"]).get(_SESSION)
             await send(message)
 
-        await self._app(scope, receive, watched)
+        await self._app(scope, sized, watched)
         if begun is None:
             return
+        await self._let_go(sized, begun, scope)
         own = self._open.setdefault(caller, OrderedDict())
         own[begun] = None
         if len(own) > MAX_SESSIONS:
@@ -89,14 +100,36 @@ class LimitedSessions:
             await self._end(idle, scope)
 
     async def _end(self, session: str, scope: Scope) -> None:
+        await self._say("DELETE", b"", session, scope)
+
+    async def _let_go(self, sized: _Sized, session: str, scope: Scope) -> None:
+        """Let a session forget a long message."""
+        if sized.bytes > MAX_MESSAGE_BYTES:
+            await self._say("POST", _SAYS_NOTHING, session, scope)
+
+    async def _say(self, method: str, body: bytes, session: str, scope: Scope) -> None:
+        """Send a request that the client of another one could send."""
         headers = MutableHeaders(raw=list(scope["headers"]))
         headers[_SESSION] = session
-        headers["content-length"] = "0"
-        await self._app({**scope, "method": "DELETE", "headers": headers.raw}, _nothing, _unheard)
+        headers["content-length"] = str(len(body))
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self._app({**scope, "method": method, "headers": headers.raw}, receive, _unheard)
 
 
-async def _nothing() -> Message:
-    return {"type": "http.request", "body": b"", "more_body": False}
+class _Sized:
+    """The body that a client sends, and its length so far."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.bytes = 0
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self.bytes += len(message.get("body", b""))
+        return message
 
 
 async def _unheard(_: Message) -> None:
