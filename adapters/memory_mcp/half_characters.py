@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_ESCAPE: Final = re.compile(
-    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.?)", re.DOTALL
-)
-"""A whole character in two halves, or half of one, or any other escape; or only its backslash, at the end of a part."""
+_HALF: Final = rb"u[dD][89a-fA-F][0-9a-fA-F]{2}"
+_WHOLE: Final = rb"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+"""A character in two halves, after its first backslash."""
+_HALVES: Final = re.compile(rb"(?:\\(?:" + _WHOLE + rb"|[^u]|u(?!" + _HALF[1:] + rb"))[^\\]*+)++|\\(" + _HALF + rb")")
+"""Half of a character, or all escapes and texts up to the next one at once: a call for each would take seconds of a
+message of backslashes."""
+_CERTAIN: Final = re.compile(rb"(?:[^\\]++|\\(?:" + _WHOLE + rb"|[^u]|u(?=.{10})))*+", re.DOTALL)
+"""All but an escape at the end that may have only begun; a character in two halves has 12 bytes."""
 _QUESTION_MARK: Final = rb"\u003f"
 """As long as what it replaces."""
-_LONGEST: Final = 12
-"""Bytes of an escape."""
 
 
 class Mending:
@@ -33,15 +35,10 @@ class Mending:
     def part(self, data: bytes, *, is_last: bool) -> bytes:
         """The bytes that are certain after another part; after the last one, all of them."""
         data = self._held + data
-        cut = len(data) if is_last else self._certain(data)
+        certain = None if is_last else _CERTAIN.match(data)
+        cut = len(data) if certain is None else certain.end()
         self._held = data[cut:]
-        return _ESCAPE.sub(_whole, data[:cut])
-
-    def _certain(self, data: bytes) -> int:
-        end = len(data) - _LONGEST
-        if b"\\" not in data[max(end, 0) :]:
-            return len(data)
-        return next((found.start() for found in _ESCAPE.finditer(data) if found.start() > end), len(data))
+        return _HALVES.sub(escaped, data[:cut])
 
 
 class WholeCharacters:
@@ -64,5 +61,6 @@ class WholeCharacters:
         await self._app(scope, mended, send)
 
 
-def _whole(found: re.Match[bytes]) -> bytes:
+def escaped(found: re.Match[bytes]) -> bytes:
+    """A question mark for half of a character; anything else as it is."""
     return found[0] if found[1] is None else _QUESTION_MARK

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_mcp import half_characters
 from memory_mcp.half_characters import Mending
 
 TEXTS = st.text(st.characters(codec=None, exclude_categories=()) | st.sampled_from('\ud83d\ude00\\u"\nd8'), max_size=30)
@@ -33,3 +36,17 @@ def test_a_text_that_comes_in_two_parts_is_mended_wherever_it_is_cut() -> None:
     whole = rb'"x\ud83d y\ud83d\ude00 \\ud83d \n"'
     for cut in range(1, len(whole)):
         assert mended(whole, [cut]) == whole.replace(rb"x\ud83d", rb"x\u003f")
+
+
+def test_a_message_of_backslashes_is_mended_in_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps, whole = 0, half_characters.escaped
+
+    def counted(found: re.Match[bytes]) -> bytes:
+        nonlocal steps
+        steps += 1
+        return whole(found)
+
+    monkeypatch.setattr(half_characters, "escaped", counted)
+    for escape in (rb"\\", rb"\"", rb"\u0061", rb"\ud83d\ude00", rb"\nx"):
+        assert mended(escape * 10_000, [30_000]) == escape * 10_000
+    assert steps <= 10
