@@ -3,12 +3,13 @@
 The SDK has a limit of sessions for all callers together, which one of them can use up. After that of a caller, a new
 session ends the own one that has been idle longest, as its client could (DELETE).
 
-A session of mcp 2.3.0 keeps the latest message until the next one comes: 16 MB and more in each of a hundred. So after
-a long message follows one that says nothing.
+A session of mcp 2.3.0 keeps the latest message and the latest answer until the next ones come: 16 MB and more in each
+of a hundred. So after long ones follows a ping.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter, OrderedDict
 from typing import TYPE_CHECKING, Final
 
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 MAX_SESSIONS: Final = 100
 """Sessions that a caller may have open."""
 MAX_MESSAGE_BYTES: Final = 65_536
-"""Of a message that a session may keep until the next one comes."""
+"""Of a message and its answer, that a session may keep until the next ones come."""
 _SESSION: Final = "mcp-session-id"
-_SAYS_NOTHING: Final = b'{"jsonrpc": "2.0", "method": "notifications/nothing"}'
+_PING: Final = b'{"jsonrpc": "2.0", "method": "ping", "id": "memory-core"}'
 
 
 class LimitedSessions:
@@ -58,9 +59,9 @@ class LimitedSessions:
         if session in known:
             known.move_to_end(session)
         self._in_use[session] += 1
-        sized = _Sized(receive)
+        sized = _Sized(receive, send)
         try:
-            await self._app(scope, sized, send)
+            await self._app(scope, sized.receive, sized.send)
             await self._let_go(sized, session, scope)
         finally:
             self._in_use[session] -= 1
@@ -80,15 +81,15 @@ class LimitedSessions:
     async def _beginning(self, caller: str, scope: Scope, receive: Receive, send: Send) -> None:
         """A request without a session, whose answer names the one that it has begun, if it has."""
         begun: str | None = None
-        sized = _Sized(receive)
+        sized = _Sized(receive, send)
 
         async def watched(message: Message) -> None:
             nonlocal begun
             if message["type"] == "http.response.start" and message["status"] < 400:
                 begun = Headers(raw=message["headers"]).get(_SESSION)
-            await send(message)
+            await sized.send(message)
 
-        await self._app(scope, sized, watched)
+        await self._app(scope, sized.receive, watched)
         if begun is None:
             return
         await self._let_go(sized, begun, scope)
@@ -103,9 +104,9 @@ class LimitedSessions:
         await self._say("DELETE", b"", session, scope)
 
     async def _let_go(self, sized: _Sized, session: str, scope: Scope) -> None:
-        """Let a session forget a long message."""
+        """Let a session forget a long message and its answer."""
         if sized.bytes > MAX_MESSAGE_BYTES:
-            await self._say("POST", _SAYS_NOTHING, session, scope)
+            await self._say("POST", _PING, session, scope)
 
     async def _say(self, method: str, body: bytes, session: str, scope: Scope) -> None:
         """Send a request that the client of another one could send."""
@@ -113,23 +114,34 @@ class LimitedSessions:
         headers[_SESSION] = session
         headers["content-length"] = str(len(body))
 
+        sent = False
+
         async def receive() -> Message:
+            nonlocal sent
+            if sent:
+                await asyncio.Event().wait()  # nobody hangs up
+            sent = True
             return {"type": "http.request", "body": body, "more_body": False}
 
         await self._app({**scope, "method": method, "headers": headers.raw}, receive, _unheard)
 
 
 class _Sized:
-    """The body that a client sends, and its length so far."""
+    """A request and its answer, and their length so far."""
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, send: Send) -> None:
         self._receive = receive
+        self._send = send
         self.bytes = 0
 
-    async def __call__(self) -> Message:
+    async def receive(self) -> Message:
         message = await self._receive()
         self.bytes += len(message.get("body", b""))
         return message
+
+    async def send(self, message: Message) -> None:
+        self.bytes += len(message.get("body", b""))
+        await self._send(message)
 
 
 async def _unheard(_: Message) -> None:

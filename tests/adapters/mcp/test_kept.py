@@ -68,10 +68,16 @@ async def test_a_request_that_stays_in_memory_is_short() -> None:
             assert "this message may have 65536 bytes at most" in refused.text
 
 
-@pytest.mark.parametrize("number", [1, None])
-async def test_a_session_keeps_no_long_message(number: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("method", "number"),
+    [("ping", 1), ("notifications/progress", None), (LONG, 1)],
+    ids=["request", "notification", "answer"],
+)
+async def test_a_session_keeps_no_long_message_and_no_long_answer(
+    method: str, number: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sessions, "MAX_SESSIONS", 9)
-    sent = message("ping" if number else "notifications/progress", number, progressToken=1, progress=0, message=LONG)
+    sent = message(method, number, progressToken=1, progress=0, message=LONG)
     async with served() as client:
         opened = [await begin(client, ANN) for _ in range(9)]
         tracemalloc.start()
