@@ -9,7 +9,7 @@ from memory_core import BoundMemory, __version__
 from memory_core.adapting import Deadline, limits
 from memory_mcp.bodies import WholeBodies
 from memory_mcp.owners import Served, owner_of_calls
-from memory_mcp.resources import MemoryResources, PromptingServer
+from memory_mcp.resources import MemoryResources
 from memory_mcp.sessions import LimitedSessions
 from memory_mcp.skynet import COLLECTION
 from memory_mcp.tools import MemoryTools, advice_on, can_write, chosen_tools
@@ -76,7 +76,7 @@ def memory_server(
     default = _collection(memory, collection, COLLECTION if skynet else EVERY_COLLECTION)
     deadline = Deadline(timeout, "an MCP client")
     names = chosen_tools(tools)
-    server = PromptingServer(
+    server: MCPServer = MCPServer(
         name="memory",
         title="Long-term memory",
         description="Stores what an agent learns and finds it again, in this conversation and in later ones.",
