@@ -18,9 +18,9 @@ What stands where in this room:
 - `deadline.py`, `access.py`, `writes.py`: how long a turn waits, for a call, for a store that does not answer, and for
   what is stored in the background; `limits.py` has the times.
 - `messages/`: what was said, below the handles, which remember it too. A framework's message becomes a draft
-  (`message_to_draft.py`; of a whole exchange, `turns.py`), without our own words (`own_words.py`), with the names of
-  its files (`sent_files.py`). `remember.py` stores each once, by its key (`known_messages.py`) or, without an id, by
-  its place (`alignment.py`). `triggers.py` finds what asks to be remembered.
+  (`message_to_draft.py`), without our own words (`own_words.py`), with the names of its files (`sent_files.py`).
+  `remember.py` stores each once, by its key (`known_messages.py`) or, without an id, by its place (`alignment.py`).
+  `triggers.py` finds what asks to be remembered.
 """
 
 from __future__ import annotations
