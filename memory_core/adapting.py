@@ -22,8 +22,7 @@ the profile in it: `with_profile`, `PINNED`, `PINNED_BY_MODEL`; names and texts 
 `MEMORY_PIN`, `REMEMBER_INTERACTION_INFO`, each a `Tool` with a `ToolContext`, `Arguments` and a `ToolResult`; three of
 them as `EDITING_TOOLS`; `store_where_chosen`, `with_context`, `without_context`, `operations`, `correcting`.
 
-**Waiting**: `Deadline`, `LateError`, `limits`; `Writes`, of which a conversation is made; the core loop
-and threads (`core_loop`, `on_core`, `call_in_thread`).
+**Waiting**: `Deadline`, `LateError`, `limits`; the core loop and threads (`core_loop`, `on_core`, `call_in_thread`).
 
 **Handles and records**: `AgentMemory`, `owned_by`, `whole_owner`, `scrubbed`, `PRIVATE`, `complete`, `every_record`,
 `made_of`, `EVERYTHING`, `ANY_STATE`, `STATES`, `Mode`, `Order`, `share_of_words`, `equal_form`.
@@ -68,7 +67,6 @@ from memory_core.conversation.messages.sent_files import SentFile, name_in_uri, 
 from memory_core.conversation.messages.triggers import Detection, LastMessages
 from memory_core.conversation.recalling import NOTHING, block_for, block_of_turn, one_of
 from memory_core.conversation.shown import forget as forget_shown
-from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
 from memory_core.every_record import every_record
 from memory_core.handle import correcting, known, owned_by, scrubbed, settled, whole_owner
@@ -174,7 +172,6 @@ __all__ = [
     "ToolResult",
     "Visible",
     "WebServer",
-    "Writes",
     "address_of",
     "before_prompt",
     "block_for",
