@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
 from slixmpp import JID
@@ -57,11 +58,16 @@ async def recalled(
     """The memories that an agent recalls for its answer to a peer.
 
     Errors, also those of functions in the options and a deadline that is exceeded, are logged, and nothing is recalled.
+
+    Args:
+        most: Most memories, if the options of the agent do not say it.
     """
-    deadline = agent.home.deadline
+    deadline, options = agent.home.deadline, agent.recall_options
+    if options.limit is None:
+        options = replace(options, limit=most)
 
     async def recall() -> Recalled:
-        return await block_of_turn(await memory(), asked, agent.recall_options, most=most, owner=peer)
+        return await block_of_turn(await memory(), asked, options, owner=peer)
 
     with deadline.spared("an agent answers without its memory", Exception):
         return await deadline.read("recalling memories", recall)

@@ -96,8 +96,7 @@ class Conversations:
         framework: Its name, of which the keys of messages are made.
         who: The owner of the memory, for the log.
         seconds: The longest time that a turn waits for its memory, opening it and loading its model not counted.
-        options: The options of the recall of a turn.
-        most: Most memories of a turn, if the options do not say it; 0 recalls nothing.
+        options: The options of the recall of a turn; a `limit` of 0 recalls nothing.
         embed: The time at which the vectors of messages are computed; by default now, unless they are long.
 
     Raises:
@@ -111,13 +110,11 @@ class Conversations:
         *,
         seconds: float = limits.CALL_SECONDS,
         options: RecallOptions = PUSHED,
-        most: int | None = None,
         embed: Literal["now", "later"] | None = None,
     ) -> None:
         self.framework = framework
         self.embed: Final = embed
         self.options = options
-        self.most = most
         self.deadline = Deadline(seconds, who)
         self.writes = Writes()
         self._accesses: WeakKeyDictionary[OpenStore, Access] = WeakKeyDictionary()
@@ -186,7 +183,7 @@ class Conversation:
         Raises:
             ClosedError, FingerprintError, InvalidInputError: The application has to act.
         """
-        if self._shared.most == 0 or not question.strip():
+        if self._shared.options.limit == 0 or not question.strip():
             return ""
         access, seconds = self._shared.access(self._memory), self._shared.deadline.seconds
         try:
@@ -295,7 +292,7 @@ class Conversation:
             many = len(visible.keys) + len(visible.texts)
             shown = one_of("id", await ids_of_shown(self._own, self._session, many, shows))
         asked = Asked(question, visible.before, shows, shown)
-        found = await block_of_turn(self._memory, asked, self._shared.options, most=self._shared.most)
+        found = await block_of_turn(self._memory, asked, self._shared.options)
         return found.text
 
     async def _store(
