@@ -185,9 +185,8 @@ class Conversation:
         """
         if self._shared.options.limit == 0 or not question.strip():
             return ""
-        access, seconds = self._shared.access(self._memory), self._shared.deadline.seconds
         try:
-            return await on_core(access.run, lambda: self._block(question, visible), seconds=seconds)
+            return await on_core(self._shared.access(self._memory).run, lambda: self._block(question, visible))
         except OF_THE_APPLICATION:
             raise
         except (StorageError, EmbeddingError):  # `Access` has logged it
