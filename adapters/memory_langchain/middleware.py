@@ -94,7 +94,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> None:
         super().__init__()
         self._scopes = ScopeResolver(memory)
-        self._conversations = Conversations(FRAMEWORK, "an agent", seconds=timeout, options=recall, most=recall.limit)
+        self._conversations = Conversations(FRAMEWORK, "an agent", seconds=timeout, options=recall)
         self._captures = capture
         self._unstored = Unstored()
         self._ends = RunEnds()

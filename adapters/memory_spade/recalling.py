@@ -58,7 +58,7 @@ async def recalled(
     deadline, options = agent.home.deadline, agent.recall_options
 
     async def recall() -> Recalled:
-        return await block_of_turn(await memory(), asked, options, most=options.limit, owner=peer)
+        return await block_of_turn(await memory(), asked, options, owner=peer)
 
     with deadline.spared("an agent answers without its memory", Exception):
         return await deadline.read("recalling memories", recall)

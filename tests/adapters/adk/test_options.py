@@ -68,7 +68,7 @@ async def test_the_plugin_shows_a_question_with_its_answer(service: MemoryServic
 
 
 CONDITIONS = [
-    (RecallOptions(kinds=["preference"]), ["tea in the morning"]),
+    (RecallOptions(where=Where(kinds=["preference"])), ["tea in the morning"]),
     (RecallOptions(where=Where(tags_any=["garden"])), ["tea roses"]),
     (RecallOptions(where=Where(session="monday")), ["tea on monday"]),
     (RecallOptions(where=Where(author="bob")), ["tea with bob"]),

@@ -158,7 +158,7 @@ async def test_the_tools_do_not_find_the_message_that_is_being_answered(service:
     await ann.add_many(["The jasmine tea is in the tin", Draft("Nobody drinks jasmine tea here", kind="fact")])
     calls = [("search_past_conversations", {"query": "jasmine tea"}), ("load_memory", {"query": "jasmine tea"})]
     model = ScriptedLlm(script=[*calls, "In the tin."])
-    options = RecallOptions(kinds=["note", "message"], floor=False)
+    options = RecallOptions(where=Where(kinds=["note", "message"]), floor=False)
     service, tools = MemoryService(memory, recall=options), (MemoryToolset(recall=options), load_memory_tool)
     async with runner_of(service, model, *tools, plugins=[MemoryPlugin(recall=False)]) as runner:
         await ask(runner, "I have jasmine tea somewhere in my kitchen", user_id=ANN, session_id="s1")
