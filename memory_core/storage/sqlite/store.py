@@ -51,7 +51,7 @@ from memory_core.storage.sqlite.owner_index_cache import OwnerIndexes
 from memory_core.storage.sqlite.owners import within
 from memory_core.storage.sqlite.read_only import borrow_for_reading
 from memory_core.storage.sqlite.readers import Readers
-from memory_core.storage.sqlite.rows import rows_of, rows_to_add, rows_to_put
+from memory_core.storage.sqlite.rows import rows_of, rows_to_write
 from memory_core.storage.sqlite.shared_file import (
     SharedFile,
     Synchronous,
@@ -198,7 +198,7 @@ class SqliteStore:
             (batch,) = await self._shared.embedded([(scope, batch)])
 
         def write(db: sqlite3.Connection) -> tuple[list[MemoryRecord | None], bool]:
-            rows = rows_to_add(db, scope, batch)
+            rows = rows_to_write(db, scope)
             return adding.add(rows, scope, batch, versions), rows.hides
 
         return await self._write(scope, write)
@@ -332,7 +332,7 @@ class SqliteStore:
         now = self._clock()
 
         def put(db: sqlite3.Connection) -> tuple[list[MemoryRecord], bool]:
-            rows = rows_to_put(db, scope)
+            rows = rows_to_write(db, scope)
             return putting.put(rows, scope, batch, remove, now), rows.hides
 
         return await self._write(scope, put)
