@@ -11,7 +11,6 @@ from memory_core.errors import InvalidInputError
 from memory_core.models import ROLES, STATES, TIERS, Json, State
 from memory_core.records.fields import check_links, or_none
 from memory_core.values.checks import (
-    are_names,
     check_flag,
     check_key,
     check_listed,
@@ -162,8 +161,6 @@ class _Tree:
         if isinstance(given, DataCondition):
             value = self._json(value if several is None else list(several))
         if several is not None:
-            if isinstance(given, FieldCondition) and given.field in _NAMED and are_names(tuple(several)):
-                return tuple(several)
             values = [check(one) for one in cast("Sequence[object]", value)]
             return tuple(_span(values) if op == "between" else values)
         return _comparable(op, check(value))
