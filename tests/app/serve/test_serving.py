@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
@@ -23,6 +24,8 @@ import pytest
 
 from memory_adk import MemoryService
 from memory_core import Memory, MemoryRecord
+from memory_core.app.serve.local_socket import place_beside
+from memory_core.app.serve.serving import listening
 from tests.app.serve.conftest import Running, running
 from tests.app.serve.writers import client_of, heard, sessions_of
 
@@ -167,7 +170,9 @@ def test_it_listens_beside_its_file_where_a_second_server_does_not_take_its_plac
         assert stat.S_IMODE(place.stat().st_mode) == 0o600
         with running(path, "--embedder", "none") as second:
             assert second.process.stderr is not None
-            assert "another server answers there already" in second.process.stderr.readline()
+            said = second.process.stderr.readline()
+            assert said.startswith("memory-core: hooks do not ask this server: cannot listen on the local socket")
+            assert "another server answers there already" in said
             assert httpx.get(f"{second.address}/v1/health", timeout=300).is_success
         second.process.wait()
         assert health(place)
@@ -180,10 +185,7 @@ def test_it_listens_beside_its_file_where_a_second_server_does_not_take_its_plac
 
 @pytest.mark.parametrize("other", ["link", "file", "folder", "socket of somebody else", "too long"])
 def test_what_stands_beside_the_file_is_left_alone(tmp_path: Path, other: str) -> None:
-    path = made(tmp_path)
-    if other == "too long":
-        path = path.rename(path.with_name(f"{'x' * 120}.db"))
-    place = path.with_name(f"{path.name}-socket")
+    place = place_beside(tmp_path / ("x" * 120 if other == "too long" else "m.db"))
     if other == "link":
         place.symlink_to(tmp_path / "nowhere")
     elif other == "file":
@@ -197,10 +199,9 @@ def test_what_stands_beside_the_file_is_left_alone(tmp_path: Path, other: str) -
             left.bind(str(place))
         os.chown(place, NOBODY, NOBODY)
     before = place.lstat() if other != "too long" else None
-    with running(path, "--embedder", "none") as server:
-        assert server.process.stderr is not None
-        assert "hooks do not ask this server: cannot listen" in server.process.stderr.readline()
-        assert httpx.get(f"{server.address}/v1/health", timeout=300).is_success
+    with listening("127.0.0.1", 0, path=None, beside=place) as found:
+        assert len(found.sockets) == 1
+        assert "cannot listen on the local socket" in str(found.unheard)
     assert before is None or place.lstat() == before
 
 
@@ -268,14 +269,14 @@ def test_nothing_of_a_request_is_logged(tmp_path: Path) -> None:
         assert "secret" not in process.stderr.read()
 
 
-@pytest.mark.parametrize("path", ["/v1/records", "/v1/owners/default/ann/remember", "/sign-in", "/o/default/ann/add"])
-def test_a_client_that_hangs_up_is_no_defect(path: str, tmp_path: Path) -> None:
-    with running(made(tmp_path), "--write") as server:
+def test_a_client_that_hangs_up_is_no_defect(tmp_path: Path) -> None:
+    paths = ("/v1/records", "/v1/owners/default/ann/remember", "/sign-in", "/o/default/ann/add")
+    with running(made(tmp_path), "--write", "--words-only") as server:
         where = urlsplit(server.address)
         signed_in = httpx.post(f"{server.address}/sign-in", data={"token": server.key}, timeout=300)
         cookie = "; ".join(f"{name}={value}" for name, value in signed_in.cookies.items())
         assert cookie
-        for body in (b"", b"{", b'{"text": "tea"'):
+        for path, body in product(paths, (b"", b"{", b'{"text": "tea"')):
             with socket.create_connection((where.hostname or "", where.port or 0)) as client:
                 head = f"POST {path} HTTP/1.1\r\nHost: {where.netloc}\r\nAuthorization: Bearer {server.key}\r\n"
                 kind = f"Cookie: {cookie}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
