@@ -271,7 +271,7 @@ def test_nothing_of_a_request_is_logged(tmp_path: Path) -> None:
 
 def test_a_client_that_hangs_up_is_no_defect(tmp_path: Path) -> None:
     paths = ("/v1/records", "/v1/owners/default/ann/remember", "/sign-in", "/o/default/ann/add")
-    with running(made(tmp_path), "--write", "--words-only") as server:
+    with running(made(tmp_path), "--write", "--embedder", "none") as server:
         where = urlsplit(server.address)
         signed_in = httpx.post(f"{server.address}/sign-in", data={"token": server.key}, timeout=300)
         cookie = "; ".join(f"{name}={value}" for name, value in signed_in.cookies.items())

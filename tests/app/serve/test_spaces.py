@@ -123,7 +123,7 @@ def test_a_server_that_only_reads_lets_nobody_change_a_space(what: Served) -> No
 )
 def test_what_cannot_be_shared_is_refused(run: Run, tmp_path: Path, given: list[str], said: str) -> None:
     options = [part for each in given for part in ("--share", each)]
-    assert said in run("serve", "--file", str(made(tmp_path)), "--words-only", *options, code=2).err
+    assert said in run("serve", "--file", str(made(tmp_path)), "--embedder", "none", *options, code=2).err
 
 
 @pytest.mark.process
