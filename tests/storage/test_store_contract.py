@@ -1,7 +1,7 @@
 """The contract of every store, kept by the embedded one with vectors.
 
-On disk it keeps the parts that a file makes a difference to; most other tests of the project run on files. Without
-vectors, and over rows of another kind, each promise is tested once; `make torture` runs the rest.
+On disk, and without vectors, it keeps the parts to which that makes a difference; most other tests of the project run
+on files without vectors. Over rows of another kind each promise is tested once; `make torture` runs the rest.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from memory_core.testing.base import MakeEmbedder, MakeMemory
 from memory_core.testing.operating import OperatorContract
 from memory_core.testing.owners import ATTEMPTS
 from memory_core.testing.records import RecordContract
+from memory_core.testing.searches import SearchContract
 from memory_core.testing.sharing import CALLS
 from memory_core.testing.sources import SourceKeyContract
 from tests.storage.embedders import WordEmbedder
@@ -30,6 +31,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.mark.uncovered
 class TestInMemoryOfWords(Sample, StoreContract):
+    parts = (RecordContract, SearchContract)
+
     @pytest.fixture
     def make_memory(self) -> MakeMemory:
         return lambda clock: Memory(":memory:", embedder=None, clock=clock)
