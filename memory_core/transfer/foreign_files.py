@@ -57,7 +57,7 @@ def object_in(line: bytes) -> dict[str, Any]:
         InvalidInputError: It is something else, as the rest of a sentence.
     """
     try:
-        found: object = json.loads(line)
+        found: object = json.loads(line, object_pairs_hook=_each_once)
     except RecursionError as error:
         raise InvalidInputError("not JSON that can be read: it has too many levels") from error
     except ValueError as error:
@@ -65,6 +65,20 @@ def object_in(line: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InvalidInputError(f"not a JSON object but {type(found).__name__}")
     return cast("dict[str, Any]", found)
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields of an object.
+
+    Raises:
+        ValueError: A field has two values, and nobody can tell which one counts.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in found if names.count(name) > 1)
+        raise ValueError(f"the field {twice!r:.80} is there twice")
+    return found
 
 
 def bytes_of(path: Path) -> bytes:
@@ -82,7 +96,7 @@ def json_of(path: Path) -> Any:  # JSON
     """The JSON in a file.
 
     Raises:
-        InvalidInputError: It is something else, was cut, or is too large.
+        InvalidInputError: It is something else, was cut, is too large, or has an object with a field twice.
     """
     return _json(bytes_of(path), repr(str(path)))
 
@@ -130,7 +144,8 @@ know."""
 
 def _json(content: bytes, what: str) -> Any:
     try:
-        return json.loads(content.decode("utf-8-sig"))  # programs on Windows write a byte order mark
+        text = content.decode("utf-8-sig")  # programs on Windows write a byte order mark
+        return json.loads(text, object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(f"{what} is not JSON, or was cut: {error}") from error
 

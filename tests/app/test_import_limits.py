@@ -66,6 +66,19 @@ def test_an_archive_that_cannot_be_read_is_one_sentence(
     assert "unpack it, and import the file" in said
 
 
+def test_a_field_that_is_there_twice_is_refused_by_name_and_nothing_else_is(run: Run, tmp_path: Path) -> None:
+    """Nobody can tell which value counts."""
+    lines = '{"text": "Ann drinks tea", "id": "1"}\n{"text": "Bob sails", "text": "Bob rows", "id": "2"}\n'
+    (tmp_path / "notes.jsonl").write_text(lines)
+    said = run("import", "notes.jsonl", "--yes", "--format", "jsonl", "--embedder", "none", code=1)
+    assert "line 2" in said.out + said.err
+    assert "the field 'text' is there twice" in said.out + said.err
+    assert "Ann drinks tea" in run("list", "--embedder", "none").out
+    twice = json.dumps([conversation("user")]).replace('"id": "m"', '"id": "m", "id": "n"')
+    (tmp_path / NAME).write_text(twice)
+    assert "the field 'id' is there twice" in run("import", NAME, "--yes", "--format", "chatgpt", code=2).err
+
+
 def test_an_archive_without_the_file_or_with_a_bomb_is_one_sentence(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
