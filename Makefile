@@ -21,7 +21,7 @@ PYTEST_PROCESSES := $(PYTEST) -n 3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo install test test-static test-covered test-uncovered test-processes ci check-fast torture static check-mypy check-pyright check-style test-langchain-versions docs format constraints clean
+.PHONY: help demo install client-generator test test-static test-covered test-uncovered test-processes ci check-fast torture static check-mypy check-pyright check-style test-langchain-versions docs format constraints clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,7 +29,10 @@ help:  ## list the targets
 demo: $(VENV)/.demo  ## one memory, four frameworks; INPUT=conversation.jsonl and QUESTIONS=questions.txt are yours to give
 	@$(PY) examples/one_memory.py $(if $(INPUT),--input "$(INPUT)") $(if $(QUESTIONS),--questions "$(QUESTIONS)")
 
-install: $(VENV)/.dev  ## make the environment of the checks, which they do by themselves, and what some of them need besides
+install:  ## make the environment of the checks, which they do by themselves, and what some of them need besides
+	@$(MAKE) --no-print-directory --jobs 2 $(VENV)/.dev client-generator
+
+client-generator: $(VENV)/pyvenv.cfg
 	@.ci/client-generator "$(VENV)"
 
 test: test-static test-covered  ## format, lint, types, imports, and the tests that start no process, with the coverage gate; some minutes

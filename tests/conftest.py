@@ -8,18 +8,24 @@ import signal
 import socket
 from collections.abc import Generator
 from ipaddress import ip_address
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, Final, cast
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from tests.torture import FEW_EXAMPLES, LONGEST_SECONDS, MANY_EXAMPLES, TORTURE
 
+NOBODYS_CERTIFICATE: Final = Path(__file__).with_name("nobody.pem")
+
 # spade_llm imports litellm, which would otherwise fetch its price table over the network.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 # Some tests import packages that import onnxruntime before this package does, and its telemetry would be on.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
+# A client of HTTP loads the certificates of all authorities when it is made, which takes 16 ms, and no test meets one.
+os.environ["SSL_CERT_FILE"] = str(NOBODYS_CERTIFICATE)
 
 # Programs that tests start must end on Ctrl-C, also where a shell that runs the tests in the background ignores it.
 signal.signal(signal.SIGINT, signal.default_int_handler)

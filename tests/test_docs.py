@@ -22,6 +22,7 @@ from types import CodeType, ModuleType
 import pytest
 
 import memory_core
+from memory_core.embedding.multilingual.weights import cache
 from memory_core.values.frame import FRAME_START, QUOTES, WISHES
 
 ROOT = Path(__file__).parents[1]
@@ -78,15 +79,9 @@ def page_id(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The cache folder of all pages: what the default embedder unpacks at its first use, it unpacks once."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=page_id)
-def test_every_block_of_the_page_runs(page: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+def test_every_block_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache().parent))  # what the default embedder unpacks at its first use
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     module = ModuleType("__main__")

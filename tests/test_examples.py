@@ -1,5 +1,7 @@
-"""Every example runs by itself: no arguments, nothing leaves the machine or its folder, nothing is left at home but
-the table of the default embedder."""
+"""Every example runs by itself: no arguments, nothing leaves the machine or its folder, nothing is left at home.
+
+The table of the default embedder, which `test_offline.py` has each program unpack, is unpacked on this machine already.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_core.embedding.multilingual.weights import cache
 from tests.test_offline import found_strace, kept_at_home, seen
 
 PATIENT = Path(__file__).with_name("patient")
@@ -68,7 +71,8 @@ def test_an_example_ends_well_and_says_what_it_remembers(example: Path, tmp_path
     if example.name == "spade_beliefs.py":
         pytest.importorskip("spade_bdi", reason="the example of beliefs needs spade_bdi: make install")
     command = [sys.executable, "-W", "error::ResourceWarning", str(example)]
-    done, wrong = seen(found_strace(), tmp_path, command, PYTHONPATH=str(PATIENT))
+    unpacked = str(cache().parent)
+    done, wrong = seen(found_strace(), tmp_path, command, PYTHONPATH=str(PATIENT), XDG_CACHE_HOME=unpacked)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr, done.stderr
     missing = [said for said in SAYS[example.name] if said not in done.stdout]

@@ -20,6 +20,7 @@ import httpx
 import pytest
 
 from memory_core import Memory, run_sync
+from memory_core.embedding.multilingual.weights import cache
 from tests.ports import free_port
 from tests.test_docs import ROOT, blocks
 
@@ -54,7 +55,11 @@ def gunicorn(folder: Path, *options: str) -> Iterator[str]:
         "app:app",
     ]
     server = subprocess.Popen(
-        command, cwd=folder, stderr=subprocess.PIPE, text=True, env={**os.environ, "HOME": str(folder)}
+        command,
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "HOME": str(folder), "XDG_CACHE_HOME": str(cache().parent)},
     )
     try:
         yield f"http://127.0.0.1:{port}/"

@@ -28,7 +28,7 @@ SWITCHES: Final = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
 }
 CACHE: Final = ".cache/memory-core"
-"""At home: where the default embedder unpacks its table."""
+"""At home: where the default embedder unpacks its table, unless a program is given another place."""
 FAMILIES: Final = {
     "AF_UNIX",
     "AF_INET",  # with an address that is checked
@@ -170,7 +170,8 @@ def seen(
         check=False,
     )
     calls = [line for trace in traces.iterdir() for line in trace.read_text(errors="replace").splitlines()]
-    return done, [*network(calls), *written(calls, own, temporary, home / CACHE)]
+    unpacked = Path(environment.get("XDG_CACHE_HOME", home / ".cache")) / Path(CACHE).name
+    return done, [*network(calls), *written(calls, own, temporary, unpacked)]
 
 
 def kept_at_home(folder: Path) -> list[Path]:

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from memory_core import Memory
+from memory_core.embedding.multilingual.weights import cache
 from tests.ports import free_port
 from tests.test_docs import ROOT
 
@@ -58,7 +59,8 @@ class Reader:
         self.printed: list[str] = []
         """The lines of the latest program."""
         paths = [str(ROOT / "tests" / "patient"), str(ROOT), str(ROOT / "adapters"), os.environ.get("PYTHONPATH", "")]
-        self._environment = {**os.environ, "HOME": str(folder), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+        folders = {"HOME": str(folder), "XDG_CACHE_HOME": str(cache().parent)}
+        self._environment = {**os.environ, **folders, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
         self._environment.pop("COLUMNS", None)
 
     def follow(self, page: Path) -> None:

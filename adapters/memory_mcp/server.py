@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from memory_core import BoundMemory, __version__
 from memory_core.adapting import Deadline, limits
-from memory_mcp.few_values import FewValues
-from memory_mcp.half_characters import WholeCharacters
+from memory_mcp.bodies import WholeBodies
 from memory_mcp.kept import FewKept
 from memory_mcp.owners import Served, owner_of_calls
-from memory_mcp.resources import MemoryResources, PromptingServer
+from memory_mcp.resources import MemoryResources
 from memory_mcp.resuming import NothingToResume
 from memory_mcp.sessions import LimitedSessions
 from memory_mcp.skynet import COLLECTION
@@ -79,7 +78,7 @@ def memory_server(
     default = _collection(memory, collection, COLLECTION if skynet else EVERY_COLLECTION)
     deadline = Deadline(timeout, "an MCP client")
     names = chosen_tools(tools)
-    server = PromptingServer(
+    server: MCPServer = MCPServer(
         name="memory",
         title="Long-term memory",
         description="Stores what an agent learns and finds it again, in this conversation and in later ones.",
@@ -126,8 +125,7 @@ def http_app(server: MCPServer, *, hosts: Sequence[str] = ()) -> Starlette:
     origins = [f"http://{host}" for host in named] + [f"https://{host}" for host in named]
     security = TransportSecuritySettings(allowed_hosts=named, allowed_origins=origins)
     app = server.streamable_http_app(transport_security=security, max_request_body_size=_MAX_BODY_BYTES)
-    app.add_middleware(FewValues, most_bytes=_MAX_BODY_BYTES)
-    app.add_middleware(WholeCharacters)
+    app.add_middleware(WholeBodies, most_bytes=_MAX_BODY_BYTES)
     app.add_middleware(NothingToResume)
     app.add_middleware(LimitedSessions)
     return app

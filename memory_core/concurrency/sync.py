@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError
 from typing import Final, Generic, ParamSpec, TypeVar
 
-from memory_core.concurrency.loop import CoreLoop, core_loop
+from memory_core.concurrency.loop import CoreLoop, core_loop, running_loop
 from memory_core.concurrency.threads import is_own_thread
 from memory_core.errors import ClosedError, WrongThreadError
 from memory_core.hints import not_a_call
@@ -45,7 +45,7 @@ def run_sync(fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     if sys.is_finalizing():
         return _done_at_once(fn(*args, **kwargs))
     core = core_loop()
-    if _running_loop() is core.loop or is_own_thread():
+    if running_loop() is core.loop or is_own_thread():
         name = getattr(fn, "__name__", "the method")
         raise WrongThreadError(f"{name!r} was called synchronously on the core loop; use `await {name}(...)`")
 
@@ -65,13 +65,6 @@ def _done_at_once(work: Awaitable[T]) -> T:
     except RuntimeError as error:  # there is no running loop
         raise ClosedError(_ENDING) from error
     raise ClosedError(_ENDING)
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _run(core: CoreLoop, work: Coroutine[object, object, T]) -> T:

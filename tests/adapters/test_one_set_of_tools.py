@@ -26,6 +26,8 @@ from memory_langchain import memory_tools
 from memory_mcp import memory_server
 from memory_xaibo import CoreMemory, SentenceTransformerEmbedder, TokenChunker, VectorIndex, VectorMemory
 
+pytestmark = pytest.mark.uncovered
+
 FACT = "Ann prefers oat milk"
 AGAIN = (FACT, "ann prefers oat milk.", "Ann  prefers oat milk!")
 

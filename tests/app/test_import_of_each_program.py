@@ -214,7 +214,7 @@ def insist_on_everything(program: Program, items: Sequence[Said], found: Counter
 
 def import_of(source: str, format_: str) -> list[str]:
     """The arguments of a move, up to the name of the file."""
-    arguments = ["import", source, "--format", format_, "--yes", "--words-only", *PROGRAMS[format_].options]
+    arguments = ["import", source, "--format", format_, "--yes", "--embedder", "none", *PROGRAMS[format_].options]
     return [*arguments, "--user", "default", "--json", "--file"]
 
 
@@ -239,17 +239,24 @@ def move_with_kills(source: str, format_: str, items: Sequence[Said], kills: int
     assert (told["new"], told["known"], told["refused"]) == (0, len(items), [])
 
 
+def move_twice(run: Run, source: str, format_: str, items: Sequence[Said]) -> None:
+    """All is there, and moving again adds nothing."""
+    for new, known in ((len(items), 0), (0, len(items))):
+        told = run(*import_of(source, format_), "there.db").value
+        assert (told["new"], told["known"], told["refused"]) == (new, known, [])
+        insist_on_everything(PROGRAMS[format_], items, stored("there.db"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", PROGRAMS)
 def test_everything_of_each_program_is_there_and_whose_it_was(run: Run, tmp_path: Path, format_: str) -> None:
     items, program = said(100), PROGRAMS[format_]
     program.write(tmp_path / "theirs", items)
-    for new, known in ((len(items), 0), (0, len(items))):
-        told = run(*import_of("theirs", format_), "there.db").value
-        assert (told["new"], told["known"], told["refused"]) == (new, known, [])
-        insist_on_everything(program, items, stored("there.db"))
+    move_twice(run, "theirs", format_, items)
     if program.options[:1] == ["--user-from"]:  # without a word about the owners nothing becomes one
-        refused = run("import", "theirs", "--format", format_, "--yes", "--words-only", "--file", "other.db", code=2)
+        refused = run(
+            "import", "theirs", "--format", format_, "--yes", "--embedder", "none", "--file", "other.db", code=2
+        )
         assert "who would all become default/ann" in refused.err
 
 
@@ -270,10 +277,9 @@ def loopback() -> Iterator[Loopback]:
         yield server
 
 
-@pytest.mark.process
-@pytest.mark.parametrize("count", [60, pytest.param(5_000, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("count", [60, pytest.param(5_000, marks=[pytest.mark.torture, pytest.mark.process])])
 def test_everything_of_radbot_is_there_and_whose_it_was(
-    tmp_path: Path, loopback: Loopback, monkeypatch: pytest.MonkeyPatch, count: int
+    run: Run, tmp_path: Path, loopback: Loopback, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     items = said(count)
     monkeypatch.setitem(PROGRAMS, "radbot", Program(lambda path, items: None, has_sessions=False))
@@ -292,4 +298,6 @@ def test_everything_of_radbot_is_there_and_whose_it_was(
         loopback.engine.client.upsert("agent_memory", points)
 
     loopback.on_loop(make)
-    move_with_kills(loopback.url, "radbot", items, kills=2 if count < 1_000 else 10)
+    move_twice(run, loopback.url, "radbot", items)
+    if count > 1_000:
+        move_with_kills(loopback.url, "radbot", items, kills=10)

@@ -186,8 +186,9 @@ def test_a_terminal_that_lacks_a_character_prints_its_escape() -> None:
         ("memory-core list --limit 0 2>&-", 2),
     ],
 )
-def test_a_closed_stream_is_an_empty_one(script: str, code: int) -> None:
-    done = shell(f"memory-core add coffee && {script}")
+def test_a_closed_stream_is_an_empty_one(run: Run, script: str, code: int) -> None:
+    run("add", "coffee")
+    done = shell(script)
     assert done.returncode == code, done.stderr
     assert "defect" not in done.stderr
     assert "Traceback" not in done.stderr
@@ -195,18 +196,26 @@ def test_a_closed_stream_is_an_empty_one(script: str, code: int) -> None:
 
 @pytest.mark.process
 @pytest.mark.skipif(bool(BOUND) and shutil.which("setpriv") is None, reason="root needs setpriv for this")
-@pytest.mark.parametrize("name", [".", "memory.db"])
-def test_a_memory_that_may_only_be_read_is_read(run: Run, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "reading", "writing"),
+    [
+        (".", ("search key", "check", "export -"), ("add tea", "erase --yes", "import all.jsonl")),
+        ("memory.db", ("search key",), ("add tea",)),
+    ],
+)
+def test_a_memory_that_may_only_be_read_is_read(
+    run: Run, tmp_path: Path, name: str, reading: tuple[str, ...], writing: tuple[str, ...]
+) -> None:
     """In a folder or as a file without permission to write, such as an archive or a volume of a container."""
     run("add", "The spare key is with Mrs Okafor")
     run("export", "all.jsonl")
     (tmp_path / name).chmod(0o555 if name == "." else 0o444)
     only_reading = f"{BOUND} {PROGRAM}"
     try:
-        for command in ("search key", "check", "export -"):
+        for command in reading:
             done = shell(f"{only_reading} {command}")
             assert (done.returncode, done.stdout != "") == (0, True), done.stderr
-        for command in ("add tea", "erase --yes", "import all.jsonl"):
+        for command in writing:
             done = shell(f"{only_reading} {command}")
             assert done.returncode == 2, done.stdout
             assert "may not write the memory file or its folder" in done.stderr

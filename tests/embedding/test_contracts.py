@@ -13,6 +13,8 @@ from memory_core.embedding.multilingual import MultilingualEmbedder
 from memory_core.supplied import Embedder
 from memory_core.testing.embedder import EmbedderContract
 
+pytestmark = pytest.mark.uncovered
+
 
 class TestMiniLm(EmbedderContract):
     tolerance: ClassVar[float] = 1e-6  # a text's vector does not depend on its company

@@ -14,6 +14,8 @@ from memory_core.embedding.multilingual.weights import package_files
 from memory_core.errors import EmbeddingError
 from tests.corpora.loading import CORPORA, owners
 
+pytestmark = pytest.mark.uncovered
+
 # ruff: noqa: RUF001  (other languages)
 
 MAX_PIECES = 256

@@ -10,7 +10,7 @@ import pytest
 from tests.fuzz import delays
 
 pytestmark = pytest.mark.slow
-FEW = 3
+FEW = 2
 RECORDS = 300
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
-from memory_core import PULLED, PUSHED, Memory, RecallOptions
+from memory_core import PULLED, PUSHED, Memory
 from tests.corpora.loading import CORPORA, owners
 
 EVERY = 9
@@ -12,14 +14,13 @@ EVERY = 9
 
 
 @pytest.mark.uncovered
-@pytest.mark.parametrize("options", [PULLED, PUSHED], ids=["pulled", "pushed"])
 @pytest.mark.parametrize("corpus", CORPORA)
-async def test_search_and_recall_agree_on_the_first_hit(corpus: str, options: RecallOptions) -> None:
+async def test_search_and_recall_agree_on_the_first_hit(corpus: str) -> None:
     async with Memory(":memory:") as memory:
         for owner in owners(corpus)[:2]:
             handle = memory.bind(app=corpus, user=owner.name)
             await handle.add_many(owner.records)
-            for question in owner.questions[::EVERY]:
+            for question, options in product(owner.questions[::EVERY], (PULLED, PUSHED)):
                 hits = await handle.search(question.text)
                 recalled = await handle.recall(question.text, options, explain=True)
                 if not hits:

@@ -23,6 +23,8 @@ SILENT = {
 }
 """Least share of the unanswerable questions that find nothing; `docs/measured.md` has the whole curves."""
 STRICTER = SLACK - 1
+LOSING = "documents"
+"""The corpus that loses most by a stricter floor."""
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +33,8 @@ Curves = dict[str, dict[float, Point]]
 
 @pytest.fixture(scope="module")
 def curves() -> Curves:
-    return {corpus: asyncio.run(curve(corpus, (SLACK, STRICTER))) for corpus in CORPORA}
+    stricter = {LOSING: (SLACK, STRICTER)}
+    return {corpus: asyncio.run(curve(corpus, stricter.get(corpus, (SLACK,)))) for corpus in CORPORA}
 
 
 def test_answerable_questions_keep_their_evidence(curves: Curves) -> None:
@@ -45,5 +48,6 @@ def test_unanswerable_questions_find_nothing(curves: Curves) -> None:
 
 
 def test_a_stricter_floor_would_silence_more_and_lose_evidence(curves: Curves) -> None:
-    assert all(points[STRICTER].silent >= points[SLACK].silent for points in curves.values())
-    assert min(points[STRICTER].kept for points in curves.values()) < KEPT
+    points = curves[LOSING]
+    assert points[STRICTER].silent >= points[SLACK].silent
+    assert points[STRICTER].kept < KEPT

@@ -355,7 +355,7 @@ class OnQdrant(Lives):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lives", [OnSqlite, OnSqliteInParts, OnQdrant])
-@pytest.mark.parametrize("count", [4, pytest.param(1_000, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("count", [2, pytest.param(1_000, marks=pytest.mark.torture)])
 def test_nothing_outlives_its_sources_and_nothing_else_is_lost(lives: type[Lives], count: int) -> None:
     run_state_machine_as_test(lives, settings=settings(max_examples=count, stateful_step_count=STEPS, phases=PHASES))
 

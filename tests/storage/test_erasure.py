@@ -24,6 +24,8 @@ from memory_core.testing import Ticks
 from tests.storage.consistency import assert_consistent
 from tests.storage.embedders import MoodyEmbedder, WordEmbedder
 
+pytestmark = pytest.mark.uncovered
+
 SECRET = "zq7x"
 """Starts every word that must not be found in any file afterwards. No word of the rest has it."""
 

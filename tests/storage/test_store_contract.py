@@ -1,7 +1,7 @@
 """The contract of every store, kept by the embedded one with vectors.
 
-On disk it keeps the parts that a file makes a difference to; most other tests of the project run on files. Without
-vectors, and over rows of another kind, each promise is tested once; `make torture` runs the rest.
+On disk, and without vectors, it keeps the parts to which that makes a difference; most other tests of the project run
+on files without vectors. Over rows of another kind each promise is tested once; `make torture` runs the rest.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ from runpy import run_path
 import pytest
 
 from memory_core import Memory, QdrantStore
+from memory_core.operation import OPERATIONS
 from memory_core.protocols import Adding, LeanReads, Maintained
 from memory_core.storage.sqlite.store import SqliteStore
 from memory_core.testing import ReembeddingContract, ReopeningContract, StoreContract
 from memory_core.testing.base import MakeEmbedder, MakeMemory
 from memory_core.testing.operating import OperatorContract
+from memory_core.testing.owners import ATTEMPTS
 from memory_core.testing.records import RecordContract
+from memory_core.testing.searches import SearchContract
+from memory_core.testing.sharing import CALLS
 from memory_core.testing.sources import SourceKeyContract
 from tests.storage.embedders import WordEmbedder
 from tests.storage.sample import Sample
@@ -27,6 +31,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.mark.uncovered
 class TestInMemoryOfWords(Sample, StoreContract):
+    parts = (RecordContract, SearchContract)
+
     @pytest.fixture
     def make_memory(self) -> MakeMemory:
         return lambda clock: Memory(":memory:", embedder=None, clock=clock)
@@ -61,6 +67,10 @@ class TestRowsInDictionaries(Sample, StoreContract):
     def make_memory(self) -> MakeMemory:
         make = run_path(str(EXAMPLES / "own_store.py"))["shelf_store"]
         return lambda clock: Memory(make(clock), clock=clock)
+
+
+def test_the_contract_calls_every_operation_of_a_handle() -> None:
+    assert ATTEMPTS.keys() == CALLS.keys() == set(OPERATIONS)
 
 
 def test_the_stores_of_this_package_lack_nothing_that_is_optional() -> None:

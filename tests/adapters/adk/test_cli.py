@@ -250,10 +250,10 @@ def busy(seconds: float) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("starts", [1, pytest.param(20, marks=pytest.mark.torture)])
-def test_a_process_that_has_just_started_recalls_although_the_machine_is_busy(started: Started, starts: int) -> None:
+@pytest.mark.torture  # `test_access.py` says the same of one process, without the load
+def test_a_process_that_has_just_started_recalls_although_the_machine_is_busy(started: Started) -> None:
     """`adk run` with one question: the first turn includes loading the model, with more work than cores beside it."""
-    folder = started.folder.parent / f"cold {starts}"
+    folder, starts = started.folder.parent / "cold", 20
     folder.mkdir()
     uri = f"memorycore://{folder}/m.db?app_name=folder_name"
     with Memory(folder / "m.db") as memory:

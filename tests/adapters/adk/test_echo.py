@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ from google.adk.tools.preload_memory_tool import preload_memory_tool
 
 from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, ask, prompt
-from memory_core import Memory, RecallOptions
+from memory_core import Memory
 from tests.adapters.adk.agents import runner_of
-from tests.recall.asking import ANSWER, ENGLISH, FACT, IN_ANY_LANGUAGE, MIXED, assert_shown, facts
+from tests.recall.asking import ANSWER, ASKED, FACT, assert_shown, facts
 
 
 @pytest_asyncio.fixture
@@ -55,18 +55,15 @@ def results(name: str, request: LlmRequest) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["load_memory", "search_past_conversations"])
-@pytest.mark.parametrize(("recall", "asked"), [(None, ENGLISH), (IN_ANY_LANGUAGE, MIXED)])
-async def test_the_tools_find_it_every_time(
-    memory: Memory, name: str, recall: RecallOptions | None, asked: Sequence[str]
-) -> None:
-    service, plugin, told = MemoryService(memory, recall=recall), MemoryPlugin(recall=False), len(list(facts()))
-    queries = [question if n % 2 else "favourite tea" for n, question in enumerate(asked)]
+async def test_the_tools_find_it_every_time(service: MemoryService, name: str) -> None:
+    plugin, told = MemoryPlugin(recall=False), len(list(facts()))
+    queries = [question if n % 2 else "favourite tea" for n, question in enumerate(ASKED)]
     calls = [(name, {"query": query}) for query in queries]
     model = ScriptedLlm(script=["Noted."] * told + [step for call in calls for step in (call, ANSWER)])
-    tools = (load_memory_tool, MemoryToolset(recall=recall))
+    tools = (load_memory_tool, MemoryToolset())
     async with runner_of(service, model, *tools, plugins=[plugin]) as runner:
         await tell(runner, plugin, service)
-        for n, question in enumerate(asked):
+        for n, question in enumerate(ASKED):
             await ask(runner, question, user_id="ann", session_id=f"asking {n}")
             await stored(plugin, service)
             assert_shown(results(name, model.requests[-1]), queries[n])
@@ -75,10 +72,10 @@ async def test_the_tools_find_it_every_time(
 @pytest.mark.slow
 async def test_preload_memory_shows_it_every_time(service: MemoryService) -> None:
     plugin, told = MemoryPlugin(recall=False), len(list(facts()))
-    model = ScriptedLlm(script=["Noted."] * told + [ANSWER] * len(ENGLISH))
+    model = ScriptedLlm(script=["Noted."] * told + [ANSWER] * len(ASKED))
     async with runner_of(service, model, preload_memory_tool, plugins=[plugin]) as runner:
         await tell(runner, plugin, service)
-        for n, question in enumerate(ENGLISH):
+        for n, question in enumerate(ASKED):
             await ask(runner, question, user_id="ann", session_id=f"asking {n}")
             await stored(plugin, service)
             said = [line.partition(": ")[2] for line in prompt(model.requests[-1]).splitlines() if ": " in line]

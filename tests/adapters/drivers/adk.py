@@ -26,7 +26,7 @@ class Adk:
         self._memory, self._answer = setting.memory, setting.answer
         self._said = ""
         self._model = ScriptedLlm(script=[lambda _: self._answer(self._said)] * _MOST_ANSWERS)
-        self._plugin = MemoryPlugin(recall=setting.recall or True, recall_seconds=setting.seconds)
+        self._plugin = MemoryPlugin(recall_seconds=setting.seconds)
         service = MemoryService(setting.memory, timeout=setting.seconds)
         self.runner: Runner = runner_of(service, self._model, plugins=[self._plugin])
 

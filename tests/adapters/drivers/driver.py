@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from memory_core import BoundMemory, RecallOptions
+from memory_core import BoundMemory
 from memory_spade.testing.xmpp import XmppServer
 
 PATIENT: Final = 60.0
@@ -21,8 +21,6 @@ class Setting:
     memory: BoundMemory
     answer: Callable[[str], str]
     """The answer of the model to what is said."""
-    recall: RecallOptions | None = None
-    """Options of recall, for the frameworks that take any."""
     seconds: float = PATIENT
     """The deadline of a call of the memory."""
     server: XmppServer | None = None

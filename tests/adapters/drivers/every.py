@@ -36,8 +36,6 @@ DRIVERS: Final[Mapping[str, Opening]] = {
     "xaibo": _made(Xaibo),
     "spade": spade,
 }
-WITHOUT_OPTIONS: Final = ("hook", "xaibo")
-"""The drivers whose recall has no options."""
 
 
 def each(*without: str) -> list[Any]:

@@ -31,7 +31,6 @@ class _LangChain:
     def __init__(self, setting: Setting) -> None:
         self._memory: BoundMemory = setting.memory
         self._answer = setting.answer
-        self._recall = setting.recall or PUSHED
         self._seconds = setting.seconds
         self._model = ScriptedChatModel(script=lambda prompt: self._answer(str(prompt[-1].text)))
 
@@ -55,7 +54,7 @@ class Agent(_LangChain):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        middleware = MemoryMiddleware(self._memory, recall=self._recall, timeout=self._seconds)
+        middleware = MemoryMiddleware(self._memory, recall=PUSHED, timeout=self._seconds)
         self._agent: Any = create_agent(self._model, middleware=[middleware], checkpointer=InMemorySaver())
 
     async def say(self, text: str, conversation: str = "monday") -> str:
@@ -68,7 +67,7 @@ class Chain(_LangChain):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self._chain: Any = with_memory(self._model, self._memory, recall=self._recall, timeout=self._seconds)
+        self._chain: Any = with_memory(self._model, self._memory, recall=PUSHED, timeout=self._seconds)
 
     async def say(self, text: str, conversation: str = "monday") -> str:
         return str((await self._chain.ainvoke(text, _config(conversation))).text)
@@ -84,7 +83,7 @@ class Nodes(_LangChain):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         builder: Any = StateGraph(_State)
-        builder.add_node("recall", recall_node(self._memory, recall=self._recall, timeout=self._seconds))
+        builder.add_node("recall", recall_node(self._memory, recall=PUSHED, timeout=self._seconds))
         builder.add_node("remember", remember_node(self._memory, timeout=self._seconds)).add_node("model", self._call)
         builder.add_edge(START, "recall").add_edge("recall", "model").add_edge("model", "remember")
         self._graph = builder.compile(checkpointer=InMemorySaver())
@@ -104,7 +103,7 @@ class Classic(_LangChain):
 
     async def say(self, text: str, conversation: str = "monday") -> str:
         history = MemoryChatMessageHistory(self._memory, conversation, timeout=self._seconds)
-        memory = ConversationMemory(chat_memory=history, recall=self._recall)
+        memory = ConversationMemory(chat_memory=history, recall=PUSHED)
         self._shown = str((await memory.aload_memory_variables({"input": text}))["memories"])
         answer = self._answer(text)
         await memory.asave_context({"input": text}, {"output": answer})

@@ -15,7 +15,6 @@ class Hook:
     person = None
 
     def __init__(self, setting: Setting) -> None:
-        assert setting.recall is None, "a hook takes no options"
         self._memory, self._answer = setting.memory, setting.answer
         self._messages = defaultdict[str, list[dict[str, str]]](list)
         self._shown = ""

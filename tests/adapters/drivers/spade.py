@@ -28,7 +28,7 @@ class Spade:
             *(setting.server.jid(f"bot-{number}"), "secret", self._provider),
             memory=setting.memory,
             agent_base_memory=True,
-            recall=setting.recall or PUSHED,
+            recall=PUSHED,
             memory_timeout=setting.seconds,
         )
         self.agent.add_behaviour(MemoryBehaviour(), Template(metadata=dict(FOR_MODELS)))

@@ -13,7 +13,6 @@ class Xaibo:
     person = None
 
     def __init__(self, setting: Setting) -> None:
-        assert setting.recall is None, "Xaibo's modules take a number of memories only"
         self._memory, self._answer, self._seconds = setting.memory, setting.answer, setting.seconds
         self._model = Told(lambda messages: self._answer(said(messages)[-1]))
 

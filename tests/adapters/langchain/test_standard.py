@@ -21,6 +21,8 @@ from memory_core.adapting import (
 )
 from memory_langchain import LangChainEmbedder, MemoryRetriever, MemoryVectorStore, memory_tools
 
+pytestmark = pytest.mark.uncovered
+
 pytest.importorskip("langchain_tests")
 integration: Any = pytest.importorskip("langchain_tests.integration_tests")
 unit: Any = pytest.importorskip("langchain_tests.unit_tests")

@@ -116,7 +116,7 @@ def insist_on_form(tool: Tool, answer: dict[str, Any] | None) -> None:
 
 @pytest.mark.process
 @pytest.mark.slow
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", ["stdio", pytest.param("http", marks=pytest.mark.torture)])
 async def test_every_tool_takes_what_clients_do_over_the_transport(transport: str, tmp_path: Path) -> None:
     db = tmp_path / "memory.db"
     if transport == "stdio":

@@ -11,6 +11,8 @@ from calling import Caller, in_process
 
 from memory_core import BoundMemory
 
+pytestmark = pytest.mark.uncovered
+
 CONCISE: dict[str, Any] = {
     "content": "User prefers concise responses without verbose explanations",
     "metadata": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
@@ -21,6 +22,7 @@ import pytest
 from calling import ENVIRONMENT
 
 from memory_core import Draft, Memory, MemoryRecord
+from memory_mcp.__main__ import main
 from memory_mcp.local_server import LocalServer
 from tests.app.serve.conftest import Running, running
 
@@ -63,6 +65,25 @@ def hook(db: Path, event: object, *options: str) -> tuple[str, set[str]]:
     return done.stdout.decode(), {row.rpartition("|")[2].strip().partition(".")[0] for row in rows}
 
 
+FromFile = Callable[..., str]
+
+
+@pytest.fixture
+def from_file(monkeypatch: pytest.MonkeyPatch) -> FromFile:
+    """The output of a hook that runs in this process, with no server beside the file."""
+
+    def shown(db: Path, event: object, *options: str) -> str:
+        out = io.TextIOWrapper(io.BytesIO())
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(event).encode())))
+            patched.setattr(sys, "stdout", out)
+            assert main(["hook", "--file", str(db), "--user", "ann", *options]) == 0
+        out.seek(0)
+        return out.read()
+
+    return shown
+
+
 def hook_beside(db: Path, event: object, *options: str) -> tuple[str, set[str]]:
     """The same beside a server, which a busy machine may keep from answering within a second, but not each time."""
     for _ in range(9):
@@ -102,7 +123,7 @@ def texts(db: Path) -> list[str]:
 
 
 @pytest.mark.process
-def test_a_prompt_is_answered_as_from_the_file_and_nothing_is_imported_for_it(db: Path) -> None:
+def test_a_prompt_is_answered_as_from_the_file_and_nothing_is_imported_for_it(db: Path, from_file: FromFile) -> None:
     asks: list[tuple[dict[str, object], Sequence[str]]] = [
         (KEY, ()),
         ({"prompt": "Where does the boat lie?", "session_id": "monday"}, ()),  # the model sees what was said on Monday
@@ -115,13 +136,13 @@ def test_a_prompt_is_answered_as_from_the_file_and_nothing_is_imported_for_it(db
         (KEY, ("--app", "a/b", "--user", "ann ä")),
         (KEY, ("--user", "nobody")),
     ]
-    from_file = [hook(db, event, *more)[0] for event, more in asks]
+    blocks = [from_file(db, event, *more) for event, more in asks]
     Path(f"{db}-shown").unlink()  # else what these sessions were shown is not shown again
-    assert "Mrs Okafor" in from_file[0]
-    assert "Norwegian" in from_file[-4]
-    assert "Mr Hansen" in from_file[-2]
+    assert "Mrs Okafor" in blocks[0]
+    assert "Norwegian" in blocks[-4]
+    assert "Mr Hansen" in blocks[-2]
     with serving(db):
-        for (event, more), expected in zip(asks, from_file, strict=True):
+        for (event, more), expected in zip(asks, blocks, strict=True):
             shown, imported = hook_beside(db, event, *more)
             assert shown == expected
             assert not imported & HEAVY, event
@@ -135,7 +156,7 @@ def entry(name: str, parent: str | None, text: str, role: str = "user") -> dict[
 
 
 @pytest.mark.process
-def test_turns_are_remembered_as_in_the_file(db: Path, tmp_path: Path) -> None:
+def test_turns_are_remembered_as_in_the_file(db: Path, tmp_path: Path, from_file: FromFile) -> None:
     first = [entry("u1", None, "The cat is called Pepper"), entry("a1", "u1", "Noted.", "assistant")]
     left = [entry("u2", "a1", "The code is 1234"), entry("a2", "u2", "A code.", "assistant")]
     after = [entry("u3", "a1", "The dog is called Salt")]
@@ -152,7 +173,7 @@ def test_turns_are_remembered_as_in_the_file(db: Path, tmp_path: Path) -> None:
     shutil.copy(db, other)
 
     for event, options in events:
-        hook(other, event, *options)
+        from_file(other, event, *options)
     with serving(db, "--write"):
         for event, options in events:
             shown, imported = hook_beside(db, event, *options)
@@ -189,7 +210,7 @@ def test_beside_a_server_that_only_reads_a_turn_is_remembered_in_the_file(db: Pa
 def test_a_server_of_another_version_model_or_file_does_not_answer(
     db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with running(db, "--words-only"):
+    with running(db, "--embedder", "none"):
         assert asked(db) is None
         assert "Mrs Okafor" in hook(db, KEY)[0]
     other = tmp_path / "other.db"
@@ -334,8 +355,16 @@ def test_a_server_that_is_stopped_and_goes_on_later_stores_nothing_twice(db: Pat
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("ends", ["unheard", "killed before", "killed after"])
-@pytest.mark.parametrize("has_ids", [True, False])
+@pytest.mark.parametrize(
+    ("ends", "has_ids"),
+    [
+        ("unheard", True),
+        ("killed before", False),
+        ("killed after", False),
+        *(pytest.param(ends, True, marks=pytest.mark.torture) for ends in ("killed before", "killed after")),
+        pytest.param("unheard", False, marks=pytest.mark.torture),
+    ],
+)
 def test_messages_of_which_nobody_said_that_they_are_stored_are_stored_once(
     db: Path, ends: str, *, has_ids: bool
 ) -> None:

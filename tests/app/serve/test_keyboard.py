@@ -37,8 +37,15 @@ def server(tmp_path: Path) -> Iterator[Running]:
         yield started
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize(
+    ("look", "dark"),
+    [
+        ("phone", True),
+        ("screen", False),
+        pytest.param("phone", False, marks=pytest.mark.torture),
+        pytest.param("screen", True, marks=pytest.mark.torture),
+    ],
+)
 def test_everything_is_done_with_the_keyboard_alone(
     tab: Page, server: Running, tmp_path: Path, look: str, *, dark: bool
 ) -> None:

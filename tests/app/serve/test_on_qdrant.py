@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -16,13 +15,22 @@ from tests.storage.qdrant.addresses import empty_collection
 pytestmark = pytest.mark.process
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Running]:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("memory")
     with (
         empty_collection() as store,
-        running(tmp_path, "--file", store, "--write", "--share", "team=team-red") as started,  # the last file counts
+        running(folder, "--file", store, "--write", "--share", "team=team-red") as started,  # the last file counts
     ):
         yield started
+
+
+@pytest.fixture(autouse=True)
+def empty(server: Running) -> None:
+    """Let each test begin with nothing."""
+    with httpx.Client(base_url=server.address, headers=bearer(server), timeout=300) as operator:
+        for user in ("ann", "team-red"):
+            assert operator.post(f"/v1/owners/default/{user}/erase").status_code == 200
 
 
 def test_a_memory_is_stored_found_changed_and_erased(server: Running) -> None:

@@ -13,10 +13,10 @@ from memory_core import Memory, Patch
 from memory_core.app.serve.application import application, unguarded
 from memory_core.app.serve.callers import Caller
 from memory_core.app.serve.served import Served, Space
+from tests.app.conftest import Run
 from tests.app.serve.conftest import running
 from tests.app.serve.test_access import SECRET, asked, routes
 from tests.app.serve.test_api import HOST, as_user, served
-from tests.app.serve.test_serving import _refused as refused
 from tests.app.serve.test_serving import made
 
 TEAM = {"team": Space("team-red", is_writable=False), "house": Space("the-house", is_writable=True)}
@@ -109,7 +109,6 @@ def test_a_server_that_only_reads_lets_nobody_change_a_space(what: Served) -> No
     assert client.post("/v1/owners/default/the-house/records", json={"text": "no"}).status_code == 403
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -122,9 +121,9 @@ def test_a_server_that_only_reads_lets_nobody_change_a_space(what: Served) -> No
         ([f"s{number}=u{number}" for number in range(17)], "at most 16 spaces"),
     ],
 )
-def test_what_cannot_be_shared_is_refused(tmp_path: Path, given: list[str], said: str) -> None:
+def test_what_cannot_be_shared_is_refused(run: Run, tmp_path: Path, given: list[str], said: str) -> None:
     options = [part for each in given for part in ("--share", each)]
-    assert said in refused(made(tmp_path), *options)
+    assert said in run("serve", "--file", str(made(tmp_path)), "--embedder", "none", *options, code=2).err
 
 
 @pytest.mark.process
@@ -132,7 +131,7 @@ def test_a_space_without_memories_is_named_when_the_server_starts(tmp_path: Path
     path = made(tmp_path)
     with Memory(path, embedder=None) as memory:
         memory.bind(user="team-red").sync.add("The release is on Friday")
-    with running(path, "--words-only", "--share", "team=team-red", "--share", "house=the-huose") as server:
+    with running(path, "--embedder", "none", "--share", "team=team-red", "--share", "house=the-huose") as server:
         assert server.process.stderr is not None
         said = server.process.stderr.readline()
     assert said == "memory-core: the space 'house' is empty: the user 'the-huose' has no memories\n"

@@ -1,7 +1,7 @@
 """The contract of every store, kept by the Qdrant store over every way to reach one.
 
-Each promise is tested once in local mode, and once over HTTP, where the server is Qdrant's own engine; over gRPC, and
-without vectors, those parts are tested that look different there. `make torture` runs the rest.
+Each promise is tested once over HTTP, where the server is Qdrant's own engine; over gRPC, in local mode, and without
+vectors, those parts are tested that look different there. `make torture` runs the rest.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ from memory_core.storage.qdrant.store import QdrantStore
 from memory_core.supplied import Clock
 from memory_core.testing import ReembeddingContract, ReopeningContract, StoreContract, Ticks
 from memory_core.testing.base import MakeEmbedder, MakeMemory, everything
+from memory_core.testing.conditions import ConditionContract
+from memory_core.testing.listings import ListingContract
 from memory_core.testing.records import RecordContract
 from memory_core.testing.searches import SearchContract
+from memory_core.testing.vectors import VectorContract
 from tests.storage.embedders import WordEmbedder
 from tests.storage.qdrant.edge_engine import EdgeEngine
 from tests.storage.qdrant.loopback import HOST, Loopback
@@ -26,6 +29,10 @@ from tests.storage.sample import Sample
 
 @pytest.mark.uncovered
 class TestInMemoryWithVectors(Sample, StoreContract):
+    """Local mode has conditions, orders and vectors of its own."""
+
+    parts = (RecordContract, ConditionContract, ListingContract, SearchContract, VectorContract)
+
     @pytest.fixture
     def make_embedder(self) -> MakeEmbedder:
         return WordEmbedder

@@ -27,6 +27,8 @@ from tests.storage.qdrant.engine import Call, Decide, Fault
 from tests.storage.qdrant.loopback import Loopback
 from tests.storage.qdrant.settled import points, settle
 
+pytestmark = pytest.mark.uncovered
+
 ADDS = [60, pytest.param(10_000, marks=pytest.mark.torture)]
 """The numbers of records that the fault runs add."""
 QUICK_FAULTS = (Fault.UNAVAILABLE, Fault.BUSY, Fault.RESET, Fault.LOST, Fault.HALF)

@@ -53,7 +53,12 @@ def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def pip(*arguments: str | Path) -> None:
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--timeout", "20", "--retries", "1"]
-    done = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=300)
+    environment = {
+        name: value for name, value in os.environ.items() if name != "SSL_CERT_FILE"
+    }  # it leaves the machine
+    done = subprocess.run(
+        [*command, *map(str, arguments)], env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
     if done.returncode:
         pytest.skip(f"not available here: {done.stderr.strip().splitlines()[-1]}")
 
