@@ -14,8 +14,8 @@ _HALF: Final = rb"u[dD][89a-fA-F][0-9a-fA-F]{2}"
 _WHOLE: Final = rb"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 """A character in two halves, after its first backslash."""
 _HALVES: Final = re.compile(rb"(?:\\(?:" + _WHOLE + rb"|[^u]|u(?!" + _HALF[1:] + rb"))[^\\]*+)++|\\(" + _HALF + rb")")
-"""Half of a character, or all escapes and texts up to the next one at once: with a match for each, everybody waited 1.6 s
-for a message of 15 MB of backslashes."""
+"""Half of a character, or all escapes and texts up to the next one at once: with a match for each, everybody waited
+1.6 s for a message of 15 MB of backslashes."""
 _MOST: Final = 50_000
 """Matches, at least every other one half of a character; the SDK refuses a message that has more."""
 _QUESTION_MARK: Final = rb"\u003f"
