@@ -159,14 +159,8 @@ class AddQueue:
     async def _hand_over(self, group: Sequence[_Waiting], *, embed_later: bool) -> None:
         await self._claim()
         by_scope: dict[tuple[Scope, Quota | None], list[_Waiting]] = {}
-        last: _Waiting | None = None
-        some: list[_Waiting] = []
         for waiting in group:
-            # Consecutive adds mostly use the same handle.
-            if last is None or waiting.scope is not last.scope or waiting.quota is not last.quota:
-                some = by_scope.setdefault((waiting.scope, waiting.quota), [])
-            some.append(waiting)
-            last = waiting
+            by_scope.setdefault((waiting.scope, waiting.quota), []).append(waiting)
         batches = [(scope, [waiting.item for waiting in some]) for (scope, _), some in by_scope.items()]
         ready = [items for _, items in batches] if embed_later else await self._embed(batches)
         for ((scope, quota), some), items in zip(by_scope.items(), ready, strict=True):
