@@ -82,7 +82,8 @@ def _run(core: CoreLoop, work: Coroutine[object, object, T]) -> T:
 class _Blocking(Generic[T]):
     """One call whose caller is a waiting thread.
 
-    A lock wakes the thread: `run_coroutine_threadsafe` and its future do the same at twice the cost.
+    A lock wakes the thread: `run_coroutine_threadsafe` and its future do the same, and a search of 300 records (without
+    an embedder) takes a sixth more of the CPU.
     """
 
     def __init__(

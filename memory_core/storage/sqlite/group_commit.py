@@ -150,7 +150,7 @@ class Writer:
         return group
 
     def _serve(self, db: sqlite3.Connection, group: Sequence[_Waiting]) -> None:
-        """Write groups until the queue is empty, in the writer's thread."""
+        """Write a group, in the writer's thread."""
         began = time.perf_counter()
         left = self._carry_out(db, group)
         if left.lacks_vectors:

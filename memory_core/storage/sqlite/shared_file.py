@@ -123,7 +123,7 @@ class SharedFile:
 
     async def embedded(self, batches: Sequence[Batch]) -> list[list[Prepared]]:
         """Return the batches with vectors, or without them if there is no embedder or it fails."""
-        return await embedded(self, batches)
+        return await embedded(self.embedder, self.reader, batches)
 
     async def claim(self) -> None:
         """Make this embedder the one of the file's vectors; called before a text is written.
@@ -205,7 +205,7 @@ class SharedFile:
         self.hidden = Hidden(self.writer)
         self._to_close.push_async_callback(self.writer.close)
         self._to_close.push_async_callback(self.hidden.close)
-        self.add_queue = AddQueue(self.writer, self.prepare, partial(embedded, self), self.claim)
+        self.add_queue = AddQueue(self.writer, self.prepare, self.embedded, self.claim)
         self._to_close.push_async_callback(self.add_queue.close)
         await self.searching_embedder()
         if not in_memory and await self.reader.run(is_due):

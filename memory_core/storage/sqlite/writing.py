@@ -8,13 +8,13 @@ from typing import Final
 from zlib import crc32
 
 from memory_core.errors import DuplicateIdError
-from memory_core.models import DERIVING, Fingerprint, MemoryRecord
+from memory_core.models import DERIVING, MemoryRecord
 from memory_core.storage.shared.merging import id_is_taken
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.sqlite import revisions
 from memory_core.storage.sqlite.codec import COLUMNS, NAMES, to_row
-from memory_core.storage.sqlite.damage import piece_digest, unreadable
-from memory_core.storage.sqlite.meta import SELECT_FINGERPRINT, fingerprint_row, stored_fingerprint
+from memory_core.storage.sqlite.damage import digest, unreadable
+from memory_core.storage.sqlite.meta import stored_fingerprint
 from memory_core.storage.sqlite.owners import SIZE, Owner, Usage, note_changes, take_keys, usage_of
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.values.json_text import encode_json
@@ -103,36 +103,26 @@ def _taken_source(db: sqlite3.Connection, owner: int, sources: Sequence[str | No
 
 
 def derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepared]) -> None:
-    """Insert the terms and pieces of records, and their vectors if they are of the file's embedder.
+    """Insert the terms and pieces of records, and their vectors if they are of the file's embedder: it may have been
+    embedded again meanwhile.
 
     Raises:
-        StorageError: There are some already.
+        StorageError: There are some already, or the fingerprint of the file is damaged.
     """
     pairs = list(zip(keys, items, strict=True))
     lexical = [(key, item.features.packed, item.features.flags, item.features.words) for key, item in pairs]
-    embedders = {item.made_by for item in items}
-    current = {made_by for made_by in embedders if made_by is None or _is_stored(db, made_by)}
+    current = {None, stored_fingerprint(db)} if any(item.made_by for item in items) else {None}
     chunks: list[tuple[object, ...]] = []
     for key, item in pairs:
         vectors = item.vectors if item.made_by in current else ()
         for n, (start, stop) in enumerate(item.chunks):
             vector = (vectors[n], crc32(vectors[n])) if vectors else (None, None)
-            chunks.append((key, n, start, stop, piece_digest(key, n, start, stop), *vector))
+            chunks.append((key, n, start, stop, digest(key, n, start, stop), *vector))
     try:
         _insert(db, "lexical", lexical)
         _insert(db, "chunk", chunks)
     except sqlite3.IntegrityError as error:
         raise unreadable("what was derived from a record") from error
-
-
-def _is_stored(db: sqlite3.Connection, made_by: Fingerprint) -> bool:
-    """True if the file still stores vectors of this embedder: it may have been re-embedded in the meantime.
-
-    Raises:
-        DamagedStoreError: The fingerprint of the file is damaged.
-    """
-    row = db.execute(SELECT_FINGERPRINT).fetchone()
-    return row == fingerprint_row(made_by) or stored_fingerprint(db) == made_by
 
 
 def _insert(db: sqlite3.Connection, table: str, rows: Sequence[Sequence[object]]) -> None:
