@@ -59,8 +59,6 @@ class Answer:
     """`None` if the command wrote to standard output itself."""
     code: int = 0
     """0: done; 1: done, but not everything is as asked for, and the view says what."""
-    every: float | None = None
-    """Print it, wait so many seconds, and ask again, until Ctrl-C."""
 
 
 def insist_on_existing(address: str, way_out: str = "`memory-core add` creates it") -> None:
@@ -267,12 +265,6 @@ def _insist_on_paths(given: Mapping[str, Any]) -> None:
 async def _carried_out(work: Work, invocation: Invocation, given: Mapping[str, Any], *, as_json: bool) -> int:
     try:
         answer = await work(invocation, **given)
-        while answer.every is not None:
-            if sys.stdout.isatty() and not as_json:
-                showing.console().clear()
-            _print(answer, as_json=as_json, pages=False)
-            await asyncio.sleep(answer.every)
-            answer = await work(invocation, **given)
     finally:
         await invocation.close()
     _print(answer, as_json=as_json, pages=True)
