@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar, cast
@@ -267,24 +267,15 @@ async def _carried_out(work: Work, invocation: Invocation, given: Mapping[str, A
         answer = await work(invocation, **given)
     finally:
         await invocation.close()
-    _print(answer, as_json=as_json, pages=True)
+    _print(answer, as_json=as_json)
     return answer.code
 
 
-def _print(answer: Answer, *, as_json: bool, pages: bool) -> None:
-    """Print an answer; on a terminal, what has more lines than that through the user's pager."""
+def _print(answer: Answer, *, as_json: bool) -> None:
     if answer.view is None:
         return
     if as_json:
         sys.stdout.write(f"{showing.as_json(answer.json)}\n")
-        sys.stdout.flush()
-        return
-    console, is_path = showing.console(), isinstance(answer.view, Text)  # a path stays whole
-    is_long = False
-    if pages and sys.stdin.isatty() and sys.stdout.isatty():
-        with console.capture() as captured:
-            console.print(answer.view, soft_wrap=is_path)
-        is_long = captured.get().count("\n") >= console.height
-    with console.pager() if is_long else nullcontext():
-        console.print(answer.view, soft_wrap=is_path)
+    else:
+        showing.console().print(answer.view, soft_wrap=isinstance(answer.view, Text))  # a path stays whole
     sys.stdout.flush()

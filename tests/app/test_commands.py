@@ -156,16 +156,6 @@ def test_an_id_that_somebody_chose_is_never_meant_by_a_part_of_it(run: Run, tmp_
     assert run("show", "user-12", "--json").value["text"] == "Ann lives in Oslo"
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("words_only")
-def test_what_is_longer_than_the_terminal_goes_through_the_pager(run: Run, tmp_path: Path) -> None:
-    remember(run, *(f"The key of room {n} is blue" for n in range(40)))
-    code, screen = in_terminal([["list", "-n", "3"], ["list", "-n", "40"], ["list", "-n", "40", "--json"]], tmp_path)
-    few, many, as_json, _ = screen.split(SEPARATOR)
-    assert code == 0
-    assert ("paged:" in few, many.count("paged:"), "paged:" in as_json) == (False, 80, False)
-
-
 @pytest.mark.usefixtures("words_only")
 def test_messages_as_chat_apis_take_them_are_a_conversation(run: Run, tmp_path: Path) -> None:
     said = [{"role": "user", "content": "The key is blue"}, {"role": "assistant", "content": "Noted."}]
@@ -280,7 +270,7 @@ def on_screen(command: list[str], folder: Path, *answers: tuple[str, str | Calla
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(folder)
-        os.environ.update(COLUMNS="100", TERM="xterm-256color", PAGER="sed s/^/paged:/")
+        os.environ.update(COLUMNS="100", TERM="xterm-256color")
         os.execv(command[0], command)
     screen = b""
     while True:
