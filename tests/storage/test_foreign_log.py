@@ -142,7 +142,7 @@ def test_the_command_line_says_in_one_sentence_which_log_is_in_the_way(
         run_sync(memory.backup, copy)
     crash(path, "appended")
     shutil.copy(copy, path)
-    assert main(["doctor", "--file", str(path), "--words-only"]) == 1
+    assert main(["doctor", "--file", str(path), "--embedder", "none"]) == 1
     assert "move that log to another folder" in " ".join(capsys.readouterr().out.split())
 
 

@@ -132,7 +132,7 @@ def test_a_space_without_memories_is_named_when_the_server_starts(tmp_path: Path
     path = made(tmp_path)
     with Memory(path, embedder=None) as memory:
         memory.bind(user="team-red").sync.add("The release is on Friday")
-    with running(path, "--words-only", "--share", "team=team-red", "--share", "house=the-huose") as server:
+    with running(path, "--embedder", "none", "--share", "team=team-red", "--share", "house=the-huose") as server:
         assert server.process.stderr is not None
         said = server.process.stderr.readline()
     assert said == "memory-core: the space 'house' is empty: the user 'the-huose' has no memories\n"
