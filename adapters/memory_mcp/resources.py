@@ -23,6 +23,8 @@ try:
         INVALID_PARAMS,
         Completion,
         CompletionArgument,
+        GetPromptResult,
+        InputRequiredResult,
         PromptReference,
         ResourceTemplateReference,
     )
@@ -117,6 +119,23 @@ class MemoryResources:
             return await work(await self.owner())
 
         return await self.deadline.read("reading for a client", asked)
+
+
+class PromptingServer(MCPServer[Any]):
+    """A server that says which prompts there are, if it is asked for another.
+
+    mcp 2.3.0 logs a crash with the whole name, which a client chose, and answers with an internal error; this class
+    goes with https://github.com/modelcontextprotocol/python-sdk/pull/1872.
+    """
+
+    @override
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        known = [prompt.name for prompt in await self.list_prompts()]
+        if name not in known:
+            raise MCPError(INVALID_PARAMS, f"there is no prompt {name!r:.80}; there is {', '.join(known)}")
+        return await super().get_prompt(name, arguments, context)
 
 
 class _SafePrompt(Prompt):

@@ -10,7 +10,7 @@ from memory_core.adapting import Deadline, limits
 from memory_mcp.bodies import WholeBodies
 from memory_mcp.kept import FewKept
 from memory_mcp.owners import Served, owner_of_calls
-from memory_mcp.resources import MemoryResources
+from memory_mcp.resources import MemoryResources, PromptingServer
 from memory_mcp.resuming import NothingToResume
 from memory_mcp.sessions import LimitedSessions
 from memory_mcp.skynet import COLLECTION
@@ -78,7 +78,7 @@ def memory_server(
     default = _collection(memory, collection, COLLECTION if skynet else EVERY_COLLECTION)
     deadline = Deadline(timeout, "an MCP client")
     names = chosen_tools(tools)
-    server: MCPServer = MCPServer(
+    server = PromptingServer(
         name="memory",
         title="Long-term memory",
         description="Stores what an agent learns and finds it again, in this conversation and in later ones.",
