@@ -7,14 +7,14 @@ shown, or none goes. The code names them, so a question about others is another 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Annotated, Any, Final
 
-from memory_core import BoundMemory, ConflictError, Deleted, InvalidInputError, MemoryRecord, Where
+from memory_core import BoundMemory, ConflictError, Deleted, InvalidInputError, Where
 from memory_core.adapting import check_where, each_record, made_of, scrubbed, whole_owner
-from memory_mcp.showing import MARK, MOST_ASKED, first_lines, note_of_deletion, with_derived
+from memory_mcp.showing import MARK, MOST_ASKED, first_lines, note_of_deletion, quoted, with_derived
 from memory_mcp.signatures import Tool, with_parameters
 from memory_mcp.values import Filter, ForgetAnswer
 
@@ -38,8 +38,9 @@ class Selection:
     """The memories that satisfy the conditions: their versions by id."""
     derived: Mapping[str, int] = field(default_factory=dict[str, int])
     """The same of the memories that were made of their words, and go with them."""
-    first: Sequence[MemoryRecord] = ()
-    """The first of those that satisfy the conditions, which a question shows."""
+    first: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The lines that a question shows of the first of those that satisfy the conditions, by their ids. Their texts may
+    be long, and a question is kept until somebody answers it."""
 
     @property
     def counted(self) -> str:
@@ -94,11 +95,11 @@ async def chosen(handle: BoundMemory, where: Where) -> Selection:
     """
     if check_where(where) == _EVERYTHING:
         raise InvalidInputError("the filter is empty, and all memories would be deleted; give at least one condition")
-    versions, first = dict[str, int](), list[MemoryRecord]()
+    versions, first = dict[str, int](), dict[str, str]()
     async for record in each_record(handle, where):
         versions[record.id] = record.version
         if len(first) < MOST_ASKED:
-            first.append(record)
+            first[record.id] = quoted(record.text)
     return Selection(versions, await made_of(whole_owner(handle), versions), first)
 
 

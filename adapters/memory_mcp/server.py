@@ -75,16 +75,15 @@ def memory_server(
         InvalidInputError: There is no tool of one of the names.
     """
     owner = owner_of_calls(memory, has_tokens=tokens is not None)
-    default = _collection(memory, collection, COLLECTION if skynet else EVERY_COLLECTION)
-    deadline = Deadline(timeout, "an MCP client")
-    names = chosen_tools(tools)
+    deadline, names = Deadline(timeout, "an MCP client"), chosen_tools(tools)
+    offered = MemoryTools(owner, _collection(memory, collection, skynet=skynet), deadline, skynet)
     server = PromptingServer(
         name="memory",
         title="Long-term memory",
         description="Stores what an agent learns and finds it again, in this conversation and in later ones.",
         instructions=_instructions(names),
         version=__version__,
-        tools=MemoryTools(owner, default, deadline, skynet).all(names, writable=_writable(memory)),
+        tools=offered.all(names, writable=_writable(memory)),
         token_verifier=tokens,
         auth=None if tokens is None else auth or _without_oauth(),
         log_level="WARNING",
@@ -101,10 +100,10 @@ def _instructions(names: Sequence[str]) -> str:
     return "\n".join([_FIRST, *([] if can_write(names) else [_ONLY_READ]), *advice_on(names), _LAST])
 
 
-def _collection(memory: Served, named: str | None, usual: str) -> str:
+def _collection(memory: Served, named: str | None, *, skynet: bool) -> str:
     """The collection for calls that name none."""
     handle = memory if isinstance(memory, BoundMemory) else None
-    chosen = named or (handle and handle.scope.collection) or usual
+    chosen = named or (handle and handle.scope.collection) or (COLLECTION if skynet else EVERY_COLLECTION)
     if handle is not None and chosen != EVERY_COLLECTION:
         handle.bind(collection=chosen)  # raises if it contradicts the handle
     return chosen
@@ -113,7 +112,7 @@ def _collection(memory: Served, named: str | None, usual: str) -> str:
 def http_app(server: MCPServer, *, hosts: Sequence[str] = ()) -> Starlette:
     """The server as an ASGI application, with its endpoint at `/mcp`.
 
-    It answers only requests whose host is this machine or one of `hosts` and whose origin, if any, is one of these:
+    It answers only requests whose host is this machine or one of `hosts`, and whose origin, if any, is one of `hosts`:
     a foreign web page must not reach the memory through the browser of a visitor.
 
     Args:
@@ -121,9 +120,10 @@ def http_app(server: MCPServer, *, hosts: Sequence[str] = ()) -> Starlette:
         hosts: Host names of the server besides loopback, such as `"memory.example.com"`, with the port if it is not
             the default one.
     """
-    named = [f"{host}{port}" for host in _LOOPBACK for port in ("", ":*")] + [host.lower() for host in hosts]
-    origins = [f"http://{host}" for host in named] + [f"https://{host}" for host in named]
-    security = TransportSecuritySettings(allowed_hosts=named, allowed_origins=origins)
+    given = [host.lower() for host in hosts]
+    named = [f"{host}{port}" for host in _LOOPBACK for port in ("", ":*")]
+    origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in given]
+    security = TransportSecuritySettings(allowed_hosts=[*named, *given], allowed_origins=origins)
     app = server.streamable_http_app(transport_security=security, max_request_body_size=_MAX_BODY_BYTES)
     app.add_middleware(WholeBodies, most_bytes=_MAX_BODY_BYTES)
     app.add_middleware(NothingToResume)

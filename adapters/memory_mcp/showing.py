@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -84,17 +84,17 @@ def line_of(memory: ShownMemory) -> str:
     head = f"[{named(memory.metadata.type)}, importance {memory.metadata.importance:g}{about}{away}{shared}]"
     copies = (memory.copies or ()) if isinstance(memory, ListedMemory) else ()
     again = "".join(f", also {named(one)}" for one in copies)
-    return f"{head} (ID {named(memory.id)}{again}) {_quoted(memory.content)}"
+    return f"{head} (ID {named(memory.id)}{again}) {quoted(memory.content)}"
 
 
-def first_lines(records: Sequence[MemoryRecord], *, of: int, with_ids: bool = False) -> list[str]:
+def first_lines(first: Mapping[str, str], *, of: int, with_ids: bool = False) -> list[str]:
     """The first memories of a selection, each as one line of data, and how many there are besides.
 
     Args:
+        first: Their texts, as `quoted` returns them, by their ids.
         of: The number of all of them.
     """
-    ids = [f" (ID {named(record.id)})" if with_ids else "" for record in records[:MOST_ASKED]]
-    lines = [f"- {_quoted(record.text)}{shown}" for record, shown in zip(records, ids, strict=False)]
+    lines = [f"- {text}{f' (ID {named(each)})' if with_ids else ''}" for each, text in first.items()]
     return lines if of <= len(lines) else [*lines, f"and {of - len(lines)} more"]
 
 
@@ -111,7 +111,7 @@ def text_of_list(answer: ListAnswer) -> str:
 
 def text_of_history(answer: HistoryAnswer) -> str:
     """A history as text."""
-    lines = [f"{n}. (ID {named(one.id)}) {_quoted(one.content)}" for n, one in enumerate(answer.versions, 1)]
+    lines = [f"{n}. (ID {named(one.id)}) {quoted(one.content)}" for n, one in enumerate(answer.versions, 1)]
     return "\n".join([answer.note, *lines])
 
 
@@ -189,7 +189,7 @@ def _metadata(record: MemoryRecord) -> ShownMetadata:
     )
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """One line of printable characters in quotes, with every quote inside escaped."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return json.dumps(line if len(line) <= _MAX_LINE_CHARS else line[: _MAX_LINE_CHARS - 1] + "…", ensure_ascii=False)
