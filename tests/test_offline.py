@@ -29,6 +29,7 @@ SWITCHES: Final = {
 }
 CACHE: Final = ".cache/memory-core"
 """At home: where the default embedder unpacks its table, unless a program is given another place."""
+DEVICES: Final = (Path("/dev"), Path("/dev/pts"), Path("/dev/shm"))
 FAMILIES: Final = {
     "AF_UNIX",
     "AF_INET",  # with an address that is checked
@@ -202,7 +203,7 @@ def written(calls: list[str], *folders: Path) -> Iterator[str]:
         if any(file.is_relative_to(each) for each in folders):
             continue
         # The devices keep nothing, a semaphore of multiprocessing is memory, and `__pycache__` is Python's own.
-        if file.parts[1] == "dev" or "__pycache__" in file.parts:
+        if file.parent in DEVICES or "__pycache__" in file.parts:
             continue
         yield call
 
