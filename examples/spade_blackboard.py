@@ -143,7 +143,9 @@ async def two_contracts(server: XmppServer) -> None:
         await contract(manager, addresses, "c-2", "unload machines at pier four")
         for agent in (contractors[0], manager):
             print(f"What {agent.name} can recall about prices and cranes:")
-            recalled = await agent.memory.recall("lowest price, crane", RecallOptions(kinds=["fact"], floor=False))
+            recalled = await agent.memory.recall(
+                "lowest price, crane", RecallOptions(where=Where(kinds=["fact"]), floor=False)
+            )
             for hit in recalled.hits:
                 print(f"  [{agent.memory.space_of(hit.record)}] {hit.record.author}: {hit.record.text}")
         for agent in (manager, *contractors):

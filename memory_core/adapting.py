@@ -8,7 +8,7 @@ a framework whose own record is read in another way: `known`, `stored`, `leave`,
 `remember_drafts`, `reachable`, `when_embedded`, `settled`.
 
 **A message**: its kind (`MESSAGE_KIND`), its key (`message_key`, `key_in_scope`, `FRAMEWORK_MESSAGE`), messages without
-ids (`known_messages`, `identity_by_words`), what a chat API sends (`read_messages`, `turn_drafts`, `USER_QUERY`), its
+ids (`known_messages`, `identity_by_words`), what a chat API sends (`read_messages`, `USER_QUERY`), its
 files (`SentFile`, `with_files`, `without_files`, `name_in_uri`), what it asks to remember (`Detection`,
 `LastMessages`), its size (`shortened_data`, `is_shortened`, `MAX_TEXT_CHARS`) and its characters (`storable`,
 `without_blocks`).
@@ -22,8 +22,7 @@ the profile in it: `with_profile`, `PINNED`, `PINNED_BY_MODEL`; names and texts 
 `MEMORY_PIN`, `REMEMBER_INTERACTION_INFO`, each a `Tool` with a `ToolContext`, `Arguments` and a `ToolResult`; three of
 them as `EDITING_TOOLS`; `store_where_chosen`, `with_context`, `without_context`, `operations`, `correcting`.
 
-**Waiting**: `Deadline`, `LateError`, `limits`; `Writes`, of which a conversation is made; the core loop
-and threads (`core_loop`, `on_core`, `call_in_thread`).
+**Waiting**: `Deadline`, `LateError`, `limits`; the core loop and threads (`core_loop`, `on_core`, `call_in_thread`).
 
 **Handles and records**: `AgentMemory`, `owned_by`, `whole_owner`, `scrubbed`, `PRIVATE`, `complete`, `every_record`,
 `made_of`, `EVERYTHING`, `ANY_STATE`, `STATES`, `Mode`, `Order`, `share_of_words`, `equal_form`.
@@ -66,10 +65,8 @@ from memory_core.conversation.messages.message_to_draft import read_messages
 from memory_core.conversation.messages.remember import reachable, remember_drafts
 from memory_core.conversation.messages.sent_files import SentFile, name_in_uri, with_files, without_files
 from memory_core.conversation.messages.triggers import Detection, LastMessages
-from memory_core.conversation.messages.turns import turn_drafts
 from memory_core.conversation.recalling import NOTHING, block_for, block_of_turn, one_of
 from memory_core.conversation.shown import forget as forget_shown
-from memory_core.conversation.writes import Writes
 from memory_core.errors import reason_for_log
 from memory_core.every_record import every_record
 from memory_core.handle import correcting, known, owned_by, scrubbed, settled, whole_owner
@@ -175,7 +172,6 @@ __all__ = [
     "ToolResult",
     "Visible",
     "WebServer",
-    "Writes",
     "address_of",
     "before_prompt",
     "block_for",
@@ -244,7 +240,6 @@ __all__ = [
     "stored",
     "survive_errors",
     "tokens_in_file",
-    "turn_drafts",
     "when_embedded",
     "whole_owner",
     "with_context",

@@ -17,7 +17,7 @@ from memory_core.models import Finding, Hit, Mode, Scope, Stats
 from memory_core.open_store import OpenStore
 from memory_core.protocols import Store
 from memory_core.retrieval.hits import Hits
-from memory_core.storage.optional import maintained, probe
+from memory_core.storage.optional import maintained
 from memory_core.where.where import EVERYTHING, Where
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class Operator:
         Raises:
             StorageError: A write, or a read, would fail now: the file was moved or replaced, the disk is full.
         """
-        return await self._run(probe)
+        return await self._run(lambda store: maintained(store).probe())
 
     async def check(self) -> list[Finding]:
         """The problems of the store, and which of them are damage; empty if it is intact. Reads everything."""

@@ -106,14 +106,12 @@ class Following:
         if start == 0:
             place.counts = _of_last_turn(new, session.id)
         self._services.add(service)
-        await service.follow(place.kept, _policed(change, self._policy), self._policy.metadata)
+        await place.kept.follow(_policed(change, self._policy), self._policy.metadata)
 
-    async def flush(self, *, vectors: bool = False) -> None:
-        """Return when everything followed so far is stored or has failed; with `vectors`, when it has vectors, too."""
+    async def flush(self) -> None:
+        """Return when everything followed so far is stored or has failed."""
         for service in list(self._services):
             await service.conversations.writes.settle()
-            if vectors:
-                await service.settled()
 
     async def close(self, seconds: float) -> None:
         """Retry failed writes once, and wait for all writes, but not longer than this; they go on after that."""

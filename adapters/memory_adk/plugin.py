@@ -199,14 +199,10 @@ class MemoryPlugin(BasePlugin):
         logger.warning("%s failed: %s", tool.name, reason_for_log(error))
         return {"status": "error", "error": f"The memory cannot be used right now: {error}"}
 
-    async def flush(self, *, vectors: bool = False) -> None:
-        """Return when everything captured so far is stored.
-
-        Args:
-            vectors: Also wait until everything is found by meaning (`MemoryService.settled`).
-        """
+    async def flush(self) -> None:
+        """Return when everything captured so far is stored, and found by its words; its vectors follow."""
         await self._watching.settle()
-        await self._following.flush(vectors=vectors)
+        await self._following.flush()
 
     async def close(self) -> None:
         """Store pending turns and retry failed ones once; ADK calls this when the runner closes.

@@ -60,7 +60,7 @@ async def find(
     async def search(question: Asked) -> Recalled:
         # A session that is left out may have more hits than are wanted.
         limit = min(_MORE * most, _MOST_HITS) if question is asked else _MOST_HITS
-        conditions = asked.not_shown(whole.conditions())
+        conditions = asked.not_shown(options.where)
         found = await handle.search(words, limit=limit, where=conditions, mode=options.mode, floor=options.floor)
         hits = list(_distinct(found, question, options.min_score))
         if len(hits) <= most:

@@ -31,17 +31,15 @@ from memory_adk.kept import Kept
 from memory_adk.latest import Latest
 from memory_adk.others import Read
 from memory_adk.recall import SEARCH, find
-from memory_adk.rewind import Change, change_of
+from memory_adk.rewind import change_of
 from memory_adk.shown import in_conversation
 from memory_adk.zone import zone_of
 from memory_core import (
     BoundMemory,
     InvalidInputError,
     Memory,
-    MemoryCoreError,
     RecallOptions,
     RecordNotFoundError,
-    Scope,
     ScopeError,
     Where,
 )
@@ -52,7 +50,6 @@ from memory_core.adapting import (
     check_key,
     limits,
     owned_by,
-    settled,
 )
 
 
@@ -105,8 +102,6 @@ class MemoryService(BaseMemoryService):
         self._sessions = sessions
         self._read = Latest[tuple[str, str, str], float]()
         """The time at which each session that was read here was last changed."""
-        self._unsettled = Latest[Scope, Kept]()
-        """The session of each owner whose messages were stored last: they may be waiting for vectors."""
         self._blocked = Latest[str, None]()
         self.conversations = Conversations("adk", "an agent", seconds=timeout, embed="later")
         """The conversations through which sessions are stored."""
@@ -191,7 +186,7 @@ class MemoryService(BaseMemoryService):
         await self._keep(self.kept(app_name, user_id, session_id), events, custom_metadata or {})
 
     async def _keep(self, kept: Kept, events: Sequence[Event], metadata: Mapping[str, object] = {}) -> None:
-        await self.follow(kept, change_of(events, kept.session, self.blocked), metadata)
+        await kept.follow(change_of(events, kept.session, self.blocked), metadata)
         await kept.conversation.settled()
 
     def kept(self, app_name: str, user_id: str, session_id: str | None, zone: tzinfo | None = None) -> Kept:
@@ -199,11 +194,6 @@ class MemoryService(BaseMemoryService):
         handle = self.handle(app_name, user_id).own.bind(zone=zone)
         session = session_id if session_id and session_id.strip() else ""
         return Kept(handle, session, self.conversations.of(handle, session))
-
-    async def follow(self, kept: Kept, change: Change, metadata: Mapping[str, object]) -> None:
-        """`Kept.follow`; `settled` waits for it."""
-        self._unsettled.note(kept.handle.scope, kept)
-        await kept.follow(change, metadata)
 
     def reader(self, context: InvocationContext) -> Read:
         """Reads the sessions of the user of a run."""
@@ -318,16 +308,6 @@ class MemoryService(BaseMemoryService):
 
     async def _delete(self, handle: BoundMemory, where: Where) -> int:
         return (await self.deadline.write("deleting memories", lambda: handle.delete_where(where))).records
-
-    async def settled(self) -> None:
-        """Return when everything that this service has stored is found by meaning. It is found by its words at once."""
-        for scope, kept in list(self._unsettled.items()):
-            try:
-                await kept.conversation.settled()
-            except MemoryCoreError:  # what could not be stored has no vectors to wait for
-                continue
-            await settled(kept.handle)
-            self._unsettled.pop(scope, None)
 
     async def close(self) -> None:
         """Close the memory if the service owns it (see `owns_memory`)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
@@ -38,7 +38,6 @@ from memory_core.adapting import (
     limits,
     named,
     operations,
-    owned_by,
     quoted,
     reason_for_log,
     store_where_chosen,
@@ -47,8 +46,6 @@ from memory_core.adapting import (
 logger = logging.getLogger(__name__)
 
 DEFAULT_RESULTS: Final = 5
-MemoryOf = Callable[[str, str, str], BoundMemory]
-"""The memory for an app, a user and an agent."""
 
 _SEARCHES: Final = (
     "Search what was said in past conversations with this user, and what was stored about them. "
@@ -68,10 +65,9 @@ _SEARCH_ARGUMENTS: Final[Mapping[str, Json]] = {
 class MemoryTool(BaseTool):
     """A tool on the memory of the current user."""
 
-    def __init__(self, service: MemoryService | None, tool: Tool, memory_of: MemoryOf | None = None) -> None:
+    def __init__(self, service: MemoryService | None, tool: Tool) -> None:
         super().__init__(name=tool.name, description=tool.description)
         self._service = service
-        self._chosen = memory_of
         self._tool = tool
         self._briefly = Deadline(limits.RECALL_SECONDS, "an agent")
 
@@ -86,7 +82,7 @@ class MemoryTool(BaseTool):
         if not self._tool.stores:
             return
         try:
-            memory = await self._memory_of(self._serving(tool_context), tool_context, self._briefly)
+            memory = await _reached(self._serving(tool_context), tool_context, self._briefly)
             offered = self._tool.offered_for(memory)
         except Exception as error:  # noqa: BLE001  (the application's function of grants may raise anything)
             logger.warning("%s is offered without shared spaces: %s", self.name, reason_for_log(error))
@@ -120,7 +116,7 @@ class MemoryTool(BaseTool):
         return service
 
     async def _caller(self, service: MemoryService, context: AdkToolContext) -> ToolContext:
-        memory = await self._memory_of(service, context, service.deadline)
+        memory = await _reached(service, context, service.deadline)
         return ToolContext(
             memory=memory.bind(zone=zone_of(context.state.to_dict())),
             agent=context.agent_name,
@@ -129,12 +125,9 @@ class MemoryTool(BaseTool):
             clock=memory.memory.clock,
         )
 
-    async def _memory_of(self, service: MemoryService, context: AdkToolContext, deadline: Deadline) -> BoundMemory:
-        app, user, chosen = context.session.app_name, context.user_id, self._chosen
-        if chosen is None:
-            return await service.reached(app, user, deadline)
-        memory = await deadline.ask("choosing a memory", lambda: chosen(app, user, context.agent_name))
-        return owned_by(memory, user)
+
+async def _reached(service: MemoryService, context: AdkToolContext, deadline: Deadline) -> BoundMemory:
+    return await service.reached(context.session.app_name, context.user_id, deadline)
 
 
 def search_past_conversations(options: RecallOptions) -> Tool:

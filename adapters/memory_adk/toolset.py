@@ -19,7 +19,6 @@ from memory_adk.service import MemoryService, check_service
 from memory_adk.tools import (
     DEFAULT_RESULTS,
     STORE_IMPORTANT_INFORMATION,
-    MemoryOf,
     MemoryTool,
     search_past_conversations,
 )
@@ -35,10 +34,8 @@ class MemoryToolset(BaseToolset):
 
     Args:
         service: The memory service; by default that of the runner. Needed for an agent that runs as an `AgentTool` or
-            over A2A, because ADK gives such an agent an empty memory.
-        memory_of: Chooses the memory for each call, from the app, the user and the name of the agent: for an agent that
-            has a memory of its own among several. A handle without a user gets the user of the call, and one that is
-            bound to another user is refused. The default is the memory that the service has for the app and the user.
+            over A2A, because ADK gives such an agent an empty memory, and for one that has a memory of its own among
+            several.
         recall: Recall options: budget, conditions (kinds, tags, session, …), least score, mode, floor and so on. The
             model may ask for another number of results and for a shorter time window.
         tool_filter: Names of the tools to offer, or a predicate.
@@ -49,7 +46,6 @@ class MemoryToolset(BaseToolset):
         self,
         service: MemoryService | None = None,
         *,
-        memory_of: MemoryOf | None = None,
         recall: RecallOptions | None = None,
         tool_filter: ToolPredicate | list[str] | None = None,
         tool_name_prefix: str | None = None,
@@ -58,7 +54,7 @@ class MemoryToolset(BaseToolset):
         check_service(service)
         search = search_past_conversations(recall or replace(SEARCH, limit=DEFAULT_RESULTS))
         tools = (search, STORE_IMPORTANT_INFORMATION, *EDITING_TOOLS)
-        self._tools = [MemoryTool(service, tool, memory_of) for tool in tools]
+        self._tools = [MemoryTool(service, tool) for tool in tools]
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         """Return the tools that pass the filter."""

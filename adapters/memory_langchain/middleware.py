@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakKeyDictionary, ref
@@ -43,15 +43,6 @@ _NO_RECORD: Final = "a run goes on without the record of its thread"
 _TAKEN: Final = "an answer may be taken for an earlier one"
 _MOST_BEFORE: Final = 4
 """Messages of the person that may say what a question is about."""
-
-
-@dataclass(slots=True)
-class _Turn:
-    """The facts about an invocation of an agent until it ends."""
-
-    has_record: bool = False
-    keys: dict[str, str] = field(default_factory=dict[str, str])
-    """The keys of messages by their ids: a long turn asks for them with each call of the model."""
 
 
 class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -103,12 +94,12 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> None:
         super().__init__()
         self._scopes = ScopeResolver(memory)
-        self._conversations = Conversations(FRAMEWORK, "an agent", seconds=timeout, options=recall, most=recall.limit)
+        self._conversations = Conversations(FRAMEWORK, "an agent", seconds=timeout, options=recall)
         self._captures = capture
         self._unstored = Unstored()
         self._ends = RunEnds()
-        self._turns: WeakKeyDictionary[object, dict[str, _Turn]] = WeakKeyDictionary()
-        """By the invocation, and the namespace of the agent in it."""
+        self._begun: WeakKeyDictionary[object, dict[str, bool]] = WeakKeyDictionary()
+        """True if LangGraph's record tells what was said, by the invocation and the namespace of the agent in it."""
         self._node = name
         self._seconds = min(timeout, MOST_SECONDS)
         """The time for which a run waits for its record."""
@@ -212,16 +203,12 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def _begin(
         self, scope: CallScope, config: RunnableConfig, runtime: Runtime[Any], state: AgentState[Any], found: Changes
     ) -> None:
-        self._turns.setdefault(_invocation(runtime), {})[_namespace(config)] = _Turn(found.has_record)
+        self._begun.setdefault(_invocation(runtime), {})[_namespace(config)] = found.has_record
         self._unstored.bring(_name(scope), brought(found, state["messages"], ref(_invocation(runtime))))
 
     def _is_new(self, config: RunnableConfig, runtime: Runtime[Any]) -> bool:
         """True if this invocation goes on behind `before_agent`: after an interrupt, or from a checkpoint."""
-        return _namespace(config) not in self._turns.get(_invocation(runtime), {})
-
-    def _turn(self, config: RunnableConfig, runtime: Runtime[Any]) -> _Turn:
-        """The turn of this invocation; one that is not stored has no end, and is not kept."""
-        return self._turns.get(_invocation(runtime), {}).get(_namespace(config)) or _Turn()
+        return _namespace(config) not in self._begun.get(_invocation(runtime), {})
 
     async def _enter(self, scope: CallScope, config: RunnableConfig, request: ModelRequest[Any]) -> str:
         thread = request.state["messages"]
@@ -230,15 +217,13 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         given = cast("Sequence[object]", request.messages)  # other middleware may add dicts and tuples
         are_messages = all(isinstance(one, BaseMessage) for one in given)
         shown = request.messages if are_messages else to_messages(given, role=HumanMessage)
-        return await self._conversation(scope).recall(
-            _question(shown, thread), self._visible(scope, self._turn(config, request.runtime), shown)
-        )
+        return await self._conversation(scope).recall(_question(shown, thread), _visible(scope, shown))
 
     async def _end(
         self, scope: CallScope, config: RunnableConfig, runtime: Runtime[Any], state: AgentState[Any]
     ) -> None:
-        turn, thread = self._turn(config, runtime), state["messages"]
-        self._turns.get(_invocation(runtime), {}).pop(_namespace(config), None)
+        thread = state["messages"]
+        has_record = self._begun.get(_invocation(runtime), {}).pop(_namespace(config), False)
         await self._follow(scope, runtime, thread)
         self._ends.note(config, _name(scope), thread)
         with self._conversations.deadline.spared(_lack(scope), Exception, but=OF_THE_APPLICATION):
@@ -249,7 +234,7 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
                     "looking for answers", lambda: unused_keys(scope, [message.id for message in said])
                 )
             drafts = [to_draft(message, scope, source_key=key) for message, key in zip(said, keys, strict=True)]
-            await self._remember(scope, drafts, said, thread, has_record=turn.has_record)
+            await self._remember(scope, drafts, said, thread, has_record=has_record)
 
     async def _follow(self, scope: CallScope, runtime: Runtime[Any], thread: Sequence[BaseMessage]) -> None:
         """Store what the person has said and changed in this run and in unfinished ones, once."""
@@ -285,15 +270,6 @@ class MemoryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         await conversation.remember(drafts, context=context, ids_may_differ=bool(context), are_shown=True)
         await conversation.settled()
 
-    def _visible(self, scope: CallScope, turn: _Turn, shown: Sequence[BaseMessage]) -> Visible:
-        keys = turn.keys
-        ids = [message.id for message in shown if message.id is not None]
-        for identity in [one for one in ids if one not in keys]:
-            keys[identity] = key_of(scope, identity)
-        texts = [searchable_text(message) for message in shown if message.id is None]
-        said = islice((message for message in reversed(shown) if isinstance(message, HumanMessage)), _MOST_BEFORE)
-        return Visible([keys[one] for one in ids], texts, [str(message.text) for message in said][::-1])
-
     def _conversation(self, scope: CallScope) -> Conversation:
         return self._conversations.of(scope.reach, scope.session or "")
 
@@ -317,6 +293,13 @@ def _question(shown: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> st
     asked = next((message for message in reversed(thread) if isinstance(message, HumanMessage)), None)
     same = [one for one in questions if asked and (one is asked or (asked.id is not None and one.id == asked.id))]
     return str((same or questions)[-1].text) if questions else ""
+
+
+def _visible(scope: CallScope, shown: Sequence[BaseMessage]) -> Visible:
+    keys = [key_of(scope, message.id) for message in shown if message.id is not None]
+    texts = [searchable_text(message) for message in shown if message.id is None]
+    said = islice((message for message in reversed(shown) if isinstance(message, HumanMessage)), _MOST_BEFORE)
+    return Visible(keys, texts, [str(message.text) for message in said][::-1])
 
 
 def _before(said: Sequence[BaseMessage], thread: Sequence[BaseMessage]) -> list[BaseMessage]:

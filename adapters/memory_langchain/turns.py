@@ -167,7 +167,7 @@ class ChainTurn:
         before, ids = [record.text for record in self._history if record.role == "user"], frozenset(shown)
         query = "\n".join(filter(None, map(spoken_text, self._question)))
         asked = Asked(query, before, lambda record: record.id in ids, one_of("id", shown))
-        found = await block_of_turn(self._scope.reach, asked, plan.recall, most=plan.recall.limit)
+        found = await block_of_turn(self._scope.reach, asked, plan.recall)
         self._memories = found.text
 
     def chain_input(self) -> object:

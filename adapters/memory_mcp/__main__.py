@@ -70,13 +70,7 @@ def _server(given: argparse.Namespace) -> LocalServer | None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("memory-mcp", description="Serve a memory to MCP clients, over stdio or HTTP.")
     parser.add_argument("action", nargs="?", choices=("serve", "hook"), default="serve", help="hook: see docs/mcp.md")
-    parser.add_argument(
-        "--file",
-        "--db",  # its earlier name, which configurations of clients still say
-        required=True,
-        metavar="FILE",
-        help="the memory file; created if it is missing",
-    )
+    parser.add_argument("--file", required=True, metavar="FILE", help="the memory file; created if it is missing")
     parser.add_argument("--user", help="the owner of the memories; with --tokens, each token names its user")
     parser.add_argument("--app", default="default", help="the app the memories belong to (default: %(default)s)")
     parser.add_argument(

@@ -6,12 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Final, cast
 
+from memory_mcp.clients import said_by_person
+
 Event = Mapping[str, object]
 _AFTER: Final = frozenset({"AfterAgent"})
 """Events after a turn that repeat its prompt."""
-WRITTEN_BY_CLIENTS: Final = ("<", "[", "#", "---")
-"""Clients begin what they write into a prompt with one of these; any other prompt does without their table, whose
-import takes some milliseconds."""
 _CONVERSATIONS: Final = ("session_id", "conversation_id", "trajectory_id")
 """The fields in which clients name the conversation: Claude Code and most others, Cursor, Windsurf."""
 
@@ -28,13 +27,7 @@ def object_in(text: str) -> Event | None:
 def prompt_of(event: Event) -> str | None:
     """The words that the person says now, if the event is from before a prompt."""
     prompt = None if event.get("hook_event_name") in _AFTER else event.get("prompt")
-    if not isinstance(prompt, str):
-        return None
-    if not any(beginning in prompt for beginning in WRITTEN_BY_CLIENTS):
-        return prompt.strip()
-    from memory_mcp.clients import said_by_person  # noqa: PLC0415  (see above)
-
-    return said_by_person(prompt)
+    return said_by_person(prompt) if isinstance(prompt, str) else None
 
 
 def begins_session(event: Event) -> bool:

@@ -124,8 +124,8 @@ class MemoryResources:
 class PromptingServer(MCPServer[Any]):
     """A server that says which prompts there are, if it is asked for another.
 
-    mcp 2.3.0 logs a crash and answers with an internal error; this class goes with
-    https://github.com/modelcontextprotocol/python-sdk/pull/1872.
+    mcp 2.3.0 logs a crash with the whole name, which a client chose, and answers with an internal error; this class
+    goes with https://github.com/modelcontextprotocol/python-sdk/pull/1872.
     """
 
     @override

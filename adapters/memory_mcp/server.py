@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from memory_core import BoundMemory, __version__
 from memory_core.adapting import Deadline, limits
-from memory_mcp.few_values import FewValues
-from memory_mcp.half_characters import WholeCharacters
+from memory_mcp.bodies import WholeBodies
+from memory_mcp.kept import FewKept
 from memory_mcp.owners import Served, owner_of_calls
 from memory_mcp.resources import MemoryResources, PromptingServer
+from memory_mcp.resuming import NothingToResume
 from memory_mcp.sessions import LimitedSessions
 from memory_mcp.skynet import COLLECTION
 from memory_mcp.tools import MemoryTools, advice_on, can_write, chosen_tools
@@ -88,6 +89,8 @@ def memory_server(
         auth=None if tokens is None else auth or _without_oauth(),
         log_level="WARNING",
         resource_security=_NAMES_ARE_NO_PATHS,
+        subscriptions=False,  # nothing is ever said to a subscriber, and each stream would keep what it asked for
+        middleware=[FewKept()],
     )
     MemoryResources(owner, deadline).register(server)
     return server
@@ -122,8 +125,8 @@ def http_app(server: MCPServer, *, hosts: Sequence[str] = ()) -> Starlette:
     origins = [f"http://{host}" for host in named] + [f"https://{host}" for host in named]
     security = TransportSecuritySettings(allowed_hosts=named, allowed_origins=origins)
     app = server.streamable_http_app(transport_security=security, max_request_body_size=_MAX_BODY_BYTES)
-    app.add_middleware(FewValues, most_bytes=_MAX_BODY_BYTES)
-    app.add_middleware(WholeCharacters)
+    app.add_middleware(WholeBodies, most_bytes=_MAX_BODY_BYTES)
+    app.add_middleware(NothingToResume)
     app.add_middleware(LimitedSessions)
     return app
 

@@ -1,10 +1,15 @@
-"""A limit of the MCP sessions of each caller. The SDK has one for all callers together, which one of them can use up.
+"""A limit of the MCP sessions of each caller, and of what each keeps in memory.
 
-After the limit, a new session ends the one of the same caller that has been idle longest, as its client could (DELETE).
+The SDK has a limit of sessions for all callers together, which one of them can use up. After that of a caller, a new
+session ends the own one that has been idle longest, as its client could (DELETE).
+
+A session of mcp 2.3.0 keeps the latest message and the latest answer until the next ones come: 16 MB and more in each
+of a hundred. So after long ones follows a ping.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter, OrderedDict
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +23,10 @@ if TYPE_CHECKING:
 
 MAX_SESSIONS: Final = 100
 """Sessions that a caller may have open."""
+MAX_MESSAGE_BYTES: Final = 65_536
+"""Of a message and its answer, that a session may keep until the next ones come."""
 _SESSION: Final = "mcp-session-id"
+_PING: Final = b'{"jsonrpc": "2.0", "method": "ping", "id": "memory-core"}'
 
 
 class LimitedSessions:
@@ -51,8 +59,10 @@ class LimitedSessions:
         if session in known:
             known.move_to_end(session)
         self._in_use[session] += 1
+        sized = _Sized(receive, send)
         try:
-            await self._app(scope, receive, send)
+            await self._app(scope, sized.receive, sized.send)
+            await self._let_go(sized, session, scope)
         finally:
             self._in_use[session] -= 1
             if not self._in_use[session]:
@@ -71,16 +81,18 @@ class LimitedSessions:
     async def _beginning(self, caller: str, scope: Scope, receive: Receive, send: Send) -> None:
         """A request without a session, whose answer names the one that it has begun, if it has."""
         begun: str | None = None
+        sized = _Sized(receive, send)
 
         async def watched(message: Message) -> None:
             nonlocal begun
             if message["type"] == "http.response.start" and message["status"] < 400:
                 begun = Headers(raw=message["headers"]).get(_SESSION)
-            await send(message)
+            await sized.send(message)
 
-        await self._app(scope, receive, watched)
+        await self._app(scope, sized.receive, watched)
         if begun is None:
             return
+        await self._let_go(sized, begun, scope)
         own = self._open.setdefault(caller, OrderedDict())
         own[begun] = None
         if len(own) > MAX_SESSIONS:
@@ -89,14 +101,47 @@ class LimitedSessions:
             await self._end(idle, scope)
 
     async def _end(self, session: str, scope: Scope) -> None:
+        await self._say("DELETE", b"", session, scope)
+
+    async def _let_go(self, sized: _Sized, session: str, scope: Scope) -> None:
+        """Let a session forget a long message and its answer."""
+        if sized.bytes > MAX_MESSAGE_BYTES:
+            await self._say("POST", _PING, session, scope)
+
+    async def _say(self, method: str, body: bytes, session: str, scope: Scope) -> None:
+        """Send a request that the client of another one could send."""
         headers = MutableHeaders(raw=list(scope["headers"]))
         headers[_SESSION] = session
-        headers["content-length"] = "0"
-        await self._app({**scope, "method": "DELETE", "headers": headers.raw}, _nothing, _unheard)
+        headers["content-length"] = str(len(body))
+
+        sent = False
+
+        async def receive() -> Message:
+            nonlocal sent
+            if sent:
+                await asyncio.Event().wait()  # nobody hangs up
+            sent = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self._app({**scope, "method": method, "headers": headers.raw}, receive, _unheard)
 
 
-async def _nothing() -> Message:
-    return {"type": "http.request", "body": b"", "more_body": False}
+class _Sized:
+    """A request and its answer, and their length so far."""
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self._receive = receive
+        self._send = send
+        self.bytes = 0
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self.bytes += len(message.get("body", b""))
+        return message
+
+    async def send(self, message: Message) -> None:
+        self.bytes += len(message.get("body", b""))
+        await self._send(message)
 
 
 async def _unheard(_: Message) -> None:

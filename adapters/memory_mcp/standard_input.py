@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from memory_mcp.half_characters import Mending
+from memory_mcp.half_characters import without_halves
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-_PART_BYTES: Final = 65_536
-_MOST_PARTS: Final = 16
-"""Parts that are read in advance; then the client waits, as it would for a slow reader."""
+_MOST_LINES: Final = 16
+"""Lines that are read in advance; then the client waits, as it would for a slow reader."""
 
 
 class StandardInput(io.RawIOBase):
@@ -35,7 +34,7 @@ class StandardInput(io.RawIOBase):
 
     def __init__(self) -> None:
         super().__init__()
-        self._parts: Queue[bytes] = Queue(_MOST_PARTS)
+        self._lines: Queue[bytes] = Queue(_MOST_LINES)
         self._rest = memoryview(b"")
         self._is_at_end = False
         threading.Thread(target=self._read, args=[sys.stdin.fileno()], name="memory-mcp stdin", daemon=True).start()
@@ -44,7 +43,7 @@ class StandardInput(io.RawIOBase):
         """Let the reader find the end of the stream, although the client has not closed it."""
         self._is_at_end = True
         with suppress(Full):  # then the reader does not wait
-            self._parts.put_nowait(b"")
+            self._lines.put_nowait(b"")
 
     @override
     def readable(self) -> bool:
@@ -53,7 +52,7 @@ class StandardInput(io.RawIOBase):
     @override
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         if not self._rest and not self._is_at_end:
-            self._rest = memoryview(self._parts.get())
+            self._rest = memoryview(self._lines.get())
         self._is_at_end = self._is_at_end or not self._rest
         if self._is_at_end:
             return 0
@@ -64,16 +63,14 @@ class StandardInput(io.RawIOBase):
         return size
 
     def _read(self, descriptor: int) -> None:
-        mending, part = Mending(), b" "
-        while part:
-            try:
-                part = os.read(descriptor, _PART_BYTES)
-            except OSError:  # such as a terminal that has gone away
-                part = b""
-            is_line = not part or part.endswith(b"\n")
-            if whole := mending.part(part, is_last=is_line):
-                self._parts.put(whole)
-        self._parts.put(b"")
+        # A file of its own: Python closes `sys.stdin` at its end, and would wait for a thread that reads from it.
+        with (
+            suppress(OSError),
+            os.fdopen(descriptor, "rb", closefd=False) as client,
+        ):  # such as a terminal that has gone
+            for line in client:
+                self._lines.put(without_halves(line))
+        self._lines.put(b"")
 
 
 @contextmanager

@@ -283,11 +283,11 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
     home = agent.home
     session, given = session_of(conversation_id, peer), home.given
     noted: list[str] = []
-    memories = ""
-    if agent.interaction_memory is not None and agent.inject_memories != 0:
+    memories, recalls = "", agent.recall_options.limit != 0
+    if agent.interaction_memory is not None and recalls:
         with home.deadline.spared("an agent answers without its notes"):
             noted = await home.deadline.read("reading notes", lambda: _noted(home, peer, session))
-    if agent.agent_base_memory is not None and agent.inject_memories != 0:
+    if agent.agent_base_memory is not None and recalls:
         shown = {str(each.get("content") or "") for each in context.get_prompt(conversation_id)}
         before = [str(each.get("content") or "") for each in history if each["role"] == "user" and each is not message]
 
@@ -296,7 +296,7 @@ async def begin(agent: Remembering, context: ContextManager, conversation_id: st
 
         reached = functools.partial(home.reached, home.base, peer)
         asked = Asked(said, before, shows)
-        memories = (await recalled(reached, asked, agent, peer, most=agent.inject_memories)).text
+        memories = (await recalled(reached, asked, agent, peer)).text
     block = "\n".join(filter(None, (remembered_block(noted, []), memories)))
     return Turn(
         agent=agent.address,

@@ -69,10 +69,8 @@ class MemoryMixin(_AgentBehind):
             user that a function, which may be `async`, returns for the peer's bare JID (a LookupError means that the
             peer has none). It is asked once a message.
         memory_editing: True if the model is offered the tools that change memories, too (`EDITING_TOOLS`).
-        inject_memories: Before each model call, add the notes of the conversation and at most this many long-term
-            memories that are relevant to the last message to the prompt of that call; by default as many as `recall`
-            says. 0 adds nothing.
-        recall: Recall options: budget, conditions, mode and so on.
+        recall: Options of what is added to the prompt before each model call, besides the notes of the conversation:
+            number, budget, conditions, mode and so on. A limit of 0 adds nothing, notes neither.
         memory_timeout: The number of seconds that a behaviour, tool, start or stop of the agent waits for one call of
             its memory. Then it goes on without. A write is completed when the memory answers again, while the agent
             runs.
@@ -103,7 +101,6 @@ class MemoryMixin(_AgentBehind):
         memory: Memory | BoundMemory | StrPath | None = None,
         owner: Owner = "agent",
         memory_editing: bool = False,
-        inject_memories: int | None = None,
         recall: RecallOptions = PUSHED,
         memory_timeout: float = limits.CALL_SECONDS,
         **kwargs: Any,
@@ -112,8 +109,6 @@ class MemoryMixin(_AgentBehind):
             name = type(self).__name__
             raise TypeError(f"{name} has no agent class behind MemoryMixin; write class {name}(MemoryMixin, Agent)")
         check_arguments(type(self), MemoryMixin, args, kwargs)
-        if inject_memories is not None and (type(inject_memories) is not int or inject_memories < 0):
-            raise TypeError(f"inject_memories must be a whole number from 0, not {inject_memories!r}")
         super().__init__(*args, **kwargs)
         if "port" in kwargs:
             self.xmpp_port = kwargs["port"]  # LLMAgent accepts the keyword but ignores it
@@ -130,7 +125,6 @@ class MemoryMixin(_AgentBehind):
         self.interaction_memory: Any = self.home.notes(None)
         self.agent_base_memory: Any = self.home.base_door
         self.beginnings = Beginnings()
-        self.inject_memories = inject_memories
         self.recall_options = recall
         core_loop()  # starts a thread, which should not happen inside a coroutine
         if (model := self._model) is not None:

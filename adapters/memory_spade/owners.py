@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from memory_core import ScopeError
-from memory_spade.memory.threads import in_thread
+from memory_core.adapting import call_in_thread
 
 OwnerFunction = Callable[[str], str | Awaitable[str]]
 """Returns the user of a peer, whose bare JID it gets; an `async def` runs on the agent's loop, any other in a
@@ -70,7 +70,7 @@ class Owners:
         try:
             if inspect.iscoroutinefunction(self._function):
                 return await self._function(peer)  # type: ignore[no-any-return]  # checked by `owned_by`
-            answer = await in_thread("asking the owner function", lambda: self._function(peer))
+            answer = await call_in_thread("asking the owner function", lambda: self._function(peer))
             return await answer if inspect.isawaitable(answer) else answer
         except LookupError as error:
             return _because(

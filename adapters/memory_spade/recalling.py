@@ -19,7 +19,6 @@ class Remembering(Protocol):
     home: Home
     interaction_memory: Any
     agent_base_memory: Any
-    inject_memories: int | None
     recall_options: RecallOptions
     behaviours: list[Any]
 
@@ -51,17 +50,15 @@ async def recalled(
     asked: Asked,
     agent: Remembering,
     peer: str | None,
-    *,
-    most: int | None = None,
 ) -> Recalled:
     """The memories that an agent recalls for its answer to a peer.
 
     Errors, also those of functions in the options and a deadline that is exceeded, are logged, and nothing is recalled.
     """
-    deadline = agent.home.deadline
+    deadline, options = agent.home.deadline, agent.recall_options
 
     async def recall() -> Recalled:
-        return await block_of_turn(await memory(), asked, agent.recall_options, most=most, owner=peer)
+        return await block_of_turn(await memory(), asked, options, owner=peer)
 
     with deadline.spared("an agent answers without its memory", Exception):
         return await deadline.read("recalling memories", recall)

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import Final, cast
 from weakref import ReferenceType, ref
 
-from memory_core import Draft
+from memory_core import PUSHED, Draft
 from memory_core.adapting import (
     OF_THE_APPLICATION,
     Conversation,
@@ -78,7 +78,7 @@ class MemoryLLM(LLMProtocol):
             "xaibo",
             "a Xaibo agent",
             seconds=given.get("timeout", limits.CALL_SECONDS),
-            most=check_count("k", given["k"], 0) if "k" in given else None,
+            options=replace(PUSHED, limit=check_count("k", given["k"], 0)) if "k" in given else PUSHED,
         )
         self._turns: dict[int, AskedTurn] = {}
         """By the identity of the question: a turn calls its model several times, and several turns may do so."""

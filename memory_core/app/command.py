@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar, cast
@@ -22,7 +22,7 @@ from rich.text import Text
 
 from memory_core.addresses import FORMS, exists, is_server, memory_at
 from memory_core.app import showing
-from memory_core.app.settings import NONE, Settings, embedder_of, settings
+from memory_core.app.settings import Settings, embedder_of, settings
 from memory_core.errors import InvalidInputError, StoreUnavailableError
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
@@ -42,7 +42,6 @@ EmbedderName = Annotated[
     str | None,
     typer.Option("--embedder", help="The model of the vectors: english, openai:MODEL, module:attribute, ... or none."),
 ]
-WordsOnly = Annotated[bool, typer.Option("--words-only", help="The same as --embedder none: no model is loaded.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before what cannot be undone.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
@@ -59,8 +58,6 @@ class Answer:
     """`None` if the command wrote to standard output itself."""
     code: int = 0
     """0: done; 1: done, but not everything is as asked for, and the view says what."""
-    every: float | None = None
-    """Print it, wait so many seconds, and ask again, until Ctrl-C."""
 
 
 def insist_on_existing(address: str, way_out: str = "`memory-core add` creates it") -> None:
@@ -227,7 +224,6 @@ _COMMON: Final[Mapping[str, tuple[Any, object]]] = {  # types of typer's annotat
     "app": (App, None),
     "user": (User, None),
     "embedder": (EmbedderName, None),
-    "words_only": (WordsOnly, False),
     "as_json": (AsJson, False),
 }
 
@@ -243,8 +239,6 @@ def add_command(program: typer.Typer, name: str, work: Work) -> None:
     def run(**given: Any) -> None:  # typer passes what the signature below declares
         values = {key: given.pop(key) for key in _COMMON}
         as_json = values.pop("as_json")
-        if values.pop("words_only"):
-            values["embedder"] = NONE
         _insist_on_paths(given)
         raise typer.Exit(asyncio.run(_carried_out(work, Invocation(settings(**values)), given, as_json=as_json)))
 
@@ -267,32 +261,17 @@ def _insist_on_paths(given: Mapping[str, Any]) -> None:
 async def _carried_out(work: Work, invocation: Invocation, given: Mapping[str, Any], *, as_json: bool) -> int:
     try:
         answer = await work(invocation, **given)
-        while answer.every is not None:
-            if sys.stdout.isatty() and not as_json:
-                showing.console().clear()
-            _print(answer, as_json=as_json, pages=False)
-            await asyncio.sleep(answer.every)
-            answer = await work(invocation, **given)
     finally:
         await invocation.close()
-    _print(answer, as_json=as_json, pages=True)
+    _print(answer, as_json=as_json)
     return answer.code
 
 
-def _print(answer: Answer, *, as_json: bool, pages: bool) -> None:
-    """Print an answer; on a terminal, what has more lines than that through the user's pager."""
+def _print(answer: Answer, *, as_json: bool) -> None:
     if answer.view is None:
         return
     if as_json:
         sys.stdout.write(f"{showing.as_json(answer.json)}\n")
-        sys.stdout.flush()
-        return
-    console, is_path = showing.console(), isinstance(answer.view, Text)  # a path stays whole
-    is_long = False
-    if pages and sys.stdin.isatty() and sys.stdout.isatty():
-        with console.capture() as captured:
-            console.print(answer.view, soft_wrap=is_path)
-        is_long = captured.get().count("\n") >= console.height
-    with console.pager() if is_long else nullcontext():
-        console.print(answer.view, soft_wrap=is_path)
+    else:
+        showing.console().print(answer.view, soft_wrap=isinstance(answer.view, Text))  # a path stays whole
     sys.stdout.flush()

@@ -202,7 +202,7 @@ async def reembed(
     name = to or invocation.settings.embedder
     embedder = embedder_of(name)
     if embedder is None:
-        raise InvalidInputError(f"{NONE!r} makes no vectors; commands with --words-only use none, and need no reembed")
+        raise InvalidInputError(f"{NONE!r} makes no vectors; commands with --embedder {NONE} need no reembed")
     memory = await invocation.memory(words_only=True)
     with invocation.progress("embedding") as tell:
         count = await memory.reembed(embedder, progress=tell)

@@ -178,26 +178,20 @@ async def stats(
     invocation: Invocation,
     *,
     all_owners: Annotated[bool, typer.Option("--all", help="All owners, one line each.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Count again and again, until Ctrl-C.")] = False,
-    every: Annotated[float, typer.Option("--every", min=0.1, help="Seconds between two counts.")] = 2.0,
 ) -> Answer:
     """Count the memories of the owner, or of all owners."""
     memory = await invocation.memory()
-    again = every if watch else None
     if all_owners:
         counts = await memory.operator().stats()
         rows = [
             (scope.app, scope.user, s.records, s.sessions, s.newest, s.vectors_pending) for scope, s in counts.items()
         ]
         value = [{"app": scope.app, "user": scope.user, "stats": each.to_dict()} for scope, each in counts.items()]
-        return Answer(
-            value,
-            showing.table(("app", "user", "memories", "sessions", "newest", "pending vectors"), rows),
-            every=again,
-        )
+        head = ("app", "user", "memories", "sessions", "newest", "pending vectors")
+        return Answer(value, showing.table(head, rows))
     owner = await invocation.owner()
     found = await owner.stats()
-    if not found.records and not watch and (said := await invocation.other_owners()):
+    if not found.records and (said := await invocation.other_owners()):
         showing.note(said)
     named = {name: getattr(found, name) for name, value in found.to_dict().items() if value is not None}
     rows_ = [
@@ -206,7 +200,7 @@ async def stats(
     ]
     if invocation.path.is_file():
         rows_.append(("size of the file", decimal(invocation.path.stat().st_size)))
-    return Answer(found.to_dict(), showing.table(("", f"{owner.scope.app}/{owner.scope.user}"), rows_), every=again)
+    return Answer(found.to_dict(), showing.table(("", f"{owner.scope.app}/{owner.scope.user}"), rows_))
 
 
 def _counts(name: str, value: object) -> object:

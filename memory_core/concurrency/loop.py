@@ -41,14 +41,14 @@ def answer(answers: Iterable[Answer]) -> None:
     by_loop: dict[asyncio.AbstractEventLoop, deque[Answer]] = {}
     for one in answers:
         by_loop.setdefault(one[0].get_loop(), deque()).append(one)
-    here = _running_loop()
+    here = running_loop()
     for loop, some in by_loop.items():
         with suppress(RuntimeError):  # the loop was closed: nothing waits there any more
             (loop.call_soon if loop is here else loop.call_soon_threadsafe)(_keep, some, loop)
 
 
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    """The loop that runs in this thread, which need not be woken."""
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop that runs in this thread."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError
 from typing import Final, Generic, ParamSpec, TypeVar
 
-from memory_core.concurrency.loop import CoreLoop, core_loop
+from memory_core.concurrency.loop import CoreLoop, core_loop, running_loop
 from memory_core.concurrency.threads import is_own_thread
 from memory_core.errors import ClosedError, WrongThreadError
 from memory_core.hints import not_a_call
@@ -45,7 +45,7 @@ def run_sync(fn: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     if sys.is_finalizing():
         return _done_at_once(fn(*args, **kwargs))
     core = core_loop()
-    if _running_loop() is core.loop or is_own_thread():
+    if running_loop() is core.loop or is_own_thread():
         name = getattr(fn, "__name__", "the method")
         raise WrongThreadError(f"{name!r} was called synchronously on the core loop; use `await {name}(...)`")
 
@@ -67,13 +67,6 @@ def _done_at_once(work: Awaitable[T]) -> T:
     raise ClosedError(_ENDING)
 
 
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
 def _run(core: CoreLoop, work: Coroutine[object, object, T]) -> T:
     """Run `work` from any thread except the loop's own, and block that thread until it is done."""
     call = _Blocking(work, core.loop, contextvars.copy_context())
@@ -89,7 +82,8 @@ def _run(core: CoreLoop, work: Coroutine[object, object, T]) -> T:
 class _Blocking(Generic[T]):
     """One call whose caller is a waiting thread.
 
-    A lock wakes the thread: `run_coroutine_threadsafe` and its future do the same at twice the cost.
+    A lock wakes the thread: `run_coroutine_threadsafe` and its future do the same, and a search of 300 records (without
+    an embedder) takes a sixth more of the CPU.
     """
 
     def __init__(

@@ -42,7 +42,7 @@ class Access:
         InvalidInputError: `seconds` is not above 0 (also a `ValueError`).
     """
 
-    def __init__(self, test: Callable[[], Awaitable[object]], seconds: float = limits.EXPLICIT_SECONDS) -> None:
+    def __init__(self, test: Callable[[], Awaitable[object]], seconds: float) -> None:
         self._test = test
         self._seconds = check_seconds("timeout", seconds)
         self._lock = threading.Lock()

@@ -16,11 +16,11 @@ What stands where in this room:
 - `branches.py`: what is left, resumed and edited.
 - `recalling.py`: the block of a turn; `before_prompt.py` and `shown.py`: that of a client that knows only its prompt.
 - `deadline.py`, `access.py`, `writes.py`: how long a turn waits, for a call, for a store that does not answer, and for
-  what is stored in the background; `limits.py` has the times.
+  what is stored in the background (`write.py`); `limits.py` has the times.
 - `messages/`: what was said, below the handles, which remember it too. A framework's message becomes a draft
-  (`message_to_draft.py`; of a whole exchange, `turns.py`), without our own words (`own_words.py`), with the names of
-  its files (`sent_files.py`). `remember.py` stores each once, by its key (`known_messages.py`) or, without an id, by
-  its place (`alignment.py`). `triggers.py` finds what asks to be remembered.
+  (`message_to_draft.py`), without our own words (`own_words.py`), with the names of its files (`sent_files.py`).
+  `remember.py` stores each once, by its key (`known_messages.py`) or, without an id, by its place (`alignment.py`).
+  `triggers.py` finds what asks to be remembered.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from memory_core.conversation.deadline import Deadline, NotStoredError
 from memory_core.conversation.messages.known_messages import message_key
 from memory_core.conversation.messages.remember import remember_drafts
 from memory_core.conversation.recalling import block_of_turn, condition_of_shown, ids_of_shown, one_of
+from memory_core.conversation.write import Shown, Step, Write
 from memory_core.conversation.writes import Writes
 from memory_core.errors import (
     ClosedError,
@@ -74,59 +75,6 @@ _NOBODY: Final = Where(data={"memory_core": "test"})
 _LONG_CHARS: Final = 20_000
 """Vectors of longer messages are computed in the background, so that no turn waits seconds for them. Until then, only
 their words find these messages."""
-_MOST_STEPS: Final = 10_000
-"""Most writes that are kept for a conversation whose store does not answer; then the oldest are given up."""
-
-_MOST_TOGETHER: Final = 1_000
-"""Most messages that wait to be stored together."""
-
-Step = Callable[[], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """A step that stores messages with ids, and those that are said while it waits."""
-
-    show: Callable[[Sequence[Draft]], Awaitable[None]]
-    drafts: tuple[Draft, ...]
-
-    def __call__(self) -> Awaitable[None]:
-        return self.show(self.drafts)
-
-    def and_then(self, later: Step) -> tuple[Step, ...]:
-        """This step and a later one; one step for both if the later one stores messages of the same `Conversation`."""
-        if isinstance(later, _Shown) and later.show == self.show and len(self.drafts) < _MOST_TOGETHER:
-            return (replace(self, drafts=self.drafts + later.drafts),)
-        return self, later
-
-
-@dataclass(frozen=True, slots=True)
-class _Write:
-    """Steps of one conversation, in order. Each may be done any number of times."""
-
-    conversation: Hashable
-    name: str
-    steps: tuple[Step, ...]
-
-    def after(self, earlier: _Write) -> _Write:
-        """The earlier steps and then these."""
-        *before, last = earlier.steps
-        first, *behind = self.steps
-        both = last.and_then(first) if isinstance(last, _Shown) else (last, first)
-        steps = (*before, *both, *behind)
-        if len(steps) > _MOST_STEPS:
-            logger.error("the oldest messages of session %s are not stored", one_line(self.name))
-        return replace(self, steps=steps[-_MOST_STEPS:])
-
-    async def run(self) -> None:
-        full: QuotaExceededError | None = None
-        for step in self.steps:
-            try:
-                await step()
-            except QuotaExceededError as error:  # a later step may make room
-                full = error
-        if full is not None:
-            raise full
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +96,7 @@ class Conversations:
         framework: Its name, of which the keys of messages are made.
         who: The owner of the memory, for the log.
         seconds: The longest time that a turn waits for its memory, opening it and loading its model not counted.
-        options: The options of the recall of a turn.
-        most: Most memories of a turn, if the options do not say it; 0 recalls nothing.
+        options: The options of the recall of a turn; a `limit` of 0 recalls nothing.
         embed: The time at which the vectors of messages are computed; by default now, unless they are long.
 
     Raises:
@@ -163,15 +110,13 @@ class Conversations:
         *,
         seconds: float = limits.CALL_SECONDS,
         options: RecallOptions = PUSHED,
-        most: int | None = None,
         embed: Literal["now", "later"] | None = None,
     ) -> None:
         self.framework = framework
         self.embed: Final = embed
         self.options = options
-        self.most = most
         self.deadline = Deadline(seconds, who)
-        self.writes: Writes[_Write] = Writes()
+        self.writes = Writes()
         self._accesses: WeakKeyDictionary[OpenStore, Access] = WeakKeyDictionary()
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
@@ -238,11 +183,10 @@ class Conversation:
         Raises:
             ClosedError, FingerprintError, InvalidInputError: The application has to act.
         """
-        if self._shared.most == 0 or not question.strip():
+        if self._shared.options.limit == 0 or not question.strip():
             return ""
-        access, seconds = self._shared.access(self._memory), self._shared.deadline.seconds
         try:
-            return await on_core(access.run, lambda: self._block(question, visible), seconds=seconds)
+            return await on_core(self._shared.access(self._memory).run, lambda: self._block(question, visible))
         except OF_THE_APPLICATION:
             raise
         except (StorageError, EmbeddingError):  # `Access` has logged it
@@ -278,7 +222,7 @@ class Conversation:
         if len(drafts) == len(context):
             return
         if are_shown and not context and not ids_may_differ:
-            await self._put(_Shown(self._show, tuple(drafts)))
+            await self._put(Shown(self._show, tuple(drafts)))
             return
         options = {"ids_may_differ": ids_may_differ, "are_shown": are_shown}
         await self._put(partial(self._done, partial(self._store, drafts, context=len(context), **options)))
@@ -347,7 +291,7 @@ class Conversation:
             many = len(visible.keys) + len(visible.texts)
             shown = one_of("id", await ids_of_shown(self._own, self._session, many, shows))
         asked = Asked(question, visible.before, shows, shown)
-        found = await block_of_turn(self._memory, asked, self._shared.options, most=self._shared.most)
+        found = await block_of_turn(self._memory, asked, self._shared.options)
         return found.text
 
     async def _store(
@@ -377,7 +321,7 @@ class Conversation:
 
     async def _put(self, step: Step) -> None:
         self._memory.memory.finish_first(self._shared.writes)
-        await self._shared.writes.put(_Write(self._name, self._session, (step,)))
+        await self._shared.writes.put(Write(self._name, self._session, (step,)))
 
     async def _put_keys(
         self, change: Callable[[BoundMemory, str, Sequence[str]], Awaitable[None]], keys: Iterable[str]

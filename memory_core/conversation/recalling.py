@@ -102,18 +102,17 @@ async def block_in_session(
 
 
 async def block_of_turn(
-    memory: Searching, asked: Asked, options: RecallOptions, *, most: int | None = None, owner: str | None = None
+    memory: Searching, asked: Asked, options: RecallOptions, *, owner: str | None = None
 ) -> Recalled:
     """The block that is pushed into the prompt of a turn: the profile, and the memories that are relevant to the
-    question.
+    question; nothing if the options allow no memory.
 
     Args:
-        most: Most memories, if the options do not say it; with 0, nothing is pushed.
         owner: The name under which the owner of the memory speaks, if it is not the user of the memory.
     """
-    if most == 0:
+    if options.limit == 0:
         return NOTHING
-    found = await block_for(memory, asked, options if options.limit is not None else replace(options, limit=most))
+    found = await block_for(memory, asked, options)
     return replace(found, text=await with_profile(memory, found.text, owner=owner))
 
 

@@ -13,45 +13,19 @@ from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import Context
 from functools import cache
-from typing import Any, Generic, Protocol, Self, TypeVar
 
 from memory_core.concurrency.at_exit import before_threads_end
 from memory_core.concurrency.foreign import answer_within
 from memory_core.concurrency.loop import core_loop
 from memory_core.conversation import limits
+from memory_core.conversation.write import Write
 from memory_core.errors import MemoryCoreError, reason_for_log
 from memory_core.values.printable import one_line
 
 logger = logging.getLogger(__name__)
 
 
-class Write(Protocol):
-    """A write of messages of one conversation. It may run any number of times: each message has a key, and the last
-    write of it counts."""
-
-    @property
-    def conversation(self) -> Hashable:
-        """The conversation that it belongs to; its writes are done one after the other."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """The name of the conversation, for logs."""
-        ...
-
-    def after(self, earlier: Self) -> Self:
-        """This write together with an earlier one of its conversation that has not happened."""
-        ...
-
-    async def run(self) -> None:
-        """Do it; called on the core loop."""
-        ...
-
-
-W = TypeVar("W", bound=Write)
-
-
-class Writes(Generic[W]):
+class Writes:
     """Writes that wait, run or have failed.
 
     One write of a conversation runs. Meanwhile one waits and takes up what is said next, so that every message is
@@ -69,17 +43,18 @@ class Writes(Generic[W]):
         self._pid = os.getpid()
         self._lock = threading.RLock()
         """Locked briefly only: several threads put writes, and the core loop does them."""
-        self._waiting: dict[Hashable, W] = {}
+        self._waiting: dict[Hashable, Write] = {}
         self._running: dict[Hashable, Future[None]] = {}
-        self._doing: dict[Hashable, tuple[object, W | None]] = {}
+        self._doing: dict[Hashable, tuple[object, Write | None]] = {}
         """For each conversation its worker, and the write that it does."""
         self._rounds: dict[Hashable, Future[None]] = {}
         """For each conversation, what ends with the write that runs."""
-        self._failed: dict[Hashable, tuple[W, MemoryCoreError]] = {}
+        self._failed: dict[Hashable, tuple[Write, MemoryCoreError]] = {}
         """Each with its error."""
         self._behind: set[Hashable] = set()
+        """The conversations of which it is logged that they wait."""
 
-    async def put(self, write: W) -> None:
+    async def put(self, write: Write) -> None:
         """Do a write after the earlier ones of its conversation, without waiting for it, unless too many are waiting;
         and then not for long."""
         if self._pid != os.getpid():  # the parent of this process finishes the pending writes
@@ -89,19 +64,6 @@ class Writes(Generic[W]):
         if len(running) >= limits.MAX_WAITING:
             done = [asyncio.wrap_future(future) for future in running]
             await asyncio.wait(done, timeout=limits.BEHIND_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-
-    def is_behind(self, conversation: Hashable) -> bool:
-        """True if a write of this conversation failed since this was last asked."""
-        with self._lock:
-            is_behind = conversation in self._behind
-            self._behind.discard(conversation)
-        return is_behind
-
-    def take_failed(self, conversation: Hashable) -> W | None:
-        """The failed write of a conversation, which is not tried again."""
-        with self._lock:
-            write, _ = self._failed.pop(conversation, (None, None))
-            return write
 
     def try_again(self) -> None:
         """Retry one failed write, since the store may be available again; if it succeeds, it starts the next retry."""
@@ -173,10 +135,10 @@ class Writes(Generic[W]):
         """The writes that are running; none in a forked process, whose parent runs them."""
         return set(self._running.values()) if self._pid == os.getpid() else set()
 
-    def _start(self, write: W) -> None:
+    def _start(self, write: Write) -> None:
         conversation = write.conversation
         with self._lock:
-            for earlier in (self._waiting.get(conversation), self.take_failed(conversation)):
+            for earlier in (self._waiting.get(conversation), self._failed.pop(conversation, (None, None))[0]):
                 if earlier is not None and earlier is not write:
                     write = write.after(earlier)
             self._waiting[conversation] = write
@@ -202,7 +164,7 @@ class Writes(Generic[W]):
             self._close_write(write, problem)
             self._end_round(conversation, goes_on=True)
 
-    def _close_write(self, write: W, problem: Exception | None) -> None:
+    def _close_write(self, write: Write, problem: Exception | None) -> None:
         if problem is None:
             self._behind.discard(write.conversation)
             self.try_again()
@@ -214,7 +176,7 @@ class Writes(Generic[W]):
     def _is_at_work(self, conversation: Hashable, worker: object) -> bool:
         return self._doing.get(conversation, (None, None))[0] is worker
 
-    def _next(self, conversation: Hashable, worker: object) -> W | None:
+    def _next(self, conversation: Hashable, worker: object) -> Write | None:
         with self._lock:
             if not self._is_at_work(conversation, worker):
                 return None
@@ -241,7 +203,7 @@ class Writes(Generic[W]):
                 del self._running[conversation], self._doing[conversation]
                 self._end_round(conversation)
 
-    def _fail(self, write: W, error: MemoryCoreError) -> None:
+    def _fail(self, write: Write, error: MemoryCoreError) -> None:
         """Keep a failed write, in the next one of its conversation if that is waiting."""
         conversation = write.conversation
         with self._lock:
@@ -258,7 +220,7 @@ class Writes(Generic[W]):
             logger.warning("a turn of session %s is not stored yet: %s", one_line(write.name), reason_for_log(error))
 
 
-_unfinished: weakref.WeakSet[Writes[Any]] = weakref.WeakSet()
+_unfinished: weakref.WeakSet[Writes] = weakref.WeakSet()
 """All of this process; a running write keeps its own alive, also when its owner is gone."""
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from memory_core.concurrency.threads import keep_for_ever
-from memory_core.embedding.checks import check_documents, unit_rows
-from memory_core.embedding.model_threads import ModelThreads
+from memory_core.embedding.checks import unit_rows
+from memory_core.embedding.local import LocalEmbedder
+from memory_core.embedding.local_model import Asked, LocalModel
 from memory_core.errors import EmbeddingError
 from memory_core.models import Fingerprint
 
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-TEXTS_A_JOB: Final = 32
-"""Number of texts the thread embeds before it serves a waiting query."""
+T = TypeVar("T")
 
 
 class Model(Protocol):
@@ -34,7 +32,7 @@ class Model(Protocol):
         ...
 
 
-class ThreadedEmbedder:
+class ThreadedEmbedder(LocalEmbedder):
     """A model that is loaded and run on one thread, which starts with the first text.
 
     After `close` the next call loads the model again. `FastEmbedEmbedder` and `SentenceTransformerEmbedder` derive from
@@ -46,78 +44,34 @@ class ThreadedEmbedder:
     """
 
     def __init__(self, fingerprint: Fingerprint, load: Callable[[], Model]) -> None:
-        self._fingerprint = fingerprint
+        super().__init__(fingerprint, is_single=True)
         self._load = load
-        self._start()
 
-    def _start(self) -> None:
-        """Start with nothing loaded, in this process."""
-        self._process = os.getpid()
-        self._lock = threading.Lock()
-        self._worker: _Worker | None = None
+    def load(self) -> LocalModel:
+        """See `LocalEmbedder.load`."""
+        return _Checked(_called(self.fingerprint, self._load), self.fingerprint)
 
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """Known before the model is loaded."""
-        return self._fingerprint
 
-    async def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One unit row per text, in the order given, shape `(len(texts), dimensions)`.
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A model whose vectors are checked, and made unit vectors, as one `LocalModel`."""
 
-        Raises:
-            EmbeddingError: The model cannot be loaded or run.
-        """
-        import numpy as np  # noqa: PLC0415  (takes 0.15 s, and only embedding needs it)
+    model: Model
+    fingerprint: Fingerprint
 
-        check_documents(texts)
-        worker = self._running()
-        given = [_clean(text) for text in texts]
-        jobs = [given[start : start + TEXTS_A_JOB] for start in range(0, len(given), TEXTS_A_JOB)]
-        parts = [await worker.thread.run(self._documents, worker, job) for job in jobs]
-        return np.concatenate([np.zeros((0, self._fingerprint.dimensions), np.float32), *parts])
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        """See `LocalModel.embed`."""
+        return self._units(lambda: self.model.documents(list(map(_clean, texts))), len(texts))
 
-    async def embed_query(self, text: str) -> NDArray[np.float32]:
-        """The unit vector of a query, shape `(dimensions,)`; raises as `embed_documents` does."""
-        worker = self._running()
-        rows = await worker.thread.run(self._query, worker, _clean(text))
-        vector: NDArray[np.float32] = rows[0]
-        return vector
-
-    async def close(self) -> None:
-        """Release the model and the thread, without waiting for running work."""
-        self._insist_on_process()
-        with self._lock:
-            worker, self._worker = self._worker, None
-        if worker is not None:
-            worker.thread.stop()
-
-    def _insist_on_process(self) -> None:
-        """Start again in a forked child: it has no such thread, and may have copied a locked lock."""
-        if self._process != os.getpid():
-            keep_for_ever(self._worker)
-            self._start()
-
-    def _running(self) -> _Worker:
-        self._insist_on_process()
-        with self._lock:
-            if self._worker is None:
-                self._worker = _Worker(self._load)
-            return self._worker
-
-    def _documents(self, worker: _Worker, texts: list[str]) -> NDArray[np.float32]:
-        return self._units(lambda: worker.model().documents(texts), len(texts))
-
-    def _query(self, worker: _Worker, text: str) -> NDArray[np.float32]:
-        return self._units(lambda: [worker.model().query(text)], 1)
+    def ask(self, query: str) -> Asked:
+        """See `LocalModel.ask`; such a model is chosen for the languages that it knows."""
+        return Asked(self._units(lambda: [self.model.query(_clean(query))], 1)[0], familiarity=1.0)
 
     def _units(self, embed: Callable[[], Sequence[NDArray[np.float32]]], count: int) -> NDArray[np.float32]:
-        import numpy as np  # noqa: PLC0415
+        import numpy as np  # noqa: PLC0415  (takes 0.15 s, and only embedding needs it)
 
-        name, dimensions = self._fingerprint.name, self._fingerprint.dimensions
-        try:
-            rows = np.asarray(embed(), np.float64)
-        except Exception as error:  # the libraries' exceptions have no common base class
-            raise EmbeddingError(f"{name} cannot be used: {type(error).__name__}: {error}") from error
+        rows = _called(self.fingerprint, lambda: np.asarray(embed(), np.float64))
+        name, dimensions = self.fingerprint.name, self.fingerprint.dimensions
         if rows.shape != (count, dimensions):
             raise EmbeddingError(
                 f"{name} returned an array of shape {rows.shape} for {count} texts, but its fingerprint has "
@@ -126,19 +80,12 @@ class ThreadedEmbedder:
         return unit_rows(name, rows)
 
 
-class _Worker:
-    """The thread and, once loaded, its model."""
-
-    def __init__(self, load: Callable[[], Model]) -> None:
-        self._load = load
-        self._model: Model | None = None
-        self.thread = ModelThreads(1, "memory-core-model")
-
-    def model(self) -> Model:
-        """The model, loaded at the first call; called on the thread only."""
-        if self._model is None:
-            self._model = self._load()
-        return self._model
+def _called(fingerprint: Fingerprint, call: Callable[[], T]) -> T:
+    """The result of a call of a library."""
+    try:
+        return call()
+    except Exception as error:  # the libraries' exceptions have no common base class
+        raise EmbeddingError(f"{fingerprint.name} cannot be used: {type(error).__name__}: {error}") from error
 
 
 def _clean(text: str) -> str:

@@ -6,15 +6,15 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Final, Literal
+from typing import Final
 
 from memory_core.concurrency.foreign import LateAnswerError, NoAnswerError, answer_within
-from memory_core.errors import InvalidInputError, ModelError, ModelTimeoutError, UnreadableAnswerError, reason_for_log
+from memory_core.errors import ModelError, ModelTimeoutError, UnreadableAnswerError, reason_for_log
 from memory_core.lifecycle.answers import Answer, read_answer
 from memory_core.lifecycle.prompt import PROMPT
 from memory_core.lifecycle.values import Usage
 from memory_core.supplied import ChatMessage, ChatModel
-from memory_core.values.checks import check_count, check_helper, check_key, check_text, shown
+from memory_core.values.checks import check_count, check_helper, check_key, check_seconds, check_text, shown
 
 logger = logging.getLogger(__name__)
 
@@ -61,14 +61,8 @@ class Manager:
         check_text("prompt", self.prompt)
         check_count("attempts", self.attempts, 1, 100)
         check_count("known", self.known, 0, 1_000)
-        _check_seconds("timeout", self.timeout, "above")
-        _check_seconds("pause", self.pause, "from")
-
-
-def _check_seconds(name: str, value: object, least: Literal["above", "from"]) -> None:
-    seconds = -1.0 if isinstance(value, bool) or not isinstance(value, int | float) else value
-    if not (0 < seconds < float("inf") or (seconds == 0 and least == "from")):
-        raise InvalidInputError(f"{name} must be a number of seconds {least} 0, not {shown(value)}")
+        check_seconds("timeout", self.timeout)
+        check_seconds("pause", self.pause, or_zero=True)
 
 
 async def ask(

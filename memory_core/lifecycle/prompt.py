@@ -14,7 +14,7 @@ from memory_core.recall.quoting import named, quoted
 from memory_core.supplied import ChatMessage
 
 MAX_TURN_CHARS: Final = 2_000
-"""Characters of a turn that are shown, from its beginning."""
+"""Characters of a turn or a memory that a prompt shows, from its beginning."""
 
 PROMPT: Final = """\
 You keep the long-term memory of an assistant. You are shown facts that are known already (F1, F2, ...) and the turns \

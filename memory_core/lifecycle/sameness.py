@@ -16,7 +16,6 @@ from itertools import combinations
 from typing import Final
 
 from memory_core.concurrency.threads import yield_now
-from memory_core.retrieval.languages.english import ENGLISH
 
 LEAST_SLIP_CHARS: Final = 4
 """A shorter word with another letter is more often another word."""
@@ -34,7 +33,7 @@ _TOKEN: Final = re.compile(
 )
 _BEFORE_CODE: Final = ("`", ".", "/", "@", "#", "*", "\\", "$")
 """Characters right before a word that show that it is not a word of a language."""
-_ARTICLES: Final = frozenset(ENGLISH.articles.split())
+_ARTICLES: Final = frozenset(("a", "an", "the"))
 
 
 def alike(texts: Sequence[str]) -> list[tuple[int, int]]:

@@ -17,7 +17,7 @@ from memory_core.models import MemoryRecord
 from memory_core.recall.keys import Key, key_of
 from memory_core.retrieval.analysis import QUESTION_MARKS, analyse, pieces_of
 from memory_core.retrieval.equal_texts import equal_form
-from memory_core.retrieval.languages.every import LANGUAGES
+from memory_core.retrieval.languages.english import OPENINGS, QUESTION_WORDS
 
 COPIED: Final = 0.75
 """Share of the question's words that a copy has, at least, question words included, in whatever order."""
@@ -26,9 +26,9 @@ _FEWEST_WORDS: Final = 4
 _MARKS: Final = 3
 """A text longer than this many times the question cannot be the question with other punctuation and spaces."""
 _WORD: Final = re.compile(r"\w+")
-_QUESTION_WORDS: Final = frozenset(word for each in LANGUAGES for word in each.question_words.split())
-_OPENING: Final = _QUESTION_WORDS.union(word for each in LANGUAGES for word in each.openings.split())
-"""First words of questions that are written without a question mark; "Will" may also be a name."""
+_QUESTION_WORDS: Final = frozenset(QUESTION_WORDS.split())
+_OPENING: Final = _QUESTION_WORDS.union(OPENINGS.split())
+"""First words of questions in English that are written without a question mark; "Will" may also be a name."""
 _MAX_CHARS: Final = 200
 """Longer questions also give reasons, which are worth remembering."""
 
@@ -95,7 +95,8 @@ def names(text: str) -> frozenset[str]:
 
 
 def _is_asking(text: str) -> bool:
-    """True if a text ends in a question mark, of whatever script, or begins as questions do and has a question word."""
+    """True if a text ends in a question mark, of whatever script, or begins as questions in English
+    do and has a question word."""
     if text[-1:] in QUESTION_MARKS:
         return True
     first = _WORD.search(text)

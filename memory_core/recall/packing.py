@@ -18,7 +18,6 @@ from memory_core.recall.choosing import PLACED_FIRST, Outcomes, is_one_statement
 from memory_core.recall.keys import Key, key_of
 from memory_core.recall.line import Line
 from memory_core.recall.neighbors import conversations, is_short
-from memory_core.recall.quoting import least_chars
 from memory_core.recall.values import CHARS_PER_TOKEN, Reason, RecallOptions
 from memory_core.retrieval.equal_texts import equal_form
 
@@ -68,11 +67,10 @@ class _Room:
         self._budgets = [(most, count) for most, count, _ in budgets]
         self._least = [least for _, _, least in budgets]
         self._left = [most - count(frame) for most, count in self._budgets]
-        self._counts_chars = options.max_chars is not None
 
-    def has(self, least: int) -> bool:
-        """True if a line of so many characters, or the shortest one, may fit."""
-        return all(map(le, self._least, self._left)) and not (self._counts_chars and self._left[0] < least)
+    def has_any(self) -> bool:
+        """True if the shortest line may fit."""
+        return all(map(le, self._least, self._left))
 
     def size(self, text: str) -> list[int]:
         """The size of a text in the units of each budget."""
@@ -165,9 +163,7 @@ class _Filling:
         if taken is None and len(self.lines) == self.options.limit:
             self.outcomes[key] = "limit", None
             return False
-        # a line that has a place may grow; another one is not formatted if it is too long however that is done
-        least = least_chars(shown.text, self.longest) if taken is None and self.options.format is None else 0
-        if not self.room.has(least):
+        if not self.room.has_any():
             self.outcomes.setdefault(key, ("budget", None))
             return False
         day = "" if self.options.format is not None else local_day(line.record).isoformat()

@@ -26,23 +26,12 @@ _JOINERS: Final = "\u200c\u200d"
 def excerpt(text: str, most: int) -> str:
     """One line of at most `most` visible characters; spaces replace characters that hide text or begin a line."""
     stripped = text.strip()
-    if len(stripped) <= most and _is_a_line(stripped):
+    if len(stripped) <= most and stripped.isprintable() and "  " not in stripped:
         return stripped
     line = " ".join(stripped[: 2 * most].split())
     if not line.isprintable():
         line = " ".join("".join(c if c.isprintable() or c in _JOINERS else " " for c in line).split())
     return line if len(line) <= most and len(stripped) <= 2 * most else line[: most - 1] + "…"
-
-
-def least_chars(text: str, most: int) -> int:
-    """A number of characters that `printable` does not go below, found without formatting the text."""
-    stripped = text.strip()
-    return min(len(stripped), most) if _is_a_line(stripped) else 0
-
-
-def _is_a_line(stripped: str) -> bool:
-    """True if an excerpt has the same characters, or the first of them."""
-    return stripped.isprintable() and "  " not in stripped
 
 
 def quoted(text: str, most: int = MAX_ITEM_CHARS) -> str:

@@ -114,7 +114,7 @@ async def recall_for(handle: Searching, given: Asked, options: RecallOptions, *,
 
     check_text("query", given.text)
     now, asked = _now(handle), in_context(given)
-    where = check_where(options.conditions())
+    where = check_where(options.where)
     found, choice = await _chosen(handle, asked, options, where, now, explain=explain)
 
     def may_show(record: MemoryRecord) -> bool:
@@ -239,7 +239,7 @@ async def _considered(
         for key in [key_of(hit.record)]
     ]
     limit = max(len(hits), _FEWEST_HITS)
-    wider: tuple[tuple[Reason, Where], ...] = (("floor", options.conditions()), ("filter", ANY_STATE))
+    wider: tuple[tuple[Reason, Where], ...] = (("floor", options.where), ("filter", ANY_STATE))
     for reason, where in wider:
         known = {key_of(each.hit.record) for each in considered}
         more = await handle.search(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final, Literal, TypeVar
+from dataclasses import dataclass, field
+from typing import Final, Literal
 
 from memory_core.errors import InvalidInputError
-from memory_core.models import RELATIONS, Hit, MemoryRecord, Mode, Relation, Role
+from memory_core.models import RELATIONS, Hit, MemoryRecord, Mode, Relation
 from memory_core.values.checks import check_one_of, check_unit, shown
 from memory_core.where.where import Where
-
-T = TypeVar("T")
 
 DEFAULT_CHARS: Final = 4_000
 """The budget of a block that is asked for, about 1,000 tokens."""
@@ -83,11 +81,8 @@ class RecallOptions:
     limit: int | None = None
     """At most this many memories, within the budget; `None` for as many as fit."""
     where: Where = field(default_factory=Where)
-    """Conditions a memory must satisfy. With `as_of`, memories valid then; otherwise those valid now."""
-    kinds: Sequence[str] | None = None
-    """Only these kinds, in addition to `where`."""
-    roles: Sequence[Role] | None = None
-    """Only messages of these roles, in addition to `where`."""
+    """Conditions a memory must satisfy, such as `Where(roles=["user"])`. With `as_of`, memories valid then; otherwise
+    those valid now."""
     mode: Mode = "hybrid"
     floor: bool = True
     """Recall nothing if nothing is relevant; see `BoundMemory.search`."""
@@ -123,15 +118,6 @@ class RecallOptions:
         """About how many characters the budgets allow."""
         budgets = (self.max_chars, None if self.max_tokens is None else self.max_tokens * CHARS_PER_TOKEN)
         return min(budget for budget in budgets if budget is not None)
-
-    def conditions(self) -> Where:
-        """All conditions together.
-
-        Raises:
-            InvalidInputError: `where` and `kinds` or `roles` have nothing in common.
-        """
-        kinds = _both("kinds", self.where.kinds, self.kinds)
-        return replace(self.where, kinds=kinds, roles=_both("roles", self.where.roles, self.roles))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,18 +159,6 @@ class Recalled:
 def _check_count(name: str, value: object) -> None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
         raise InvalidInputError(f"{name} must be a whole number, 0 or more, not {shown(value)}")
-
-
-def _both(name: str, first: Sequence[T] | None, second: Sequence[T] | None) -> Sequence[T] | None:
-    """The values that both conditions allow; `None` allows everything, and no values nothing."""
-    if first is None or second is None:
-        return second if first is None else first
-    both = tuple(value for value in second if value in first)
-    if first and second and not both:
-        raise InvalidInputError(
-            f"where asks for {name} {shown(first)} and the recall for {shown(second)}: nothing is both"
-        )
-    return both
 
 
 PULLED: Final = RecallOptions()

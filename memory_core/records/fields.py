@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal, TypeVar, cast
 
 from memory_core.errors import InvalidInputError
-from memory_core.models import RELATIONS, ROLES, STATES, TIERS, Json, Link, Role, State, Tier
+from memory_core.models import RELATIONS, ROLES, STATES, TIERS, Json, Link
 from memory_core.values.checks import (
+    check_flag,
     check_key,
     check_local_time,
+    check_one_of,
     check_size,
     check_text,
     check_time,
@@ -87,38 +90,6 @@ def _tags(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(check_key("a tag", tag) for tag in given))
 
 
-def _role(value: object) -> Role | None:
-    if value is not None and value not in ROLES:
-        raise InvalidInputError(f"role must be one of {', '.join(ROLES)}, or None, not {shown(value)}")
-    return value
-
-
-def _tier(value: object) -> Tier:
-    if value not in TIERS:
-        raise InvalidInputError(f"tier must be one of {', '.join(TIERS)}, not {shown(value)}")
-    return value
-
-
-def _state(value: object) -> State:
-    if value not in STATES:
-        raise InvalidInputError(f"state must be one of {', '.join(STATES)}, not {shown(value)}")
-    return value
-
-
-def _left(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidInputError(f"left must be True or False, not {shown(value)}")
-    return value
-
-
-def _key(name: str) -> Callable[[object], str]:
-    return lambda value: check_key(name, value)
-
-
-def _unit(name: str) -> Callable[[object], float]:
-    return lambda value: check_unit(name, value)
-
-
 @dataclass(frozen=True, slots=True)
 class Field:
     """One field of `MemoryRecord`."""
@@ -134,27 +105,27 @@ class Field:
 
 
 FIELDS: Final = (
-    Field("id", _key("id"), can_change=False),
+    Field("id", partial(check_key, "id"), can_change=False),
     Field("text", check_content),
-    Field("role", _role, tells_apart=True),
-    Field("kind", _key("kind"), tells_apart=True),
-    Field("tier", _tier, tells_apart=True),
+    Field("role", or_none(partial(check_one_of, allowed=ROLES), "role"), tells_apart=True),
+    Field("kind", partial(check_key, "kind"), tells_apart=True),
+    Field("tier", partial(check_one_of, "tier", allowed=TIERS), tells_apart=True),
     Field("author", or_none(check_key, "author"), tells_apart=True),
     Field("data", check_data, form="data", tells_apart=True),
     Field("tags", _tags, form="tags"),
-    Field("importance", _unit("importance")),
-    Field("confidence", _unit("confidence")),
+    Field("importance", partial(check_unit, "importance")),
+    Field("confidence", partial(check_unit, "confidence")),
     Field("emotion", or_none(check_key, "emotion"), tells_apart=True),
     Field("created_at", form="time"),
     Field("updated_at", form="time"),
     Field("accessed_at", form="time"),
-    Field("occurred_at", lambda value: check_local_time("occurred_at", value), form="time"),
+    Field("occurred_at", partial(check_local_time, "occurred_at"), form="time"),
     Field("access_count"),
     Field("expires_at", or_none(check_time, "expires_at"), form="time", tells_apart=True),
     Field("valid_from", or_none(check_time, "valid_from"), form="time"),
     Field("valid_to", or_none(check_time, "valid_to"), form="time", tells_apart=True),
-    Field("state", _state),
-    Field("left", _left, form="flag"),
+    Field("state", partial(check_one_of, "state", allowed=STATES)),
+    Field("left", partial(check_flag, "left"), form="flag"),
     Field("former_state"),
     Field("former_valid_to", form="time"),
     Field("source_key", or_none(check_key, "source_key"), can_change=False),

@@ -161,7 +161,7 @@ def pieces_of(text: str) -> Iterator[str]:
 
 
 def _without_wont(text: str) -> str:
-    """Drop the one contraction whose first half is another word ("won")."""
+    """Drop the contraction that would be read as another word."""
     return text.replace(MISREAD, " ")
 
 

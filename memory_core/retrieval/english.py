@@ -7,7 +7,7 @@ from typing import Final, cast
 
 import Stemmer
 
-from memory_core.retrieval.languages.english import ENGLISH
+from memory_core.retrieval.languages.english import ENGLISH, IRREGULAR
 
 stem: Final = cast(
     "Callable[[str], str]",
@@ -20,8 +20,7 @@ stem: Final = cast(
 STOP_WORDS: Final = frozenset(ENGLISH.function_words.split())
 """Words that are never index terms, in lower case, before stemming."""
 
-BASE_FORMS: Final = {
-    form: base for base, *forms in (entry.split() for entry in ENGLISH.irregular.split(",")) for form in forms
-}
+BASE_FORMS: Final = {form: base for base, *forms in (entry.split() for entry in IRREGULAR.split(",")) for form in forms}
 """The base form by each irregular form: questions ask "when did she go", memories say "I went"."""
-MISREAD: Final = ENGLISH.misread
+MISREAD: Final = "won't"
+"""The one contraction whose first half is another word."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memory_core.retrieval.arrays import Column, Floats
 from memory_core.retrieval.dense import Dense
-from memory_core.retrieval.owner_index import NO_CODE, OwnerIndex, Turns
+from memory_core.retrieval.owner_index import NO_CODE, OwnerIndex
 from memory_core.retrieval.postings import Frequencies, Postings
 
 _NUMBERED: Final = frozenset({"sessions", "authors"})
@@ -42,9 +42,9 @@ class JoinedIndex(OwnerIndex):
             if isinstance(column, Column) and name not in _NUMBERED:
                 _append(column, [getattr(part, name).values for part in parts])
         self.dead = sum(part.dead for part in parts)
-        self._session_numbers = _common_numbers([part.session_codes for part in parts])
         self._author_numbers = _common_numbers([part.author_codes for part in parts])
-        _append(self.sessions, _renumbered([part.sessions for part in parts], self._session_numbers))
+        session_numbers = _common_numbers([part.session_codes for part in parts])
+        _append(self.sessions, _renumbered([part.sessions for part in parts], session_numbers))
         _append(self.authors, _renumbered([part.authors for part in parts], self._author_numbers))
         starts = np.cumsum([0, *map(len, parts)])
         self.postings = _JoinedPostings([part.postings for part in parts], starts)
@@ -62,11 +62,6 @@ class JoinedIndex(OwnerIndex):
             for word, codes in part.authors_named(words).items():
                 named.setdefault(word, []).extend(numbers[codes].tolist())
         return named
-
-    def _sorted_turns(self) -> Turns:
-        if _have_common(self._session_numbers):
-            return super()._sorted_turns()
-        return _joined_turns([part.turns() for part in self._parts], [len(part) for part in self._parts])
 
 
 class _JoinedPostings(Postings):
@@ -131,46 +126,7 @@ def _common_numbers(parts: Sequence[_Codes]) -> list[_Ints]:
     return numbers
 
 
-def _have_common(numbers: Sequence[_Ints]) -> bool:
-    """True if parts have a name in common."""
-    starts = np.cumsum([0, *map(len, numbers)])
-    return any(bool((own < start).any()) for own, start in zip(numbers, starts.tolist(), strict=False))
-
-
 def _renumbered(columns: Sequence[Column], numbers: Sequence[_Ints]) -> list[NDArray[np.int32]]:
     """The codes of each part as common numbers; `NO_CODE` stays."""
     with_none = [np.append(own, NO_CODE).astype(np.int32) for own in numbers]  # -1 is the last place
     return [own[column.values] for column, own in zip(columns, with_none, strict=True)]
-
-
-def _joined_turns(parts: Sequence[Turns], sizes: Sequence[int]) -> Turns:
-    """The turns of parts that have no session in common."""
-    numbers = [int(part.counts.sum()) for part in parts]
-    before = np.cumsum([0, *numbers]).tolist()
-    return Turns(
-        order=None if all(part.order is None for part in parts) else _joined_order(parts, sizes),
-        starts=np.concatenate([part.starts + start for part, start in zip(parts, before, strict=False)]),
-        counts=np.concatenate([part.counts for part in parts]),
-        from_before=_side_by_side([part.from_before for part in parts], numbers),
-        from_after=_side_by_side([part.from_after for part in parts], numbers),
-    )
-
-
-def _joined_order(parts: Sequence[Turns], sizes: Sequence[int]) -> _Ints:
-    firsts = np.cumsum([0, *sizes]).tolist()
-    return np.concatenate(
-        [
-            (np.arange(size) if part.order is None else part.order) + first
-            for part, size, first in zip(parts, sizes, firsts, strict=False)
-        ]
-    )
-
-
-def _side_by_side(weights: Sequence[Floats], numbers: Sequence[int]) -> Floats:
-    """The weights between the turns of each part as weights between all turns: 0 between two parts."""
-    every: Floats = np.zeros(sum(numbers), np.float32)
-    start = 0
-    for own, number in zip(weights, numbers, strict=True):
-        every[start : start + len(own)] = own
-        start += number
-    return every[:-1]

@@ -25,6 +25,8 @@ from memory_core.values.limits import MAX_QUERY_TERMS
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _CAPITAL: Final = re.compile(r"(?<![^\W_])[^\W\d_a-z][^\W_]*")
+_ENGLISH_WORDS: Final = frozenset(ENGLISH.function_words.split())
+"""Words that a text in which a capital letter marks a name has at least one of: in other languages it need not."""
 _SENTENCE_STARTS: Final = (".", "?", "!", ":", '"', "\u201c")
 
 
@@ -78,7 +80,7 @@ def parse(text: str, today: date | None = None) -> Query:
         faint_words(terms, languages),
         frozenset(terms).difference(written),
         words,
-        frozenset[str]().union(*(_proper(text, each) for each in assumed if _writes_names_in_capitals(each, words))),
+        frozenset() if ENGLISH not in assumed or _ENGLISH_WORDS.isdisjoint(words) else _proper(text),
         asks_now(text, assumed),
         dates,
         about_user=not is_to_assistant and any(not words.isdisjoint(each.first_person.split()) for each in assumed),
@@ -110,12 +112,7 @@ def without_names(query: str, names: Collection[str]) -> str:
     return " ".join(rest.split()).strip(" ?") or query
 
 
-def _writes_names_in_capitals(language: Language, words: frozenset[str]) -> bool:
-    """True if a capital letter marks a name in a text with these words: in no language, it need not."""
-    return language.has_names_in_capitals and not words.isdisjoint(language.function_words.split())
-
-
-def _proper(text: str, language: Language) -> frozenset[str]:
+def _proper(text: str) -> frozenset[str]:
     """The terms of words capitalised inside a sentence, except months and days."""
     if text[1:].islower():
         return frozenset()
@@ -123,6 +120,6 @@ def _proper(text: str, language: Language) -> frozenset[str]:
     for match in _CAPITAL.finditer(text):
         before = text[: match.start()].rstrip()
         is_inside = before and not before.endswith(_SENTENCE_STARTS)
-        if is_inside and match[0][0].isupper() and not is_date_word(match[0], language):
+        if is_inside and match[0][0].isupper() and not is_date_word(match[0]):
             found.update(query_terms(match[0]))
     return frozenset(found)

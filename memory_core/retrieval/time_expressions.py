@@ -76,10 +76,9 @@ def resolve(text: str, today: date, words: Sequence[str] | None = None) -> list[
     return list(dict.fromkeys(absolute for _, absolute in sorted(found, key=lambda one: one[0]) if absolute))
 
 
-def is_date_word(word: str, language: Language = ENGLISH) -> bool:
-    """Return whether a word is the name of a month or a weekday."""
-    times = _TIMED.get(language)
-    return times is not None and (_lower(word) in _months(times) or _lower(word) in _weekdays(times))
+def is_date_word(word: str) -> bool:
+    """Return whether a word is the name of a month or a weekday in English."""
+    return word.lower() in _months(ENGLISH_TIMES) or word.lower() in _weekdays(ENGLISH_TIMES)
 
 
 def asks_now(query: str, languages: Iterable[Language] = (ENGLISH,)) -> bool:

@@ -28,11 +28,6 @@ def maintained(store: Store) -> Maintained:
     )
 
 
-async def probe(store: Store) -> int | None:
-    """See `Maintained.probe`."""
-    return await maintained(store).probe()
-
-
 async def scrub(store: Store) -> bool:
     """See `Maintained.vacuum`; `False` for a store that lacks it."""
     return isinstance(store, Maintained) and await store.vacuum(scrub=True)

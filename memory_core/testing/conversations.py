@@ -47,5 +47,5 @@ class ConversationContract(Contract):
         run_sync(ann.remember, SAID, session="monday")
         later = Where(since=clock.now + timedelta(days=1))
         assert not run_sync(ann.recall, "tea", RecallOptions(floor=False, where=later))
-        recalled = run_sync(ann.recall, "tea", RecallOptions(floor=False, roles=["assistant"]))
+        recalled = run_sync(ann.recall, "tea", RecallOptions(floor=False, where=Where(roles=["assistant"])))
         assert {record.role for record in recalled.records} == {"assistant"}

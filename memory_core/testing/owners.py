@@ -4,11 +4,9 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable
-from dataclasses import fields
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -23,15 +21,13 @@ from memory_core import (
     Patch,
     RecallOptions,
     RecordNotFoundError,
-    Scope,
-    ScopeError,
     Where,
     run_sync,
 )
-from memory_core.adapting import PINNED, owned_by
+from memory_core.adapting import PINNED
 from memory_core.testing.base import Contract, add, texts
+from memory_core.where.where import ANY_STATE
 
-ANY_STATE: Final = Where(states=("active", "compacted", "archived"))
 MINE: Final = "my secret tea"
 
 OWNERS: Final[dict[str, tuple[tuple[str, str], tuple[str, str]]]] = {
@@ -231,12 +227,6 @@ ATTEMPTS: Final[dict[str, Callable[[BoundMemory, MemoryRecord], None]]] = {
 class OwnerContract(Contract):
     """Isolation, generated over every operation."""
 
-    def test_every_operation_is_attempted(self) -> None:
-        operations = {
-            name for name, _ in inspect.getmembers(BoundMemory, inspect.iscoroutinefunction) if not name.startswith("_")
-        }
-        assert set(ATTEMPTS) == operations
-
     @pytest.mark.parametrize("pair", OWNERS.values(), ids=OWNERS.keys())
     def test_two_owners_never_meet(self, memory: Memory, pair: tuple[tuple[str, str], tuple[str, str]]) -> None:
         one, other = (memory.bind(app=app, user=user) for app, user in pair)
@@ -257,66 +247,6 @@ class OwnerContract(Contract):
             assert getattr(record, name) == "x"
             assert run_sync(ann.get, record.id) == record
         assert run_sync(ann.stats).records == 3
-
-    def test_a_draft_cannot_leave_its_handle(self, ann: BoundMemory) -> None:
-        for name in ("agent", "session", "collection"):
-            here: dict[str, Any] = {name: "here"}
-            there: dict[str, Any] = {name: "there"}
-            with pytest.raises(ScopeError, match=f"{name} 'there' contradicts"):
-                run_sync(ann.bind(**here).add, Draft("x", **there))
-            (record,) = add(ann.bind(**here), Draft("x", **here))
-            assert getattr(record, name) == "here"
-
-    def test_an_open_handle_does_nothing(self, memory: Memory) -> None:
-        open_handle = memory.bind(app="contract")
-        calls: dict[str, Callable[[], object]] = {
-            "add": lambda: run_sync(open_handle.add, "x"),
-            "profile": lambda: run_sync(open_handle.profile),
-            "add_many": lambda: run_sync(open_handle.add_many, []),
-            "search": lambda: run_sync(open_handle.search, "x"),
-            "search_by_vector": lambda: run_sync(open_handle.search_by_vector, [1.0]),
-            "get": lambda: run_sync(open_handle.get, "x"),
-            "supersede": lambda: run_sync(open_handle.supersede, "x", "y"),
-            "history": lambda: run_sync(open_handle.history, "x"),
-            "update": lambda: run_sync(open_handle.update, "x", Patch(text="y")),
-            "delete": lambda: run_sync(open_handle.delete, "x"),
-            "delete_exactly": lambda: run_sync(open_handle.delete_exactly, {"id": 1}),
-            "delete_where": lambda: run_sync(open_handle.delete_where, Where()),
-            "erase": lambda: run_sync(open_handle.erase),
-            "stats": lambda: run_sync(open_handle.stats),
-            "list": lambda: run_sync(open_handle.list),
-            "put_many": lambda: run_sync(open_handle.put_many, [Draft("x", source_key="x")]),
-            "collections": lambda: run_sync(open_handle.collections),
-            "postpone": lambda: run_sync(open_handle.postpone, {"x": None}),
-            "sweep": lambda: run_sync(open_handle.sweep),
-            "remember": lambda: run_sync(open_handle.remember, [("user", "x")]),
-            "recall": lambda: run_sync(open_handle.recall, "x"),
-        }
-        assert calls.keys() == ATTEMPTS.keys()
-        for call in calls.values():
-            with pytest.raises(ScopeError, match="user open"):
-                call()
-
-    @pytest.mark.parametrize("bad", ["", " ", "\n", None, 5, b"ann", "x" * 513, "\ud800", "ann\0"], ids=repr)
-    def test_a_missing_owner_is_refused(self, memory: Memory, bad: Any) -> None:
-        with pytest.raises(ScopeError, match="user"):
-            owned_by(memory.bind(app="contract"), bad)
-        with pytest.raises(ScopeError, match="app"):
-            memory.bind(app=bad, user="ann")
-        if bad is not None:
-            for name in [field.name for field in fields(Scope) if field.name != "app"]:
-                keys: dict[str, Any] = {name: bad}
-                with pytest.raises(ScopeError, match=name):
-                    memory.bind(**keys)
-
-    def test_a_fixed_owner_accepts_only_itself(self, memory: Memory, ann: BoundMemory) -> None:
-        assert owned_by(ann, "ann").scope == ann.scope
-        assert owned_by(memory.bind(app="contract"), "ann").scope == ann.scope
-        for other in ("bob", "Ann", "ann ", ""):
-            with pytest.raises(ScopeError):
-                owned_by(ann, other)
-        with pytest.raises(ScopeError, match="belongs to session 's1'"):
-            ann.bind(session="s1").bind(session="s2")
 
 
 def _attempt_everything(mine: BoundMemory, theirs: BoundMemory) -> None:

@@ -28,9 +28,9 @@ from memory_core import (
     run_sync,
 )
 from memory_core.testing.base import Contract, Ticks, add, everything, texts
+from memory_core.where.where import ANY_STATE
 
 COUNTERS = 8
-ALL_STATES = Where(states=("active", "compacted", "archived"))
 
 
 def full_draft(now: datetime) -> Draft:
@@ -288,13 +288,13 @@ class RecordContract(Contract):
         assert everything(ann) == []
         for mode in ("hybrid", "lexical", "substring"):
             assert run_sync(ann.search, "ticket", mode=mode) == []
-            assert run_sync(ann.search, "ticket", mode=mode, where=ALL_STATES) == []
+            assert run_sync(ann.search, "ticket", mode=mode, where=ANY_STATE) == []
         assert run_sync(ann.stats).records == 0
         with pytest.raises(RecordNotFoundError):
             run_sync(ann.update, record.id, Patch(expires_at=None))
         with pytest.raises(RecordNotFoundError):
             run_sync(ann.delete, record.id)
-        assert run_sync(ann.delete_where, ALL_STATES).records == 0
+        assert run_sync(ann.delete_where, ANY_STATE).records == 0
 
     def test_what_has_expired_already_is_refused_and_an_update_ends_a_record_at_once(
         self, ann: BoundMemory, clock: Ticks
@@ -332,7 +332,7 @@ class RecordContract(Contract):
         for mode in ("hybrid", "lexical", "substring"):
             assert texts(run_sync(ann.search, "tea", mode=mode)) == ["new tea"]
             assert texts(run_sync(ann.search, "tea", mode=mode, where=archived)) == ["old tea"]
-            assert len(run_sync(ann.search, "tea", mode=mode, where=ALL_STATES)) == 2
+            assert len(run_sync(ann.search, "tea", mode=mode, where=ANY_STATE)) == 2
         run_sync(ann.update, record.id, Patch(state="active"))
         assert len(run_sync(ann.search, "tea")) == 2
 

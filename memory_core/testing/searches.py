@@ -314,13 +314,3 @@ class SearchContract(Contract):
                 assert len(hit.passage.text) < len(text) / 3
         (hit,) = run_sync(ann.search, "short note", mode="substring")
         assert hit.passage == Passage(0, len(short.text), short.text)
-
-    def test_diversity_is_limited_to_100_hits(self, ann: BoundMemory) -> None:
-        with pytest.raises(InvalidInputError, match="up to 100 hits, not 101"):
-            run_sync(ann.search, "tea", limit=101, diversity=0.5)
-
-    def test_an_unknown_mode_is_refused(self, ann: BoundMemory) -> None:
-        with pytest.raises(InvalidInputError, match="mode must be one of substring"):
-            run_sync(ann.search, "tea", mode=cast("Any", "magic"))
-        with pytest.raises(InvalidInputError, match="query"):
-            run_sync(ann.search, cast("Any", None))

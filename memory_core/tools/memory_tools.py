@@ -45,8 +45,6 @@ class ToolContext:
     author: str | None = None
     clock: Clock = utc_now
     """Returns the present moment."""
-    floor: bool = True
-    """True if a search returns relevant memories only (see `BoundMemory.search`); `False` returns the best anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +141,11 @@ async def store_where_chosen(context: ToolContext, given: Arguments, draft: Draf
 
 async def _search(context: ToolContext, given: Arguments) -> ToolResult:
     query, limit, where = cut_query(given.text("query")), given.count("limit", 10), _of_category(given)
-    groups = await search(context.memory.search, query, limit=limit, where=where, floor=context.floor)
+    groups = await search(context.memory.search, query, limit=limit, where=where)
     records = [best.record for best, *_ in groups]
     if records:
         count_reads(context.memory, records)
         return _listing(context.memory, records, f"Found {len(records)} memories for {_quoted(query)}")
-    if not context.floor:
-        return _nearest(context.memory, query, [])
     near = await search(context.memory.search, query, limit=min(limit, NEAREST), where=where, floor=False)
     return _nearest(context.memory, query, [best.record for best, *_ in near if best.similarity is not None])
 

@@ -18,7 +18,7 @@ from memory_core.errors import InvalidInputError, StorageError
 from memory_core.memory import Memory
 from memory_core.models import Scope
 from memory_core.protocols import Store
-from memory_core.storage.shared.transfer import Copyable, Entry, checksum, sourceless
+from memory_core.storage.shared.transfer import Copyable, Entry, Tombstones, checksum, sourceless
 from memory_core.values.progress import Progress, ProgressCallback
 
 COPIED_AT_ONCE: Final = 512
@@ -112,6 +112,12 @@ def port_of(store: object) -> Copyable:
     return found
 
 
+async def is_of_another_store(port: Copyable, secret: bytes) -> bool:
+    """True if a store has memories, or has forgotten some, and is no copy of the store that this secret marks."""
+    known = await port.tombstones()
+    return known.secret != secret and bool(known.digests or await port.owners())
+
+
 @dataclass(frozen=True, slots=True)
 class _Difference:
     """The difference between both sides for one owner, as ids."""
@@ -152,15 +158,13 @@ class _Copying:
 
     async def _claim(self) -> None:
         """Make sure that the target is a copy of the source, or empty."""
-        theirs, ours = await self.source.tombstones(), await self.target.tombstones()
-        if theirs.secret == ours.secret:
-            return
-        if ours.digests or await self.target.owners():
+        secret = (await self.source.tombstones()).secret
+        if await is_of_another_store(self.target, secret):
             raise InvalidInputError(
                 "the target contains memories that were not copied from this source, and a copy would replace them; "
                 "give a new file or another collection name"
             )
-        await self.target.adopt(theirs)
+        await self.target.adopt(Tombstones(secret, frozenset()))
 
     async def _copy_owner(self, scope: Scope, number: int, owners: int) -> None:
         sent: dict[str, bytes] = {}

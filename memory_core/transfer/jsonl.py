@@ -23,7 +23,7 @@ from memory_core.models import DERIVING, Fingerprint, Page, Scope
 from memory_core.protocols import Store
 from memory_core.requests import ListRequest
 from memory_core.storage.shared.transfer import Carried, Copyable, Tombstones, tombstone
-from memory_core.transfer.copying import port_of, store_of
+from memory_core.transfer.copying import is_of_another_store, port_of, store_of
 from memory_core.transfer.lines import from_json, to_json
 from memory_core.values.checks import shown
 from memory_core.values.json_text import encode_json
@@ -142,19 +142,14 @@ async def export_records(
 
     async def work() -> None:
         port = port_of(await store_of(memory))
-        await _carry(port, [owner] if owner is not None else await port.owners(), write, progress)
+        owners = [owner] if owner is not None else await port.owners()
+        for number, scope in enumerate(owners, 1):
+            async for done, total, items in _batches(port, scope):
+                await asyncio.to_thread(write, items)
+                if progress is not None:
+                    progress(Progress(done, total, f"owner {number} of {len(owners)}"))
 
     await on_core(work)
-
-
-async def _carry(
-    port: Copyable, owners: Sequence[Scope], write: Callable[[list[Carried]], object], progress: ProgressCallback | None
-) -> None:
-    for number, scope in enumerate(owners, 1):
-        async for done, total, items in _batches(port, scope):
-            await asyncio.to_thread(write, items)
-            if progress is not None:
-                progress(Progress(done, total, f"owner {number} of {len(owners)}"))
 
 
 async def _batches(port: Copyable, scope: Scope) -> AsyncIterator[tuple[int, int, list[Carried]]]:
@@ -259,10 +254,13 @@ async def import_jsonl(
     async def work() -> Imported:
         reader = _Reader(lines)
         head = await asyncio.to_thread(reader.head)
-        store = await store_of(memory)
-        port = port_of(store)
-        is_foreign = owner is not None and await _is_of_another_store(port, head.secret)
-        is_fresh = not is_foreign and await _claim(port, head.secret, dry_run=dry_run)
+        port = port_of(store := await store_of(memory))
+        is_foreign = await is_of_another_store(port, head.secret)
+        if is_foreign and owner is None:
+            raise _would_be_mixed_up()
+        if not is_foreign and not dry_run:
+            await port.adopt(Tombstones(head.secret, frozenset()))
+        is_fresh = not is_foreign and not await port.owners()
         import_ = _Import(store, port, fresh=is_fresh, dry_run=dry_run, only=owner if is_foreign else None)
         has_vectors = head.fingerprint is not None and head.fingerprint == await port.fingerprint()
         dimensions = head.fingerprint.dimensions if has_vectors and head.fingerprint is not None else None
@@ -279,24 +277,11 @@ async def import_jsonl(
     return await on_core(work)
 
 
-async def _is_of_another_store(port: Copyable, secret: bytes) -> bool:
-    known = await port.tombstones()
-    return known.secret != secret and bool(known.digests or await port.owners())
-
-
-async def _claim(port: Copyable, secret: bytes, *, dry_run: bool) -> bool:
-    """Make sure that the target may take the records; returns whether it is empty."""
-    is_empty = not await port.owners()
-    known = await port.tombstones()
-    if known.secret != secret:
-        if known.digests or not is_empty:
-            raise InvalidInputError(
-                "the target has memories of another store, which an import would mix up; import into a new file or "
-                "collection, or name the one owner of the export with --app and --user"
-            )
-        if not dry_run:
-            await port.adopt(Tombstones(secret, frozenset()))
-    return is_empty
+def _would_be_mixed_up() -> InvalidInputError:
+    return InvalidInputError(
+        "the target has memories of another store, which an import would mix up; import into a new file or "
+        "collection, or name the one owner of the export with --app and --user"
+    )
 
 
 @dataclass(frozen=True, slots=True)

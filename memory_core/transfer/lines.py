@@ -8,12 +8,11 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, Final
 
-from memory_core.errors import InvalidInputError
 from memory_core.models import Draft, MemoryRecord, Scope
 from memory_core.records.draft_to_record import complete
 from memory_core.records.fields import CHECKS
 from memory_core.storage.shared.transfer import Carried, Revision
-from memory_core.values.checks import check_text, check_time, shown
+from memory_core.values.checks import check_count, check_text, check_time
 
 _DRAFT: Final = tuple(each.name for each in fields(Draft) if each.name != "passages")  # which are in the text
 _TIMES: Final = ("created_at", "updated_at", "accessed_at")
@@ -49,7 +48,7 @@ def from_json(value: Mapping[str, Any], seq: int, dimensions: int | None) -> Car
     changes: dict[str, Any] = {name: getattr(stored, name) for name in _DRAFT}  # by field name
     changes |= {name: check_time(name, at) for name in _TIMES if (at := getattr(record, name)) is not None}
     for name, least in _COUNTS.items():
-        _count(name, getattr(record, name), least)
+        check_count(name, getattr(record, name), least, _LARGEST)
     for name in ("state", "left"):
         CHECKS[name](getattr(record, name))
     record = replace(record, **changes)
@@ -68,10 +67,5 @@ def _checked(vectors: tuple[bytes, ...], dimensions: int) -> tuple[bytes, ...]:
 
 def _revision(rev: object, text: object, until: str) -> Revision:
     moment = check_time("the time of an earlier text", datetime.fromisoformat(until))
-    return _count("the rev of an earlier text", rev, 1), check_text("an earlier text", text), moment
-
-
-def _count(name: str, value: object, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _LARGEST:
-        raise InvalidInputError(f"{name} must be a whole number from {least} to {_LARGEST}, not {shown(value)}")
-    return value
+    number = check_count("the rev of an earlier text", rev, 1, _LARGEST)
+    return number, check_text("an earlier text", text), moment

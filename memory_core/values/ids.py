@@ -8,9 +8,7 @@ import time
 from typing import Final
 
 _RANDOM_BYTES: Final = 10
-"""Bits of one id, including its version and variant."""
-_FETCHED: Final = 64
-"""Number of ids whose random bytes are requested together, because the system call takes most of the time."""
+"""Of one id, including its version and variant."""
 
 
 def new_id() -> str:
@@ -24,14 +22,10 @@ class _Ids:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._last = 0
-        self._random: list[bytes] = []
 
     def next(self) -> str:
         with self._lock:
-            if not self._random:
-                fetched = os.urandom(_RANDOM_BYTES * _FETCHED)
-                self._random = [fetched[at : at + _RANDOM_BYTES] for at in range(0, len(fetched), _RANDOM_BYTES)]
-            taken = self._random.pop()
+            taken = os.urandom(_RANDOM_BYTES)
             stamp = time.time_ns() // 1_000_000 << 80 | int.from_bytes(taken, "big") & ~(0xF << 76 | 0x3 << 62)
             if stamp >> 80 <= self._last >> 80:
                 stamp = self._last + 1 + int.from_bytes(taken[:3], "big")
@@ -45,7 +39,7 @@ _ids = _Ids()
 
 
 def _restart() -> None:
-    """A forked child must not use the random bytes of its parent, and may have copied a locked lock."""
+    """A forked child may have copied a locked lock."""
     global _ids  # noqa: PLW0603  (one per process)
     _ids = _Ids()
 

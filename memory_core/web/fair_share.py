@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Final
 
 try:
@@ -25,6 +26,11 @@ AT_ONCE: Final = 4
 """Requests of one caller that are worked on at once, until their answers begin; a stream of events (MCP) begins before
 its answer. Other callers wait behind so many of them and not behind all: docs/measured.md, "Many users at one
 server"."""
+
+
+HUNG_UP_SECONDS: Final = 60.0
+"""The time for which a request keeps its turn after its client has hung up. Longer than a call may take by default, and
+not for ever: of two requests that have the same id, the MCP SDK answers one."""
 
 
 class FairShare:
@@ -87,7 +93,9 @@ class FairShare:
             if message["type"] == "http.request":
                 is_whole = not message.get("more_body", False)
             elif is_whole:
-                await turn.is_left.wait()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(HUNG_UP_SECONDS):
+                        await turn.is_left.wait()
             return message
 
         async def noting_send(message: Message) -> None:

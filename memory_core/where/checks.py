@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, cast
@@ -11,10 +11,11 @@ from memory_core.errors import InvalidInputError
 from memory_core.models import ROLES, STATES, TIERS, Json, State
 from memory_core.records.fields import check_links, or_none
 from memory_core.values.checks import (
-    are_names,
+    check_flag,
     check_key,
     check_listed,
     check_name,
+    check_one_of,
     check_size,
     check_texts,
     check_time,
@@ -99,12 +100,6 @@ def _some_of(name: str, allowed: Sequence[str]) -> Callable[[object], tuple[str,
     return check
 
 
-def _left(value: object) -> bool | None:
-    if value is not None and not isinstance(value, bool):
-        raise InvalidInputError(f"left must be True, False or None, not {shown(value)}")
-    return value
-
-
 def _data_condition(value: object) -> Mapping[str, Json]:
     wrong = value  # not narrowed by the next line, which leaves type checkers with half a type
     if not isinstance(value, Mapping):
@@ -146,8 +141,7 @@ class _Tree:
                 f"matching takes DataCondition(path, op, value), FieldCondition(field, op, value), AnyOf, AllOf and "
                 f"NoneOf, not {shown(given)}"
             )
-        if not _is_one_of(COMPARISONS, given.op):
-            raise InvalidInputError(f"op must be one of {', '.join(COMPARISONS)}, not {shown(given.op)}")
+        check_one_of("op", given.op, COMPARISONS)
         if isinstance(given, DataCondition):
             path = tuple(_step(step) for step in _steps(given.path))
             return replace(given, path=path, value=self._compared(given, _as_it_is))
@@ -167,8 +161,6 @@ class _Tree:
         if isinstance(given, DataCondition):
             value = self._json(value if several is None else list(several))
         if several is not None:
-            if isinstance(given, FieldCondition) and given.field in _NAMED and are_names(tuple(several)):
-                return tuple(several)
             values = [check(one) for one in cast("Sequence[object]", value)]
             return tuple(_span(values) if op == "between" else values)
         return _comparable(op, check(value))
@@ -178,10 +170,6 @@ class _Tree:
         self._bytes += size
         check_size("matching", self._bytes, MAX_VALUE_BYTES, "bytes of values as JSON", "compare with smaller values")
         return checked
-
-
-def _is_one_of(names: Collection[str], value: object) -> bool:
-    return isinstance(value, str) and value in names
 
 
 def _as_it_is(value: object) -> object:
@@ -239,7 +227,7 @@ def _step(step: object) -> str | int:
 
 
 def _field_check(given: FieldCondition) -> Callable[[object], object]:
-    if not _is_one_of(_VALUES, given.field):
+    if given.field not in tuple(_VALUES):
         raise InvalidInputError(f"a FieldCondition compares {', '.join(_VALUES)}, not {shown(given.field)}")
     is_name = given.field in _NAMED
     if given.op in (*_ORDERS, "between", "like") if is_name else given.op in _PATTERNS:
@@ -284,7 +272,7 @@ _CONDITIONS: Final[Mapping[str, Callable[[object], Any]]] = {
     "as_of": or_none(check_time, "as_of"),
     "links": check_links,
     "states": _some_of("states", STATES),
-    "left": _left,
+    "left": or_none(check_flag, "left"),
     "data": _data_condition,
     "matching": _matching,
     "ids": _texts("ids"),

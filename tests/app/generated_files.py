@@ -1,5 +1,5 @@
-"""A generator of files for each importer: items in its format, with fields that are absent, null, doubled or of
-another type.
+"""A generator of files for each importer: items in its format, with fields that are absent, null or of another
+type.
 
 A generator writes items, and says which of their fields are optional and by what a report names an item. What must
 become of them is the same for all (`test_generated_sources.py`).
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from qdrant_client import QdrantClient, models
 
@@ -27,14 +27,6 @@ class _Absent:
 
 ABSENT: Final = _Absent()
 """Instead of a value: the item does not have the field."""
-
-
-@dataclass(frozen=True)
-class Twice:
-    """Instead of a value: the item has the field twice, with different values."""
-
-    first: Any
-    second: Any
 
 
 @dataclass(frozen=True)
@@ -66,10 +58,6 @@ class Generator:
     """Owners that a file may name; none if it names none."""
     needs_owner: bool = False
     """An item without an owner is refused."""
-    may_double: bool = True
-    """True if a field can be there twice."""
-    is_whole: bool = False
-    """A file in which a field is there twice is refused as a whole."""
     mine: bool = False
     """It is imported with `--one-user`."""
 
@@ -79,26 +67,13 @@ def present(fields: Fields) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not ABSENT}
 
 
-def as_json(value: Any) -> str:
-    """JSON in which a field may be there twice."""
-    if isinstance(value, Mapping):
-        pairs: list[str] = []
-        for name, each in cast("Fields", value).items():
-            several: tuple[Any, ...] = (each.first, each.second) if isinstance(each, Twice) else (each,)
-            pairs += [f"{json.dumps(name)}: {as_json(one)}" for one in several]
-        return "{" + ", ".join(pairs) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(as_json, value)) + "]"
-    return json.dumps(value)
-
-
 def _lines(folder: Path, lines: Sequence[Fields]) -> str:
-    (folder / "source.jsonl").write_text("".join(as_json(line) + "\n" for line in lines))
+    (folder / "source.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return str(folder / "source.jsonl")
 
 
 def _conversations(folder: Path, items: Sequence[Fields]) -> str:
-    (folder / "conversations.json").write_text(as_json(list(items)))
+    (folder / "conversations.json").write_text(json.dumps(list(items)))
     return str(folder)
 
 
@@ -160,17 +135,14 @@ def _document(folder: Path, items: Sequence[Item]) -> str:
 
 def _markdown(folder: Path, items: Sequence[Item]) -> str:
     for item in items:
-        lines = [f"{line}\n" for name, value in present(item.fields).items() for line in _front_matter(name, value)]
+        lines = [
+            f"{name}: {value if isinstance(value, str) else json.dumps(value)}\n"
+            for name, value in present(item.fields).items()
+        ]
         (folder / f"note{item.number}.md").write_text(
             f"---\n{''.join(lines)}---\n# Boat\n\n{item.words}\n", "utf-8", "surrogatepass"
         )
     return str(folder)
-
-
-def _front_matter(name: str, value: Any) -> list[str]:
-    if isinstance(value, Twice):
-        return [*_front_matter(name, value.first), *_front_matter(name, value.second)]
-    return [f"{name}: {value if isinstance(value, str) else json.dumps(value)}"]
 
 
 CHROMA: Final = """
@@ -189,24 +161,21 @@ def _chroma(folder: Path, items: Sequence[Item]) -> str:
             db.execute("INSERT INTO embeddings VALUES (?, 's', ?)", (item.number, f"e{item.number}"))
             fields = {"chroma:document": item.words, "user_id": item.owner, **item.fields}
             for name, value in present(fields).items():
-                for each in (value.first, value.second) if isinstance(value, Twice) else (value,):
-                    cells: list[Any] = [None] * 4
-                    if type(each) in _COLUMNS:
-                        cells[_COLUMNS[type(each)]] = _cell(each)
-                    row = (item.number, name, *cells)
-                    db.execute("INSERT INTO embedding_metadata VALUES (?, ?, ?, ?, ?, ?)", row)
+                cells: list[Any] = [None] * 4
+                if type(value) in _COLUMNS:
+                    cells[_COLUMNS[type(value)]] = _cell(value)
+                row = (item.number, name, *cells)
+                db.execute("INSERT INTO embedding_metadata VALUES (?, ?, ?, ?, ?, ?)", row)
     return str(folder)
 
 
 def _cell(value: Any) -> Any:
-    """A value as a database may hold it, in which a row has a column once."""
-    if isinstance(value, Twice):
-        return _cell(value.first)
+    """A value as a database may hold it."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return float(value)
-    return as_json(value) if isinstance(value, list | dict) else value
+    return json.dumps(value) if isinstance(value, list | dict) else value
 
 
 def _insert(folder: Path, table: str, columns: str, rows: Sequence[Fields]) -> str:
@@ -250,7 +219,7 @@ def _langgraph(folder: Path, items: Sequence[Item]) -> str:
     for item in items:
         fields = present(item.fields)
         columns_of_row = _part(fields, "created_at", "updated_at", "ttl_minutes")
-        value = as_json({"text": item.words, **fields})
+        value = json.dumps({"text": item.words, **fields})
         rows.append({"prefix": "notes", "key": f"k{item.number}", "value": value, **columns_of_row})
     return _insert(folder, "store", columns, rows)
 
@@ -261,7 +230,7 @@ def _adk_memory(folder: Path, items: Sequence[Item]) -> str:
     for item in items:
         fields = present(item.fields)
         content = {**_part(fields, "role"), "parts": [{"text": item.words}]}
-        own = {"app_name": "default", "user_id": item.owner, "event_id": item.id, "content_json": as_json(content)}
+        own = {"app_name": "default", "user_id": item.owner, "event_id": item.id, "content_json": json.dumps(content)}
         rows.append({**present(own), **fields})
     return _insert(folder, "memory_events", columns, rows)
 
@@ -273,7 +242,7 @@ def _adk_sessions(folder: Path, items: Sequence[Item]) -> str:
         content = {**_part(fields, "role"), "parts": [{"text": item.words}]}
         event = {"id": item.id, "author": "user", **fields, "content": content}
         own = {"app_name": "default", "user_id": item.owner, "session_id": "s", "id": item.id, "timestamp": 1.7e9}
-        rows.append({**present(own), "event_data": as_json(event)})
+        rows.append({**present(own), "event_data": json.dumps(event)})
     return _insert(folder, "events", "id, app_name, user_id, session_id, invocation_id, timestamp, event_data", rows)
 
 
@@ -286,7 +255,7 @@ def _spade_memories(folder: Path, items: Sequence[Item]) -> str:
 def _spade_notes(folder: Path, items: Sequence[Item]) -> str:
     talks = {f"talk {item.number}": [{"content": item.words, **present(item.fields)}] for item in items}
     whole = {"agent_id": "tom", "interactions": talks}
-    (folder / "tom_interactions.json").write_text(as_json(whole))
+    (folder / "tom_interactions.json").write_text(json.dumps(whole))
     return str(folder)
 
 
@@ -333,7 +302,6 @@ GENERATORS: Final[Mapping[str, Generator]] = {
             "attachments": [],
         },
         _conversation_number,
-        is_whole=True,
     ),
     "chroma": Generator(
         _chroma,
@@ -356,7 +324,6 @@ GENERATORS: Final[Mapping[str, Generator]] = {
             "attachments": [],
         },
         _conversation_number,
-        is_whole=True,
     ),
     "conversation": Generator(
         _conversation, {"at": TIME, "session": "monday", "author": "Ann", "role": "user", "x": 1}, _line_number
@@ -391,7 +358,6 @@ GENERATORS: Final[Mapping[str, Generator]] = {
         _mem0_history,
         {"event": "ADD", "created_at": TIME, "updated_at": None, "is_deleted": 0, "actor_id": "ann", "role": "user"},
         lambda item: f"m{item.number}",
-        may_double=False,
         mine=True,
     ),
     "mem0, folder": Generator(
@@ -407,7 +373,6 @@ GENERATORS: Final[Mapping[str, Generator]] = {
         },
         lambda item: f"point {item.number}",
         PEOPLE,
-        may_double=False,
     ),
     "spade-llm": Generator(
         _spade_memories,
@@ -422,7 +387,6 @@ GENERATORS: Final[Mapping[str, Generator]] = {
         lambda item: item.id,
         PEOPLE,
         needs_owner=True,
-        may_double=False,
     ),
     "spade-llm, notes": Generator(
         _spade_notes,
@@ -430,7 +394,6 @@ GENERATORS: Final[Mapping[str, Generator]] = {
         lambda item: f"talk {item.number}",
         ("tom",),
         needs_owner=True,
-        is_whole=True,
     ),
 }
 """By format, and by what else the format may be."""
@@ -440,6 +403,5 @@ RADBOT: Final = Generator(
     lambda item: f"point {item.number}",
     PEOPLE,
     needs_owner=True,
-    may_double=False,
 )
 """Its points are put on a server."""

@@ -156,16 +156,6 @@ def test_an_id_that_somebody_chose_is_never_meant_by_a_part_of_it(run: Run, tmp_
     assert run("show", "user-12", "--json").value["text"] == "Ann lives in Oslo"
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("words_only")
-def test_what_is_longer_than_the_terminal_goes_through_the_pager(run: Run, tmp_path: Path) -> None:
-    remember(run, *(f"The key of room {n} is blue" for n in range(40)))
-    code, screen = in_terminal([["list", "-n", "3"], ["list", "-n", "40"], ["list", "-n", "40", "--json"]], tmp_path)
-    few, many, as_json, _ = screen.split(SEPARATOR)
-    assert code == 0
-    assert ("paged:" in few, many.count("paged:"), "paged:" in as_json) == (False, 80, False)
-
-
 @pytest.mark.usefixtures("words_only")
 def test_messages_as_chat_apis_take_them_are_a_conversation(run: Run, tmp_path: Path) -> None:
     said = [{"role": "user", "content": "The key is blue"}, {"role": "assistant", "content": "Noted."}]
@@ -242,7 +232,7 @@ def test_without_its_extra_the_program_answers_with_one_sentence(missing: str, c
 
 
 def test_a_search_of_the_command_line_leaves_the_file_to_every_model(run: Run) -> None:
-    run("add", "tea", "--words-only")
+    run("add", "tea", "--embedder", "none")
     for arguments in (["search", "tea"], ["recall", "tea"], ["list"], ["stats"], ["export", "all.jsonl"], ["doctor"]):
         run(*arguments, "--embedder", "hashing")
     assert run("search", "tea", "--json").value[0]["record"]["text"] == "tea"  # with the default model
@@ -280,7 +270,7 @@ def on_screen(command: list[str], folder: Path, *answers: tuple[str, str | Calla
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(folder)
-        os.environ.update(COLUMNS="100", TERM="xterm-256color", PAGER="sed s/^/paged:/")
+        os.environ.update(COLUMNS="100", TERM="xterm-256color")
         os.execv(command[0], command)
     screen = b""
     while True:
@@ -544,20 +534,18 @@ def test_a_command_that_is_told_to_end_closes_the_memory_first(
 
 
 @pytest.mark.process
-def test_a_command_in_the_background_ends_too_when_it_is_told_to(run: Run, tmp_path: Path) -> None:
-    """`memory-core stats --watch &`: a shell lets what it starts in the background ignore Ctrl-C."""
-    remember(run, "Ann lives in Oslo")
-    command = [*PROGRAM, "stats", "--watch", "--every", "0.1", "--json"]
+def test_a_command_in_the_background_ends_too_when_it_is_told_to(tmp_path: Path) -> None:
+    """`memory-core import - &`: a shell lets what it starts in the background ignore Ctrl-C."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a process inherits
     try:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([*PROGRAM, "import", "-", "--file", "c.db"], stdin=subprocess.PIPE, cwd=tmp_path)
     finally:
         signal.signal(signal.SIGINT, before)
     with process:
-        assert process.stdout is not None
-        process.stdout.readline()
+        while not (tmp_path / "c.db-wal").exists():
+            time.sleep(0.01)
+        _wait_until_it_reads(process.pid)
         process.send_signal(signal.SIGINT)
-        process.stdout.readline()
         process.send_signal(signal.SIGTERM)
         assert process.wait() == 143
 
@@ -577,25 +565,6 @@ def test_an_interrupt_while_the_program_is_loaded_is_no_traceback(tmp_path: Path
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     done = subprocess.run([*PROGRAM, "list"], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", f"{INTERRUPTED}\n")
-
-
-@pytest.mark.process
-@pytest.mark.usefixtures("words_only")
-def test_watching_prints_again_until_it_is_interrupted(run: Run, tmp_path: Path) -> None:
-    remember(run, "Ann lives in Oslo")
-    command = [*PROGRAM, "stats", "--watch", "--every", "0.1", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        first = json.loads(process.stdout.readline())
-        remember(run, "Ann keeps bees")
-        while (later := json.loads(process.stdout.readline())) == first:
-            pass
-        process.send_signal(signal.SIGINT)
-        assert process.wait() == 130
-        assert process.stderr.read() == f"{INTERRUPTED}\n"
-    insist_on_schema("stats", later)
-    assert (first["records"], later["records"]) == (1, 2)
 
 
 def test_another_embedder_is_named_for_one_command_or_for_all(

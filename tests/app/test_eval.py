@@ -132,7 +132,7 @@ def test_models_stand_side_by_side_with_the_error_of_the_difference(run: Run, fi
         "by": 0.5,
         "error": pytest.approx(stdev(gaps) / len(gaps) ** 0.5, abs=1e-4),
     }
-    words = run("eval", lines(tmp_path, *asked), "--words-only", "--json").value
+    words = run("eval", lines(tmp_path, *asked), "--embedder", "none", "--json").value
     assert list(words["found"]) == ["memory-core", "BM25"]
 
 
@@ -219,13 +219,13 @@ def test_a_line_of_questions_ends_at_a_line_end_and_nowhere_else(
     line = json.dumps(asked, ensure_ascii=False) + end
     (tmp_path / "asked.jsonl").write_bytes(2 * line.encode())
     for place, stdin in (("asked.jsonl", ""), ("-", 2 * line)):
-        done = run("eval", place, "--user", "ann", "--words-only", "--json", stdin=stdin)
+        done = run("eval", place, "--user", "ann", "--embedder", "none", "--json", stdin=stdin)
         assert done.value["questions"] == 2
 
 
 def test_templates_of_texts_with_separators_are_questions_once_they_are_edited(run: Run, tmp_path: Path) -> None:
-    run("add", SEPARATED, "--words-only")
-    run("eval", "made.jsonl", "--make", "1", "--words-only")
+    run("add", SEPARATED, "--embedder", "none")
+    run("eval", "made.jsonl", "--make", "1", "--embedder", "none")
     made = tmp_path / "made.jsonl"
     made.write_bytes(made.read_bytes().replace(b"EDIT: ", b""))
-    assert run("eval", "made.jsonl", "--words-only", "--json").value["questions"] == 1
+    assert run("eval", "made.jsonl", "--embedder", "none", "--json").value["questions"] == 1

@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from qdrant_client import models
 
-from memory_core import InvalidInputError, Where
+from memory_core import Where
 from memory_core.app.batches import Batches
 from memory_core.app.command import Invocation
 from memory_core.app.formats import IMPORTERS, entry_of, names
 from memory_core.app.mapping import Ownership
 from memory_core.app.settings import Settings
 from memory_core.models import STATES, MemoryRecord
-from tests.app.generated_files import ABSENT, GENERATORS, RADBOT, Generator, Item, Twice, radbot_points
+from tests.app.generated_files import ABSENT, GENERATORS, RADBOT, Generator, Item, radbot_points
 from tests.storage.qdrant.loopback import Loopback
 
 ME: Final = Settings(":memory:", "default", "ann", "none", named_user=True)
@@ -37,8 +37,6 @@ OTHERS: Final[tuple[Any, ...]] = (
 def items_of(draw: st.DrawFn, generator: Generator) -> list[Item]:
     """Items of a file, most fields of which are as they should be."""
     value = st.sampled_from(OTHERS) | st.just(ABSENT)
-    if generator.may_double and (not generator.is_whole or draw(st.integers(0, 4)) == 0):
-        value |= st.builds(Twice, st.sampled_from(OTHERS), st.sampled_from(OTHERS))
     changes = st.dictionaries(st.sampled_from(sorted(generator.optional) or [""]), value, max_size=3)
     people = st.sampled_from(generator.owners) if generator.owners else st.none()
     owners = people | people | st.sampled_from([ABSENT, None, "", 7, 1.5, True])
@@ -77,10 +75,6 @@ async def imported(format_: str, source: str, *, mine: bool) -> tuple[Batches, l
 
 
 def insist_on_every_item(items: Sequence[Item], generator: Generator, format_: str, source: str) -> None:
-    if generator.is_whole and any(isinstance(value, Twice) for item in items for value in item.fields.values()):
-        with pytest.raises(InvalidInputError, match="there twice"):
-            asyncio.run(imported(format_, source, mine=False))
-        return
     batches, stored = asyncio.run(imported(format_, source, mine=generator.mine))
     left_out = [*batches.report.refused, *batches.report.left_out]
     for item in items:

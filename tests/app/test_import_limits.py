@@ -61,31 +61,47 @@ def test_an_archive_that_cannot_be_read_is_one_sentence(
     raw = archive(tmp_path / "export.ZIP", json.dumps([conversation("user")] * 9).encode())
     change(raw)
     (tmp_path / "export.ZIP").write_bytes(raw)
-    said = run("import", "export.ZIP", "--yes", "--format", "chatgpt", "--words-only", code=2).err
+    said = run("import", "export.ZIP", "--yes", "--format", "chatgpt", "--embedder", "none", code=2).err
     assert "cannot be read: " in said
     assert "unpack it, and import the file" in said
+
+
+def test_a_field_that_is_there_twice_is_refused_by_name_and_nothing_else_is(run: Run, tmp_path: Path) -> None:
+    """Nobody can tell which value counts."""
+    lines = '{"text": "Ann drinks tea", "id": "1"}\n{"text": "Bob sails", "text": "Bob rows", "id": "2"}\n'
+    (tmp_path / "notes.jsonl").write_text(lines)
+    said = run("import", "notes.jsonl", "--yes", "--format", "jsonl", "--embedder", "none", code=1)
+    assert "line 2" in said.out + said.err
+    assert "the field 'text' is there twice" in said.out + said.err
+    assert "Ann drinks tea" in run("list", "--embedder", "none").out
+    twice = json.dumps([conversation("user")]).replace('"id": "m"', '"id": "m", "id": "n"')
+    (tmp_path / NAME).write_text(twice)
+    assert "the field 'id' is there twice" in run("import", NAME, "--yes", "--format", "chatgpt", code=2).err
 
 
 def test_an_archive_without_the_file_or_with_a_bomb_is_one_sentence(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive(tmp_path / "export.zip", b"[]", "other.json")
-    failed = run("import", "export.zip", "--yes", "--format", "chatgpt", "--words-only", code=2)
+    failed = run("import", "export.zip", "--yes", "--format", "chatgpt", "--embedder", "none", code=2)
     assert "there is no 'conversations.json' in 'export.zip'" in failed.err
     archive(tmp_path / "export.zip", b" " * (2 * foreign_files.MAX_LINE_BYTES))
-    failed = run("import", "export.zip", "--yes", "--format", "chatgpt", "--words-only", code=2)
+    failed = run("import", "export.zip", "--yes", "--format", "chatgpt", "--embedder", "none", code=2)
     assert "expands to 33554432 bytes, which no real export does" in failed.err
     archive(tmp_path / "export.zip", json.dumps([conversation("user")]).encode())
     monkeypatch.setattr(foreign_files, "MAX_FILE_BYTES", 100)
     for source in ("export.zip", "notes.txt"):
         (tmp_path / "notes.txt").write_text("x" * 101)
         format_ = "chatgpt" if source == "export.zip" else "document"
-        assert "import it in parts" in run("import", source, "--yes", "--format", format_, "--words-only", code=2).err
+        assert (
+            "import it in parts"
+            in run("import", source, "--yes", "--format", format_, "--embedder", "none", code=2).err
+        )
 
 
 def test_a_role_that_is_no_text_costs_its_own_message_only(run: Run, tmp_path: Path) -> None:
     (tmp_path / NAME).write_text(json.dumps([conversation(["x"]), conversation({}), conversation("user")]))
-    done = run("import", NAME, "--yes", "--format", "chatgpt", "--words-only", "--json", code=1)
+    done = run("import", NAME, "--yes", "--format", "chatgpt", "--embedder", "none", "--json", code=1)
     assert (done.value["new"], len(done.value["refused"])) == (1, 2)
 
 
@@ -100,7 +116,7 @@ def test_a_view_in_place_of_a_table_is_refused_at_once(run: Run, tmp_path: Path)
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("DROP TABLE embeddings")
         db.execute(f"CREATE VIEW embeddings AS {ENDLESS}")
-    said = run("import", str(path), "--yes", "--format", "chroma", "--words-only", code=2).err
+    said = run("import", str(path), "--yes", "--format", "chroma", "--embedder", "none", code=2).err
     assert "is not a database of Chroma" in said
 
 
@@ -112,7 +128,7 @@ def test_a_database_that_multiplies_its_rows_ends_with_one_sentence(
     with closing(sqlite3.connect(path)) as db, db:
         for _ in range(12):
             db.execute("INSERT INTO segments SELECT * FROM segments")
-    said = run("import", str(path), "--yes", "--format", "chroma", "--words-only", "--dry-run", code=2).err
+    said = run("import", str(path), "--yes", "--format", "chroma", "--embedder", "none", "--dry-run", code=2).err
     assert "takes more work than a file of its size explains; it is not a database of Chroma" in said
 
 
@@ -123,7 +139,7 @@ def test_real_databases_stay_far_below_the_limit(run: Run, tmp_path: Path, monke
         (f"tea number {number}", {"type": "fact", "user_id": "ann", "x": number}) for number in range(2_000)
     ]
     path = write_chroma(tmp_path / "chroma.sqlite3", documents)
-    done = run("import", str(path), "--yes", "--format", "chroma", "--words-only", "--dry-run", "--json").value
+    done = run("import", str(path), "--yes", "--format", "chroma", "--embedder", "none", "--dry-run", "--json").value
     assert done["read"] == 2_000
 
 
@@ -149,7 +165,7 @@ def test_a_value_of_another_kind_in_any_column_is_never_a_defect(run: Run, tmp_p
                     db.commit()
                 except sqlite3.Error:  # a constraint of the table
                     continue
-            done = run("import", str(copy), "--yes", "--format", format_, "--words-only", "--dry-run", code=None)
+            done = run("import", str(copy), "--yes", "--format", format_, "--embedder", "none", "--dry-run", code=None)
             assert done.code in {0, 1, 2}, f"{table}.{column}: {done.err}"
 
 
@@ -171,7 +187,7 @@ def test_a_bar_says_how_much_of_what_is_known_is_done(
 
     def reports(*arguments: str, stdin: str = "") -> list[tuple[int, int]]:
         told.clear()
-        run(*arguments, "--words-only", stdin=stdin)
+        run(*arguments, "--embedder", "none", stdin=stdin)
         assert told[-1].done == told[-1].total
         return [(each.done, each.total) for each in told[:-1]]
 
@@ -180,7 +196,7 @@ def test_a_bar_says_how_much_of_what_is_known_is_done(
     ]
     parts = reports("import", "tide.txt", "--yes")
     assert {total for _, total in parts} == {len(parts)}
-    run("export", "all.jsonl", "--words-only")
+    run("export", "all.jsonl", "--embedder", "none")
     exported = (tmp_path / "all.jsonl").read_text()
     assert reports("import", "all.jsonl", "--file", "b.db")[0] == (512, 600 + len(parts))
     assert reports("import", "-", "--file", "c.db", stdin=exported)[0][0] == 512

@@ -214,7 +214,7 @@ def insist_on_everything(program: Program, items: Sequence[Said], found: Counter
 
 def import_of(source: str, format_: str) -> list[str]:
     """The arguments of a move, up to the name of the file."""
-    arguments = ["import", source, "--format", format_, "--yes", "--words-only", *PROGRAMS[format_].options]
+    arguments = ["import", source, "--format", format_, "--yes", "--embedder", "none", *PROGRAMS[format_].options]
     return [*arguments, "--user", "default", "--json", "--file"]
 
 
@@ -254,7 +254,9 @@ def test_everything_of_each_program_is_there_and_whose_it_was(run: Run, tmp_path
     program.write(tmp_path / "theirs", items)
     move_twice(run, "theirs", format_, items)
     if program.options[:1] == ["--user-from"]:  # without a word about the owners nothing becomes one
-        refused = run("import", "theirs", "--format", format_, "--yes", "--words-only", "--file", "other.db", code=2)
+        refused = run(
+            "import", "theirs", "--format", format_, "--yes", "--embedder", "none", "--file", "other.db", code=2
+        )
         assert "who would all become default/ann" in refused.err
 
 

@@ -47,19 +47,19 @@ def write_chroma(path: Path, documents: Sequence[tuple[str, Metadata]]) -> Path:
 
 def texts(run: Run) -> dict[str, list[str]]:
     """The texts of each user."""
-    users = [each["user"] for each in run("stats", "--all", "--words-only", "--json").value]
+    users = [each["user"] for each in run("stats", "--all", "--embedder", "none", "--json").value]
     return {user: [each["text"] for each in listed(run, user)] for user in users}
 
 
 def listed(run: Run, user: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = run("list", "--user", user, "--order", "oldest", "--json", "--words-only").value[
-        "records"
-    ]
+    found: list[dict[str, Any]] = run(
+        "list", "--user", user, "--order", "oldest", "--json", "--embedder", "none"
+    ).value["records"]
     return found
 
 
 def importing(*more: str) -> list[str]:
-    return ["import", "chroma.sqlite3", "--yes", "--format", "chroma", "--words-only", "--user", "shared", *more]
+    return ["import", "chroma.sqlite3", "--yes", "--format", "chroma", "--embedder", "none", "--user", "shared", *more]
 
 
 @pytest.mark.usefixtures("chroma")

@@ -47,7 +47,7 @@ def test_a_source_of_something_else_is_one_sentence(
         path.write_bytes(content)
     if format_ == "document" and content in {b"", b"[" * 50_000}:
         pytest.skip("a text")
-    failed = run("import", str(path), "--yes", "--format", format_, "--words-only", code=2)
+    failed = run("import", str(path), "--yes", "--format", format_, "--embedder", "none", code=2)
     assert sum(line.startswith("memory-core: ") for line in failed.err.splitlines()) == 1
 
 
@@ -111,7 +111,9 @@ def test_the_memory_of_adk(run: Run, tmp_path: Path) -> None:
         "tom sails",
     ]
     damaged(path, "memory_events", "content_json")
-    refused = run("import", str(path), "--yes", "--format", "adk", "--words-only", "--json", code=1).value["refused"]
+    refused = run("import", str(path), "--yes", "--format", "adk", "--embedder", "none", "--json", code=1).value[
+        "refused"
+    ]
     assert refused[0]["place"] == "event 'e1'"
 
 
@@ -135,13 +137,17 @@ def test_files_of_spade_llm(run: Run, tmp_path: Path) -> None:
     half.write_bytes(half.read_bytes()[:-9])
     assert (
         "is not JSON, or was cut"
-        in run("import", str(half), "--yes", "--format", "spade-llm", "--words-only", code=2).err
+        in run("import", str(half), "--yes", "--format", "spade-llm", "--embedder", "none", code=2).err
     )
     half.write_text('{"agent_id": "\\ud800", "interactions": {"s": [{"content": "tea"}]}}')
-    assert "agent_id contains" in run("import", str(half), "--yes", "--format", "spade-llm", "--words-only", code=2).err
+    assert (
+        "agent_id contains"
+        in run("import", str(half), "--yes", "--format", "spade-llm", "--embedder", "none", code=2).err
+    )
     (tmp_path / "empty").mkdir()
     assert (
-        "no file of spade_llm" in run("import", "empty", "--yes", "--format", "spade-llm", "--words-only", code=2).err
+        "no file of spade_llm"
+        in run("import", "empty", "--yes", "--format", "spade-llm", "--embedder", "none", code=2).err
     )
 
 
@@ -166,7 +172,10 @@ def test_a_collection_of_radbot(run: Run, loopback: Loopback) -> None:
     loopback.on_loop(make)
     (record,) = import_twice(run, loopback.url, "radbot", refused=1)
     assert (record["text"], record["user"], record["kind"]) == ("the gate has code 4711", "ann", "fact")
-    assert "is not the address" in run("import", "nowhere", "--yes", "--format", "radbot", "--words-only", code=2).err
+    assert (
+        "is not the address"
+        in run("import", "nowhere", "--yes", "--format", "radbot", "--embedder", "none", code=2).err
+    )
 
 
 def conversation_of_chatgpt() -> dict[str, Any]:
@@ -221,14 +230,14 @@ def test_an_export_of_chatgpt(run: Run, tmp_path: Path, kind: str) -> None:
     half.write_bytes(path.read_bytes()[:-5])
     assert (
         "is not JSON, or was cut"
-        in run("import", str(half), "--yes", "--format", "chatgpt", "--words-only", code=2).err
+        in run("import", str(half), "--yes", "--format", "chatgpt", "--embedder", "none", code=2).err
     )
 
 
 def test_documents_keep_the_place_of_every_part(run: Run, tmp_path: Path) -> None:
     paragraphs = [f"Paragraph {n}. " + "The harbour was built in stone. " * 40 for n in range(20)]
     (tmp_path / "harbour.md").write_text("\n\n".join(paragraphs))
-    records = run("import", "harbour.md", "--format", "document", "--yes", "--words-only", "--json").value
+    records = run("import", "harbour.md", "--format", "document", "--yes", "--embedder", "none", "--json").value
     assert records["new"] == records["read"] > 3
     found = run("list", "-n", "99", "--json").value["records"]
     text = (tmp_path / "harbour.md").read_text()
@@ -237,18 +246,20 @@ def test_documents_keep_the_place_of_every_part(run: Run, tmp_path: Path) -> Non
         assert stop - start <= PART_CHARS
         assert record["data"]["file"] == "harbour.md"
         assert text[start:stop] == record["text"]
-    assert run("import", "harbour.md", "--format", "document", "--yes", "--words-only", "--json").value["new"] == 0
+    assert (
+        run("import", "harbour.md", "--format", "document", "--yes", "--embedder", "none", "--json").value["new"] == 0
+    )
 
 
 @pytest.mark.parametrize(("name", "content"), [("tide.pdf", b"%PDF-1.4"), ("tide.html", b"<p>"), ("tide.txt", b"\xff")])
 def test_what_is_no_text_is_for_a_loader(run: Run, tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
-    assert "document loader" in run("import", name, "--yes", "--words-only", code=2).err
+    assert "document loader" in run("import", name, "--yes", "--embedder", "none", code=2).err
 
 
 def test_an_importer_that_needs_a_missing_package_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "memory_langchain.importer", None)
-    assert "cannot be loaded" in run("import", "x", "--yes", "--format", "langgraph", "--words-only", code=2).err
+    assert "cannot be loaded" in run("import", "x", "--yes", "--format", "langgraph", "--embedder", "none", code=2).err
     assert "cannot be loaded" in " ".join(run("formats").out.split())
     assert callable(entry_of(IMPORTERS, "chatgpt"))
 
@@ -265,11 +276,11 @@ def test_the_list_of_formats_names_the_extra_that_a_format_needs(run: Run, monke
 def test_what_was_forgotten_here_does_not_come_back(run: Run, tmp_path: Path) -> None:
     line = {"at": "2026-03-02T09:12:00+01:00", "session": "s", "author": "Nadia", "text": "The tide turns"}
     (tmp_path / "talk.jsonl").write_text(json.dumps(line))
-    run("import", "talk.jsonl", "--format", "conversation", "--yes", "--words-only")
+    run("import", "talk.jsonl", "--format", "conversation", "--yes", "--embedder", "none")
     (record,) = run("list", "--json").value["records"]
     run("forget", record["id"], "--yes")
     assert (
-        run("import", "talk.jsonl", "--format", "conversation", "--yes", "--words-only").out
+        run("import", "talk.jsonl", "--format", "conversation", "--yes", "--embedder", "none").out
         == "1 memory read, 0 of them new, 0 known, 1 forgotten here before\n"
     )
     with Memory("memory.db", embedder=None) as memory:

@@ -40,7 +40,7 @@ def diary(count: int) -> list[dict[str, Any]]:
 
 def stored(run: Run, file: str = "memory.db") -> dict[str, list[dict[str, Any]]]:
     """The records of each user, oldest first."""
-    users = [each["user"] for each in run("stats", "--all", "--file", file, "--words-only", "--json").value]
+    users = [each["user"] for each in run("stats", "--all", "--file", file, "--embedder", "none", "--json").value]
     found: dict[str, list[dict[str, Any]]] = {}
     for user in users:
         with Memory(file, embedder=None) as memory:
@@ -52,7 +52,7 @@ def stored(run: Run, file: str = "memory.db") -> dict[str, list[dict[str, Any]]]
 def test_people_times_and_sessions_of_json_lines_are_kept_and_twice_adds_nothing(run: Run, tmp_path: Path) -> None:
     given = diary(500)
     lines(tmp_path / "theirs.jsonl", given)
-    done = run("import", "theirs.jsonl", "--yes", "--words-only", "--json").value
+    done = run("import", "theirs.jsonl", "--yes", "--embedder", "none", "--json").value
     assert (done["read"], done["new"], done["refused"], len(done["owners"])) == (500, 500, [], 10)
     found = stored(run)
     assert {user: len(records) for user, records in found.items()} == {name.lower(): 50 for name in PEOPLE}
@@ -65,7 +65,7 @@ def test_people_times_and_sessions_of_json_lines_are_kept_and_twice_adds_nothing
         ]
         assert {(each["role"], each["kind"]) for each in records} == {("user", "message")}
         assert all(each["data"] == {"mood": "calm"} for each in records)
-    again = run("import", "theirs.jsonl", "--yes", "--words-only", "--json").value
+    again = run("import", "theirs.jsonl", "--yes", "--embedder", "none", "--json").value
     assert (again["new"], again["known"]) == (0, 500)
     assert stored(run) == found
 
@@ -75,10 +75,10 @@ def test_nothing_is_written_before_somebody_has_agreed(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     lines(tmp_path / "theirs.jsonl", diary(20))
-    refused = run("import", "theirs.jsonl", "--words-only", code=2)
+    refused = run("import", "theirs.jsonl", "--embedder", "none", code=2)
     assert "nothing is imported yet" in refused.err
     assert all(f"default/{name.lower()} " in refused.err for name in PEOPLE)  # what would happen was shown
-    shown = run("import", "theirs.jsonl", "--words-only", "--dry-run").out
+    shown = run("import", "theirs.jsonl", "--embedder", "none", "--dry-run").out
     assert all(f"default/{name.lower()} " in shown for name in PEOPLE)
     assert "Ann keeps item 0 in drawer 0" in shown
     assert "20 memories read, 20 would be new" in shown
@@ -88,16 +88,16 @@ def test_nothing_is_written_before_somebody_has_agreed(
 def test_several_people_never_become_one_without_a_word(run: Run, tmp_path: Path) -> None:
     documents: list[Any] = [("Ann sails", {"user": "Ann"}), ("Ben rows", {"user": "Ben"})]
     write_chroma(tmp_path / "chroma.sqlite3", documents)
-    refused = run("import", "chroma.sqlite3", "--yes", "--words-only", code=2).err
+    refused = run("import", "chroma.sqlite3", "--yes", "--embedder", "none", code=2).err
     assert "the field 'user' names 2 people (Ann, Ben), who would all become default/ann" in refused
     assert "--user-from user" in refused
     assert not Path("memory.db").exists()
-    run("import", "chroma.sqlite3", "--yes", "--words-only", "--user-from", "user")
+    run("import", "chroma.sqlite3", "--yes", "--embedder", "none", "--user-from", "user")
     assert {user: [each["text"] for each in found] for user, found in stored(run).items()} == {
         "Ann": ["Ann sails"],
         "Ben": ["Ben rows"],
     }
-    run("import", "chroma.sqlite3", "--yes", "--words-only", "--one-user", "--file", "one.db")
+    run("import", "chroma.sqlite3", "--yes", "--embedder", "none", "--one-user", "--file", "one.db")
     assert list(stored(run, "one.db")) == ["ann"]
 
 
@@ -113,7 +113,7 @@ def test_the_command_may_say_which_field_is_what(run: Run, tmp_path: Path) -> No
     lines(tmp_path / "theirs.jsonl", [given, {"text": "No customer"}])
     fields = ["--user-from", "customer", "--kind-from", "topic", "--session-from", "room", "--time-from", "when"]
     done = run(
-        "import", "theirs.jsonl", "--yes", "--words-only", "--json", *fields, "--author-from", "who", code=1
+        "import", "theirs.jsonl", "--yes", "--embedder", "none", "--json", *fields, "--author-from", "who", code=1
     ).value
     assert [each["place"] for each in done["refused"]] == ["theirs.jsonl, line 2"]
     assert "its metadata 'room' is None" in done["refused"][0]["reason"]
@@ -131,7 +131,7 @@ def test_a_folder_of_notes_becomes_a_memory_for_each_section(run: Run, tmp_path:
     )
     (notes / "plain.md").write_text("Just a line.")
     (notes / "broken.md").write_bytes(b"\xff\xfe\x00")
-    done = run("import", "notes", "--yes", "--words-only", "--json", code=1).value
+    done = run("import", "notes", "--yes", "--embedder", "none", "--json", code=1).value
     assert [each["place"] for each in done["refused"]] == ["broken.md"]
     records = {each["text"]: each for each in stored(run)["ann"]}
     assert set(records) == {
@@ -145,7 +145,7 @@ def test_a_folder_of_notes_becomes_a_memory_for_each_section(run: Run, tmp_path:
     assert spare["data"] == {"file": "house/keys.md", "headings": ["Spare key"], "title": "Keys"}
     assert spare["occurred_at"].startswith("2026-03-02T00:00")
     (notes / "house" / "keys.md").write_text("# Spare key\nWith Mr Finch now.\n")
-    assert run("import", "notes", "--yes", "--words-only", "--json", code=1).value["known"] == 2
+    assert run("import", "notes", "--yes", "--embedder", "none", "--json", code=1).value["known"] == 2
     assert "# Spare key\nWith Mr Finch now." in {each["text"] for each in stored(run)["ann"]}
 
 
@@ -162,7 +162,7 @@ def test_a_folder_of_notes_becomes_a_memory_for_each_section(run: Run, tmp_path:
 )
 def test_a_line_that_cannot_be_used_is_named_with_its_place(run: Run, tmp_path: Path, line: bytes, said: str) -> None:
     (tmp_path / "theirs.jsonl").write_bytes(line + b'\n{"text": "The tide turns"}\n')
-    done = run("import", "theirs.jsonl", "--yes", "--words-only", "--json", code=1).value
+    done = run("import", "theirs.jsonl", "--yes", "--embedder", "none", "--json", code=1).value
     assert done["new"] == 1
     assert done["refused"][0]["place"] == "theirs.jsonl, line 1"
     assert said in done["refused"][0]["reason"]
@@ -174,7 +174,7 @@ def test_items_of_langgraph_become_readable_texts_and_labels_may_name_owners(run
         store.setup()
         store.put(("users", "ann"), "home", {"text": "Ann lives in Rome", "since": 2020})
         store.put(("users", "ben"), "pet", {"animal": "dog", "name": "Rex"})
-    run("import", "graph.db", "--yes", "--words-only", "--user-from", "namespace.1")
+    run("import", "graph.db", "--yes", "--embedder", "none", "--user-from", "namespace.1")
     found = {user: (records[0]["text"], records[0]["data"]["value"]) for user, records in stored(run).items()}
     assert found == {
         "ann": ("Ann lives in Rome\nsince: 2020", {"text": "Ann lives in Rome", "since": 2020}),
@@ -186,8 +186,8 @@ def test_what_a_source_is_can_be_seen_or_is_asked_for(run: Run, tmp_path: Path) 
     (tmp_path / "data.bin").write_bytes(b"\x01\x02")
     assert "name it with --format" in run("import", "data.bin", "--yes", code=2).err
     assert "there is no file or folder 'nowhere'" in run("import", "nowhere", "--yes", code=2).err
-    run("add", "The tide turns", "--words-only")
-    run("export", "all.jsonl", "--words-only")
-    assert run("import", "all.jsonl", "--file", "copy.db", "--words-only", "--json").value["written"] == 1
+    run("add", "The tide turns", "--embedder", "none")
+    run("export", "all.jsonl", "--embedder", "none")
+    assert run("import", "all.jsonl", "--file", "copy.db", "--embedder", "none", "--json").value["written"] == 1
     lines(tmp_path / "books.jsonl", [{"text": "Ann reads on the train", "format": "paperback"}])
-    assert run("import", "books.jsonl", "--yes", "--words-only", "--json").value["new"] == 1
+    assert run("import", "books.jsonl", "--yes", "--embedder", "none", "--json").value["new"] == 1

@@ -351,7 +351,7 @@ def fill(path: str, records: int) -> None:
 
 
 def program(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "memory_core", *arguments, "--words-only"]
+    return [sys.executable, "-m", "memory_core", *arguments, "--embedder", "none"]
 
 
 @pytest.fixture(params=["file", "qdrant"])
@@ -412,7 +412,7 @@ import resource, sys
 from memory_core.app.main import main
 peaks = []
 for arguments in (["export", sys.argv[2], "--file", sys.argv[1]], ["import", sys.argv[2], "--file", sys.argv[3]]):
-    assert main([*arguments, "--words-only"]) == 0
+    assert main([*arguments, "--embedder", "none"]) == 0
     peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 print(*peaks)
 """

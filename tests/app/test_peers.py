@@ -56,7 +56,7 @@ def test_items_of_langgraph_are_found_by_our_store(run: Run, tmp_path: Path) -> 
         assert item.value == {"text": "Ann drinks jasmine tea"}
         assert [found.key for found in ours.search(("users",), query="Rome")][:1] == ["home"]
     damaged(path, "store", "value")
-    refused = run("import", str(path), "--yes", "--format", "langgraph", "--words-only", "--json", code=1).value[
+    refused = run("import", str(path), "--yes", "--format", "langgraph", "--embedder", "none", "--json", code=1).value[
         "refused"
     ]
     assert "not JSON" in refused[0]["reason"]
@@ -100,7 +100,9 @@ def test_a_corrupt_or_half_written_file_is_one_sentence(run: Run, peers: Path, f
     for content in [whole[:start] for start in quarters] + garbled:
         (peers / file).write_bytes(content)
         source, format_ = str(peers / FILES[file]), file.partition("/")[0]
-        done = run("import", source, "--yes", "--format", format_, "--words-only", "--dry-run", *options, code=None)
+        done = run(
+            "import", source, "--yes", "--format", format_, "--embedder", "none", "--dry-run", *options, code=None
+        )
         lines = [line for line in done.err.splitlines() if line.startswith("memory-core: ")]
         assert len(lines) == (done.code == 2)
         if lines:
@@ -144,7 +146,7 @@ def test_our_export_to_mem0_comes_back(run: Run, exported: Path) -> None:
 def imported(run: Run, source: str, format_: str, *options: str) -> list[dict[str, Any]]:
     """The records of all users in a new file after an import."""
     file = f"of-{source.replace('/', '-')}.db"
-    run("import", source, "--yes", "--format", format_, "--file", file, "--words-only", *options)
+    run("import", source, "--yes", "--format", format_, "--file", file, "--embedder", "none", *options)
     users = [each["user"] for each in run("stats", "--all", "--file", file, "--json").value]
     pages = [run("list", "--user", user, "--file", file, "--json").value["records"] for user in users]
     return [record for page in pages for record in page]

@@ -64,7 +64,7 @@ def test_the_command_line_says_how_many(run: Run, tmp_path: Path) -> None:
     assert (Path(restored["file"]).name, restored["sourceless"]) == ("restored.db", 1)
     said = run("restore", "backup.db", "--file", "again.db").out
     assert "1 made from memories that are not here" in " ".join(said.split())
-    moved = run("copy", "moved.db", "--file", "backup.db", "--words-only", "--json").value
+    moved = run("copy", "moved.db", "--file", "backup.db", "--embedder", "none", "--json").value
     assert moved["sourceless"] == 1
     assert json.dumps(moved)
     assert "1 made from memories that are not here" in " ".join(

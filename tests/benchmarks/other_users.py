@@ -273,7 +273,7 @@ async def main(wanted: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, small = Path(folder) / "words.db", Path(folder) / "model.db"
         await fill(path)
-        async with served(path, "--words-only") as words, served(small) as model:
+        async with served(path, "--embedder", "none") as words, served(small) as model:
             for name, (has_model, case) in CASES.items():
                 if not wanted or any(word in name for word in wanted):
                     print(await measured(model if has_model else words, name, case), flush=True)

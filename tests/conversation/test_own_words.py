@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import memory_core.tools.memory_tools as own_tools
 from memory_adk.tools import STORE_IMPORTANT_INFORMATION, search_past_conversations
-from memory_core import BoundMemory, Draft, Memory, Message, RecallOptions
-from memory_core.adapting import Tool, read_messages, remembered_block, turn_drafts
+from memory_core import BoundMemory, Draft, Memory, RecallOptions
+from memory_core.adapting import Tool, read_messages, remembered_block
 from memory_core.conversation.messages.own_words import OWN_TOOLS, in_own_words
 from memory_core.recall.quoting import printable
 from memory_core.values.frame import QUOTES, WISHES, frame_start, framed, without_blocks
@@ -135,14 +135,6 @@ async def test_the_memory_does_not_grow_by_what_it_recalls(ann: BoundMemory) -> 
         block = str(await ann.recall(question))
         assert block.count("is called heron") == 1
         await ann.remember([("user", f"{block}\n\n{question}")], session=f"day {day}")
-
-
-def test_a_turn_of_two_speakers_contains_no_block() -> None:
-    block = framed(QUOTES, ['- "heron"'])
-    messages = [Message(f"{block}\nWhere?"), Message(block, role="assistant"), Message("Here.", role="assistant")]
-    (draft,) = turn_drafts(messages)
-    assert draft.text == "User: Where?\nAssistant: Here."
-    assert "heron" not in str(draft.data)
 
 
 def test_the_answer_of_an_own_tool_is_no_message() -> None:

@@ -37,7 +37,7 @@ async def test_all_that_the_prompt_does_not_show_can_be_recalled(ann: BoundMemor
     records = await ann.add_many([f"tea {n}" for n in range(60)])
     shown = {record.id for record in records if record is not None} - {records[7].id if records[7] else ""}
     asked = Asked("tea", shows=lambda record: record.id in shown)
-    found = await block_of_turn(ann, asked, RecallOptions(), most=3)
+    found = await block_of_turn(ann, asked, RecallOptions(limit=3))
     assert [hit.record.text for hit in found.hits] == ["tea 7"]
 
 
@@ -46,19 +46,17 @@ async def test_a_question_of_any_length_is_searched_for(ann: BoundMemory) -> Non
     assert len((await block_of_turn(ann, Asked("Which tea? " * 50_000), RecallOptions())).hits) == 1
 
 
-@pytest.mark.parametrize(("limit", "most", "count"), [(None, 2, 2), (1, 2, 1), (None, 0, 0), (1, 0, 0)])
-async def test_the_options_say_how_many_or_else_the_adapter(
-    ann: BoundMemory, limit: int | None, most: int, count: int
-) -> None:
+@pytest.mark.parametrize(("limit", "count"), [(2, 2), (0, 0)])
+async def test_the_options_say_how_many(ann: BoundMemory, limit: int, count: int) -> None:
     await ann.add_many([f"Ann drinks tea number {n}" for n in range(5)])
-    found = await block_of_turn(ann, Asked("Which tea?"), RecallOptions(limit=limit), most=most)
+    found = await block_of_turn(ann, Asked("Which tea?"), RecallOptions(limit=limit))
     assert len(found.hits) == count
 
 
 async def test_the_profile_comes_first_unless_nothing_is_pushed(ann: BoundMemory) -> None:
     await ann.add(Draft("Answer briefly", tags=[PINNED], role="user"))
-    assert "Answer briefly" in (await block_of_turn(ann, Asked("Hello"), PUSHED, most=1)).text
-    assert not (await block_of_turn(ann, Asked("Hello"), PUSHED, most=0)).text
+    assert "Answer briefly" in (await block_of_turn(ann, Asked("Hello"), PUSHED)).text
+    assert not (await block_of_turn(ann, Asked("Hello"), replace(PUSHED, limit=0))).text
 
 
 async def test_a_session_of_the_same_name_in_another_space_is_recalled(memory: Memory, ann: BoundMemory) -> None:
@@ -95,5 +93,5 @@ async def test_of_a_conversation_all_is_recalled_that_its_prompt_does_not_show(
     assert said[1] not in block
     team = memory.bind(app="demo", user="team")
     await team.add(Draft("The team drinks jasmine tea", session="monday", source_key="theirs"))
-    shared = Conversations("test", "a test", options=PUSHED, most=5).of(ann.sharing({"team": team}), "monday")
+    shared = Conversations("test", "a test", options=replace(PUSHED, limit=5)).of(ann.sharing({"team": team}), "monday")
     assert "The team drinks" in await shared.recall("Who drinks jasmine tea?", Visible(keys[1:]))

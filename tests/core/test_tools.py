@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -187,16 +186,6 @@ async def test_a_tool_that_stores_what_is_known_says_so_and_stores_nothing() -> 
     assert again.data == first.data
     assert again.text == f'Known already (ID {first.data["id"]}): "Ann drinks tea"'
     assert other.data != first.data
-
-
-async def test_without_the_floor_a_tool_finds_the_best_however_far() -> None:
-    async with Memory(":memory:") as memory:
-        context = caller(memory)
-        for text in MEMORIES:
-            await STORE_MEMORY(context, {"content": text, "category": "fact"})
-        answer = await SEARCH_MEMORIES(replace(context, floor=False), {"query": FAR, "limit": 2})
-        assert answer.text.startswith(f'Found 2 memories for "{FAR}":')
-        assert len(entries(answer.text)) == 2
 
 
 async def test_without_vectors_nothing_is_nearest() -> None:

@@ -116,9 +116,9 @@ def test_the_command_says_it_in_a_sentence(folder: Path, run: Run, count: int) -
     def command(content: bytes) -> None:
         (folder / "export.jsonl").write_bytes(content)
         begin()
-        assert run("import", "export.jsonl", "--words-only") == 2  # Eve's memory is of another store
-        looked = run("import", "export.jsonl", "--words-only", "--file", "new.db", "--dry-run", "--json")
-        assert run("import", "export.jsonl", "--words-only", "--file", "new.db") in {looked, 2}
+        assert run("import", "export.jsonl", "--embedder", "none") == 2  # Eve's memory is of another store
+        looked = run("import", "export.jsonl", "--embedder", "none", "--file", "new.db", "--dry-run", "--json")
+        assert run("import", "export.jsonl", "--embedder", "none", "--file", "new.db") in {looked, 2}
         (folder / "new.db").unlink(missing_ok=True)
         insist_on_what_was_there()
 

@@ -159,7 +159,7 @@ def check(folder: Path, run: Run, format_: str, suffix: str, content: bytes) -> 
     source = folder / f"{NAMES.get(format_, 'source')}{suffix}"
     source.write_bytes(content)
     begin()
-    arguments = ("import", str(source), "--format", format_, "--words-only", "--user", "ann")
+    arguments = ("import", str(source), "--format", format_, "--embedder", "none", "--user", "ann")
     looked = run(*arguments, "--dry-run")
     assert run(*arguments, "--yes", "--json") == looked
     insist_on_what_was_there()

@@ -254,9 +254,9 @@ async def test_conditions_kinds_roles_and_the_prompt_bound_what_is_shown(ann: Bo
     fact = await ann.add(Draft("Tea is kept in the blue tin", kind="fact"))
     every = await ann.recall("tea", RecallOptions(floor=False))
     assert len(every.records) == 3
-    by_kind = await ann.recall("tea", RecallOptions(floor=False, kinds=["fact"]))
+    by_kind = await ann.recall("tea", RecallOptions(floor=False, where=Where(kinds=["fact"])))
     assert [record.id for record in by_kind.records] == [fact.id]
-    by_role = await ann.recall("tea", RecallOptions(floor=False, roles=["assistant"]))
+    by_role = await ann.recall("tea", RecallOptions(floor=False, where=Where(roles=["assistant"])))
     assert {record.role for record in by_role.records} == {"assistant"}
     shows_it = Asked("tea", shows=lambda record: record.id == fact.id)
     rest = await recall_for(ann, shows_it, RecallOptions(floor=False), explain=True)
@@ -304,7 +304,6 @@ async def test_a_budget_in_tokens_is_kept_and_a_long_memory_contributes_a_passag
         {"min_score": 2},
         {"diversity": -1},
         {"links": ["likes"]},
-        {"kinds": ["fact"], "where": Where(kinds=["note"])},
     ],
 )
 async def test_options_that_make_no_sense_are_refused(ann: BoundMemory, wrong: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from memory_core.retrieval.features import QUESTION
 from memory_core.retrieval.joined_index import joined
 from memory_core.retrieval.owner_index import Entry, OwnerIndex
 from memory_core.retrieval.question import parse
-from memory_core.retrieval.ranking import candidates, rank
+from memory_core.retrieval.ranking import rank
 from memory_core.retrieval.term_hashes import pack
 from memory_core.retrieval.unit_vectors import unit_rows
 from memory_core.storage.shared.query_vector import Compared, Vector
@@ -105,20 +105,6 @@ def test_a_row_ranks_as_if_one_owner_had_them_all(
             assert [key for key, _, _ in found] == [key for key, _, _ in expected]
             assert [score for _, score, _ in found] == pytest.approx([score for _, score, _ in expected], abs=1e-4)
             assert [cosine for _, _, cosine in found] == pytest.approx([cosine for _, _, cosine in expected], abs=1e-6)
-
-
-def test_terms_of_most_rows_have_a_column_of_all_indexes() -> None:
-    entries = [
-        Entry(n, pack(["boat", f"word{n % 7}"]), 0, 2, "s" if n % 2 else None, None, n, None, active=True)
-        for n in range(5_000)
-    ]
-    whole, first, second = OwnerIndex(None), OwnerIndex(None), OwnerIndex(None)
-    whole.extend(entries, [])
-    first.extend(entries[:40], [])
-    second.extend(entries[40:], [])
-    found, expected = (ranking(one, "boat word3", "lexical", ()) for one in (joined([first, second]), whole))
-    assert found == expected
-    assert len(candidates(joined([first, second]), None, NOW)) == len(entries)
 
 
 def test_vectors_and_postings_are_not_copied() -> None:

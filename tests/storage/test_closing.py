@@ -12,7 +12,7 @@ from memory_core.storage.sqlite.connection import connect
 
 
 async def test_a_read_that_comes_while_a_file_is_being_closed_is_refused(tmp_path: Path) -> None:
-    connection = await connect(str(tmp_path / "memory.db"), synchronous="FULL")
+    connection = await connect(str(tmp_path / "memory.db"))
     closing = asyncio.create_task(connection.close())
     await asyncio.sleep(0)  # now the closing is queued
     with pytest.raises(ClosedError):

@@ -387,6 +387,6 @@ def test_a_new_file_that_somebody_else_reads_is_waited_for(tmp_path: Path) -> No
         leaving = threading.Timer(0.3, reader.execute, ["ROLLBACK"])
         leaving.start()
         with closing(sqlite3.connect(name, isolation_level=None, timeout=0)) as db:
-            set_up(db, "FULL")
+            set_up(db)
             assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         leaving.join()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memory_core.storage.sqlite.log_format import pages_in
 
 HEADER, FRAME = 32, 24
-ROWS = 40
+ROWS = 12
 
 
 def log_of(path: Path, page: int) -> bytes:

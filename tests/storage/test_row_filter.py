@@ -4,7 +4,6 @@ meanwhile."""
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
@@ -21,7 +20,6 @@ from memory_core import (
     Memory,
     Patch,
     Where,
-    run_sync,
 )
 from memory_core.concurrency.loop import core_loop, on_core
 from memory_core.concurrency.threads import in_slices, yield_now
@@ -175,31 +173,6 @@ async def test_a_group_with_a_field_that_reads_change_is_never_remembered(memory
     assert len(await eve.search("tea", where=where, limit=100)) == RECORDS
     await eve.list(limit=2, touch=True)  # one of them is odd
     assert len(await eve.search("tea", where=where, limit=100)) == RECORDS - 1
-
-
-@pytest.mark.process
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_fork_does_not_wait_for_python_to_look_at_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = Held(monkeypatch)
-    path = tmp_path / "memory.db"
-    with Memory(path, embedder=None) as memory:
-        eve = memory.bind(user="eve")
-        run_sync(eve.add, Draft("tea", data={"even": True}))
-        reader = threading.Thread(target=lambda: run_sync(eve.list, where=EVEN))
-        reader.start()
-        assert held.looks.wait(300)
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:  # which it could not, had a read been under way
-                with Memory(path, embedder=None) as own:
-                    code = 0 if run_sync(own.bind(user="eve").stats).records == 1 else 2
-            finally:
-                os._exit(code)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        held.end()
-        reader.join()
 
 
 async def test_long_work_in_a_thread_lets_the_core_loop_go_first() -> None:

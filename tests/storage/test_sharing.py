@@ -230,7 +230,7 @@ async def test_a_file_that_is_replaced_while_it_is_opened_is_not_used(tmp_path: 
     path.rename(tmp_path / "moved.db")
     path.touch()
     with pytest.raises(StoreUnavailableError, match="was replaced while it was opened; open it again"):
-        await on_core(partial(connect, str(path), synchronous="FULL", wanted=which))
+        await on_core(partial(connect, str(path), wanted=which))
 
 
 @pytest.mark.parametrize("what", ["deleted", "replaced"])

@@ -12,13 +12,16 @@ from runpy import run_path
 import pytest
 
 from memory_core import Memory, QdrantStore
+from memory_core.operation import OPERATIONS
 from memory_core.protocols import Adding, LeanReads, Maintained
 from memory_core.storage.sqlite.store import SqliteStore
 from memory_core.testing import ReembeddingContract, ReopeningContract, StoreContract
 from memory_core.testing.base import MakeEmbedder, MakeMemory
 from memory_core.testing.operating import OperatorContract
+from memory_core.testing.owners import ATTEMPTS
 from memory_core.testing.records import RecordContract
 from memory_core.testing.searches import SearchContract
+from memory_core.testing.sharing import CALLS
 from memory_core.testing.sources import SourceKeyContract
 from tests.storage.embedders import WordEmbedder
 from tests.storage.sample import Sample
@@ -64,6 +67,10 @@ class TestRowsInDictionaries(Sample, StoreContract):
     def make_memory(self) -> MakeMemory:
         make = run_path(str(EXAMPLES / "own_store.py"))["shelf_store"]
         return lambda clock: Memory(make(clock), clock=clock)
+
+
+def test_the_contract_calls_every_operation_of_a_handle() -> None:
+    assert ATTEMPTS.keys() == CALLS.keys() == set(OPERATIONS)
 
 
 def test_the_stores_of_this_package_lack_nothing_that_is_optional() -> None:

@@ -94,7 +94,7 @@ class MemoryAgent:
         return "\n".join(answer for answer in answers if answer)
 
     async def _mark(self, user_id: str, session_id: str, triggers: TriggerDetector) -> None:
-        service = self.memory_service.service
+        service = self.memory_service
         memory = service.handle(self.runner.app_name, user_id)
         with self._briefly.spared("what a user asks to be remembered is not marked"):
             service.access.insist()
@@ -145,17 +145,17 @@ def create_memory_enabled_agent(
     if instruction_name not in INSTRUCTIONS:
         raise InvalidInputError(f"there is no instruction {instruction_name!r}; add its text to INSTRUCTIONS first")
     service = memory_service or QdrantMemoryService()
-    plugin = MemoryPlugin(service.service)
+    plugin = MemoryPlugin(service)
     agent = LlmAgent(
         name=name,
         model=model,
         instruction=INSTRUCTIONS[instruction_name],
-        tools=[*tools, MemoryToolset(service.service)],
+        tools=[*tools, MemoryToolset(service)],
     )
     runner = Runner(
         app=App(name=name, root_agent=agent, plugins=[plugin]),
         session_service=session_service or InMemorySessionService(),
-        memory_service=service.service,
+        memory_service=service,
         auto_create_session=True,
     )
     return MemoryAgent(runner, plugin, service, owned=memory_service is None)

@@ -1,4 +1,4 @@
-"""RadBot's memory service: the methods of its document, and ADK's, on one `MemoryService`."""
+"""RadBot's memory service: a `MemoryService` with the methods of its document."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 from types import CoroutineType
 from typing import Any, Final, overload
 
-from google.adk.events.event import Event
-from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.sessions.session import Session
 
@@ -25,7 +23,7 @@ APP_NAME: Final = "radbot"
 """The app of all memories, whatever ADK's app name is, because RadBot's agents share their memories."""
 
 
-class QdrantMemoryService(BaseMemoryService):
+class QdrantMemoryService(MemoryService):
     """RadBot's memories on a Qdrant server.
 
     It connects on first use. Omitted arguments come from the environment: `QDRANT_URL`, else `QDRANT_HOST` and
@@ -64,12 +62,11 @@ class QdrantMemoryService(BaseMemoryService):
             server = QdrantServer(url=url, host=host, port=port, api_key=api_key)
             self.embedding_model = get_embedding_model(vector_size)
             own = Memory(QdrantStore(server, embedder=self.embedding_model.client, collection=collection_name))
-            self.service = MemoryService(own.bind(app=APP_NAME), owns_memory=True)
-            """The service for a `Runner` with a `MemoryPlugin`."""
+            super().__init__(own.bind(app=APP_NAME), owns_memory=True)
         elif any(other is not None for other in (host, port, url, api_key, vector_size)):
             raise InvalidInputError("memory= has its own store and embedder; leave out the others")
         else:
-            self.service = MemoryService(memory.bind(app=APP_NAME) if isinstance(memory, Memory) else memory)
+            super().__init__(memory.bind(app=APP_NAME) if isinstance(memory, Memory) else memory)
 
     @property
     def vector_size(self) -> int | None:
@@ -125,7 +122,7 @@ class QdrantMemoryService(BaseMemoryService):
             custom_metadata: See `MemoryService.add_memory`.
         """
         if text is None:
-            return self.service.add_memory(
+            return super().add_memory(
                 app_name=app_name, user_id=user_id, memories=memories, custom_metadata=custom_metadata
             )
         return self.store_once(text, user_id, memory_type, metadata or {}).record.id
@@ -135,7 +132,7 @@ class QdrantMemoryService(BaseMemoryService):
     ) -> operations.Stored:
         """Act as `add_memory`, and say whether the memory was there before."""
         draft = Draft(text, kind=memory_type, tags=tags_of(metadata), data=description(metadata))
-        return run_sync(operations.store, self.service.handle(APP_NAME, user_id), draft)
+        return run_sync(operations.store, self.handle(APP_NAME, user_id), draft)
 
     def search_memories(
         self,
@@ -154,39 +151,9 @@ class QdrantMemoryService(BaseMemoryService):
             from_time: Only memories since this time; without a time zone it is local time.
             memory_type: Only memories of this type, as texts of this type; `"all"` for memories of every type.
         """
-        memory, since = self.service.handle(APP_NAME, user_id), from_time and from_time.astimezone(UTC)
-        return run_sync(self.service.access.run, lambda: search(memory, query, limit, memory_type, since))
+        memory, since = self.handle(APP_NAME, user_id), from_time and from_time.astimezone(UTC)
+        return run_sync(self.access.run, lambda: search(memory, query, limit, memory_type, since))
 
     def clear_user_memory(self, user_id: str) -> int:
         """Delete all memories of a user permanently. Returns the number of deleted memories."""
-        return run_sync(lambda: self.service.clear_user(app_name=APP_NAME, user_id=user_id))
-
-    async def add_session_to_memory(self, session: Session) -> None:
-        """See `MemoryService.add_session_to_memory`."""
-        await self.service.add_session_to_memory(session)
-
-    async def add_events_to_memory(
-        self,
-        *,
-        app_name: str,
-        user_id: str,
-        events: Sequence[Event],
-        session_id: str | None = None,
-        custom_metadata: Mapping[str, object] | None = None,
-    ) -> None:
-        """See `MemoryService.add_events_to_memory`."""
-        await self.service.add_events_to_memory(
-            app_name=app_name, user_id=user_id, events=events, session_id=session_id, custom_metadata=custom_metadata
-        )
-
-    async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """See `MemoryService.search_memory`."""
-        return await self.service.search_memory(app_name=app_name, user_id=user_id, query=query)
-
-    async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
-        """See `MemoryService.delete_memory`."""
-        await self.service.delete_memory(app_name=app_name, user_id=user_id, memory_id=memory_id)
-
-    async def close(self) -> None:
-        """Close the connection, unless `memory` was given."""
-        await self.service.close()
+        return run_sync(lambda: self.clear_user(app_name=APP_NAME, user_id=user_id))

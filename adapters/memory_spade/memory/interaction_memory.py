@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, Self
 
+from memory_core.adapting import call_in_thread
 from memory_spade import files
 from memory_spade.memory.exceptions import MemoryStorageError, reported_as
 from memory_spade.memory.place import IN_MEMORY, directory
-from memory_spade.memory.threads import in_thread
 
 
 class Notes(Protocol):
@@ -94,12 +94,14 @@ class AgentInteractionMemory:
 
     async def aadd_information(self, conversation_id: str, information: str) -> str:
         """`add_information` without blocking the event loop."""
-        return await in_thread("adding a note", partial(self.add_information, conversation_id, information))
+        add = partial(self.add_information, conversation_id, information)
+        with reported_as(MemoryStorageError):
+            return await call_in_thread("adding a note", add)
 
     async def aget_information(self, conversation_id: str, *, last: int | None = None) -> list[str]:
         """`get_information` without blocking the event loop; with `last`, only this many of the newest notes."""
         with reported_as(MemoryStorageError):
-            return await in_thread("reading notes", partial(self._notes.get, conversation_id, last))
+            return await call_in_thread("reading notes", partial(self._notes.get, conversation_id, last))
 
 
 class _NotesInProcess:

@@ -7,8 +7,8 @@ A message is a `Message`, a pair `("user", "Which tea do I like?")`, or a mappin
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from typing import Any, Final, cast
 
@@ -18,7 +18,6 @@ from memory_core.errors import InvalidInputError
 from memory_core.models import ROLES, Draft, Json, Role
 from memory_core.records.kinds import MESSAGE_KIND
 from memory_core.values.checks import check_key, check_text, check_time, shown
-from memory_core.values.frame import without_blocks
 
 _ROLE_NAMES: Final[Mapping[str, Role]] = {
     **{role: role for role in ROLES},
@@ -88,14 +87,6 @@ def read_messages(given: object) -> list[Message]:
         if message.role != "system" and message.text.strip() and not is_own_answer(message.role, tool):
             messages.append(message)
     return messages
-
-
-def in_words_of_speakers(messages: Iterable[Message]) -> Iterator[Message]:
-    """The messages that have a text, without what this memory has written."""
-    for message in messages:
-        text = without_blocks(message.text)
-        if text.strip() and not is_own_answer(message.role, message.author):
-            yield replace(message, text=text)
 
 
 def _message(item: object) -> Message:

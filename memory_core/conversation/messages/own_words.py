@@ -1,8 +1,8 @@
 """Keep out what this memory itself has written: its blocks, and the answers of its tools.
 
 Invariant: what is stored as a message is what somebody said. So every door through which messages come passes them
-through here: `BoundMemory.remember` and `remember_drafts` (all adapters), `turn_drafts`, and imports. Blocks have one
-frame (`memory_core.values.frame`), and a message that is nothing else is no message.
+through here: `BoundMemory.remember` and `remember_drafts` (all adapters), and imports. Blocks have one frame
+(`memory_core.values.frame`), and a message that is nothing else is no message.
 """
 
 from __future__ import annotations

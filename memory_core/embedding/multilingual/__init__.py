@@ -50,11 +50,7 @@ class TwoModels:
         """See `LocalModel.embed`."""
         import numpy as np  # noqa: PLC0415  (takes 0.15 s, and only embedding needs it)
 
-        seconds = (
-            np.stack([self.languages.embed(text) for text in texts])
-            if texts
-            else np.empty((0, encoder.DIMENSIONS), np.float32)
-        )
+        seconds = np.stack([self.languages.embed(text) for text in texts])
         return side_by_side(self.english.embed(texts), seconds)
 
     def ask(self, query: str) -> Asked:

@@ -80,20 +80,7 @@ ENGLISH_TIMES: Final = Times(
     ),
 )
 
-ENGLISH: Final = Language(
-    "en",
-    function_words="""
-a an the this that these those all any both each few more most other own same some such only
-i me my myself our ours ourselves we you your yours yourself yourselves he him his himself she her hers herself
-it its itself they them their theirs themselves
-what when where which while who whom why how and but or nor if because as than so
-about above after again against at before below between by down during for from further in into of off on once
-out over through to under until up with
-here there then now just like no not too very
-am are be been being is was were do does did doing has have had having can could might should will would
-s t don
-    """,
-    irregular="""
+IRREGULAR: Final = """
 arise arose arisen, awake awoke awoken, become became, begin began begun, bend bent, bite bitten, bleed bled,
 blow blew blown, break broke broken, breed bred, bring brought, build built, burn burnt, buy bought, catch caught,
 choose chose chosen, cling clung, come came, creep crept, deal dealt, dig dug, draw drew drawn, dream dreamt,
@@ -112,12 +99,25 @@ wake woke woken, wear wore worn, weave wove woven, weep wept, win won, withdraw 
 write wrote written, die dies died dying, lie lies lied lying, tie ties tied tying,
 child children, foot feet, goose geese, knife knives, man men, mouse mice, shelf shelves, thief thieves, tooth teeth,
 wife wives, wolf wolves, woman women
+"""
+"""Base forms, each before the forms that no suffix rule leads back to it, separated by commas."""
+QUESTION_WORDS: Final = "what when where why how which who whose"
+OPENINGS: Final = "do does did is are can could will would remind tell so"
+"""First words of questions that are written without a question mark, in addition to `QUESTION_WORDS`."""
+
+ENGLISH: Final = Language(
+    "en",
+    function_words="""
+a an the this that these those all any both each few more most other own same some such only
+i me my myself our ours ourselves we you your yours yourself yourselves he him his himself she her hers herself
+it its itself they them their theirs themselves
+what when where which while who whom why how and but or nor if because as than so
+about above after again against at before below between by down during for from further in into of off on once
+out over through to under until up with
+here there then now just like no not too very
+am are be been being is was were do does did doing has have had having can could might should will would
+s t don
     """,
-    misread="won't",
-    articles="a an the",
-    has_names_in_capitals=True,
-    question_words="what when where why how which who whose",
-    openings="do does did is are can could will would remind tell so",
     first_person="i me my mine myself",
     assistant=(
         r"\b(?:(?:did|have|had|were) you"

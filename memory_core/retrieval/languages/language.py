@@ -18,17 +18,6 @@ class Language:
 
     A word that is a content word of the same language as well is left out.
     """
-    irregular: str = ""
-    """Base forms, each before the forms that no suffix rule leads back to it, separated by commas."""
-    misread: str = ""
-    """A contraction whose first half is another word."""
-    articles: str = ""
-    """Words before a common noun."""
-    has_names_in_capitals: bool = False
-    """True if a capital letter inside a sentence marks a name."""
-    question_words: str = ""
-    openings: str = ""
-    """First words of questions that are written without a question mark, in addition to `question_words`."""
     first_person: str = ""
     assistant: str = ""
     """The words of a question about what an assistant said, as a regular expression."""

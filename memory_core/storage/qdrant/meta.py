@@ -33,16 +33,8 @@ class Description:
 
     def to_payload(self) -> Payload:
         made = None if self.fingerprint is None else asdict(self.fingerprint)
-        there = {"kind": "store", "format": FORMAT, "secret": self.secret.hex(), "fingerprint": made}
+        there = {"format": FORMAT, "secret": self.secret.hex(), "fingerprint": made}
         return {**there, "_write": self.write}
-
-
-def of_development(name: str) -> NotAStoreError:
-    """The error for a store of a format that was never released."""
-    return NotAStoreError(
-        f"{name!r} is a store of a development version, which this one does not read; move it to a file with that "
-        "version, or give another collection name"
-    )
 
 
 def vector_name(fingerprint: Fingerprint) -> str:
@@ -71,7 +63,10 @@ class Meta:
                 "another collection name"
             )
         if payload["format"] < FORMAT:
-            raise of_development(self.points.name)
+            raise NotAStoreError(
+                f"{self.points.name!r} is of a development version, which this one does not read; move it to a file "
+                "with that version, or give another collection name"
+            )
         made = payload.get("fingerprint")
         secret = bytes.fromhex(payload["secret"])
         return Description(secret, None if made is None else Fingerprint(**made), payload["_write"])
@@ -107,7 +102,7 @@ class Meta:
     async def _probe(self) -> None:
         """Make sure that the server honours conditions on writes; old servers ignore them silently."""
         for was, write in ((None, "first"), (None, "second"), ({_PROBE: "none"}, "third")):
-            await self.points.upsert([Point(_PROBE, {"kind": "probe", "_write": write})], was)
+            await self.points.upsert([Point(_PROBE, {"_write": write})], was)
         (found,) = await self.points.read([_PROBE])
         if found.payload.get("_write") != "first":
             raise StorageError(

@@ -21,7 +21,7 @@ from memory_core.models import Fingerprint
 from memory_core.storage.qdrant.client import AsyncQdrantClient, models
 from memory_core.storage.qdrant.codec import WORDS, head_of
 from memory_core.storage.qdrant.connection import Connection, Request
-from memory_core.storage.qdrant.meta import of_development, vector_name
+from memory_core.storage.qdrant.meta import vector_name
 from memory_core.storage.qdrant.settings import SHARED_SHARD, Layout
 from memory_core.storage.qdrant.where import RANGED, RATED
 
@@ -48,7 +48,7 @@ RECORD_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {
     ),
 }
 """All fields used by filters and orders, so that the store also works where unindexed filters are forbidden."""
-META_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {"kind": _KEYWORD, "_write": _KEYWORD}
+META_INDEXES: Final[Mapping[str, models.PayloadSchemaParams]] = {"_write": _KEYWORD}
 
 
 def meta_name(name: str) -> str:
@@ -57,9 +57,7 @@ def meta_name(name: str) -> str:
 
 
 async def ensure_meta(connection: Connection, name: str, layout: Layout) -> None:
-    """Create the collection that describes the store; raises `NotAStoreError` if there is a store of format 1."""
-    if await connection.call(lambda client: client.collection_exists(f"{name}-ledger")):
-        raise of_development(name)
+    """Create the collection that describes the store."""
     words = {WORDS: models.SparseVectorParams()}  # servers want some; its points have none
     await _ensure(connection, meta_name(name), layout, vectors_config={}, sparse_vectors_config=words)
     await _ensure_indexes(connection, meta_name(name), META_INDEXES)

@@ -130,7 +130,7 @@ class Arm(NamedTuple):
     """A query for candidates."""
 
     request: models.QueryRequest
-    is_allowed: bool
+    is_allowed: bool = False
     """True if what it finds satisfies the caller's conditions."""
     of_others: bool = False
     """It compares texts in other languages, with a vector for these (`Vector.others`)."""
@@ -227,12 +227,12 @@ def _candidates(search: Search, reach: Sequence[Clause]) -> list[Arm]:
     """The best candidates by words and by meaning. If conditions are narrow, the best of all records of the owners are
     fetched too, for comparison."""
     reached = [(owner.key, _unbounded(owner.scope)) for owner in search.owners]
-    arms = _arms(search, reach)
+    arms = [arm._replace(is_allowed=True) for arm in _arms(search, reach)]
     if not search.by_meaning:
         everything = conditions(reached, Where(), search.now)
         everyone = [search.owned, all_of(but_not=search.left_out)]
-        arms += [arm._replace(is_allowed=False) for arm in (_arms(search, everything) if search.is_narrow else ())]
-        arms.append(Arm(ordered(everyone, "_seq", CANDIDATES, fields=RANKED_FIELDS, descending=True), is_allowed=False))
+        arms += _arms(search, everything) if search.is_narrow else ()
+        arms.append(Arm(ordered(everyone, "_seq", CANDIDATES, fields=RANKED_FIELDS, descending=True)))
     if not search.request.floor:
         arms.append(Arm(ordered(reach, "_seq", search.limit, fields=RANKED_FIELDS, descending=False), is_allowed=True))
     return arms
@@ -259,7 +259,7 @@ def _arms(search: Search, where: Sequence[Clause]) -> list[Arm]:
             limit=search.limit,
             with_payload=RANKED_FIELDS,
         )
-        arms.append(Arm(by_words, is_allowed=True))
+        arms.append(Arm(by_words))
     if search.vector is not None:  # an owner's graph is not connected with another's, so each is asked by itself
         each = [all_of(*where, owned(owner.key)) for owner in search.owners]
         for one in each:
@@ -299,16 +299,14 @@ def _compared(
     with_payload: bool = True,
     first: bool = False,
 ) -> list[Arm]:
-    """The nearest records as the ranking compares them, and those in other languages, if these are compared otherwise.
-
-    They are arms for what is allowed.
-    """
+    """The nearest records as the ranking compares them, and those in other languages, if these are compared
+    otherwise."""
     assert search.vector is not None  # noqa: S101  (the callers looked)
     make = partial(_nearest, search, limit=limit, params=params, with_payload=with_payload, first=first)
-    arms = [Arm(make(where, vector=search.vector.ranked.vector), is_allowed=True)]
+    arms = [Arm(make(where, vector=search.vector.ranked.vector))]
     if search.vector.others is not None:
         in_others = all_of(where, same("_keys", codec.IN_ANOTHER_LANGUAGE))
-        arms.append(Arm(make(in_others, vector=search.vector.others.vector), is_allowed=True, of_others=True))
+        arms.append(Arm(make(in_others, vector=search.vector.others.vector), of_others=True))
     return arms
 
 
@@ -325,7 +323,7 @@ def _completion(search: Search, found: _Candidates, reach: Sequence[Clause]) -> 
             request = models.QueryRequest(
                 filter=of_leading, limit=len(leading), with_payload=False, with_vector=[search.using]
             )
-            arms.append(Arm(request, is_allowed=False))
+            arms.append(Arm(request))
         if unmeasured := sorted(set(_unmeasured(search, found))):
             measured = all_of(search.owned, among(unmeasured))
             arms += _compared(search, measured, len(unmeasured), _EXACT, with_payload=False)
@@ -337,8 +335,7 @@ def _completion(search: Search, found: _Candidates, reach: Sequence[Clause]) -> 
             arms += _compared(search, near, most, _EXACT)
             near = all_of(near, same("_keys", codec.PENDING))  # the others have no vector to compare
     if around:
-        arms.append(Arm(models.QueryRequest(filter=near, limit=most, with_payload=RANKED_FIELDS), is_allowed=False))
-    arms = [arm._replace(is_allowed=False) for arm in arms]
+        arms.append(Arm(models.QueryRequest(filter=near, limit=most, with_payload=RANKED_FIELDS)))
     unknown = sorted(found.rows.keys() - found.allowed)
     if search.is_narrow and (unknown or around):
         satisfying = all_of(*reach, either(among(unknown), *around))

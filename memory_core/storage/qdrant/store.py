@@ -103,10 +103,10 @@ class QdrantStore:
         self._background: Background | None = None
 
     @classmethod
-    def from_uri(cls, uri: str, *, embedder: Embedder | None, clock: Clock = utc_now) -> Self:
+    def from_uri(cls, uri: str, *, embedder: Embedder | None) -> Self:
         """A store at `qdrant://[key@]host[:port][/collection][?grpc=true]`; `qdrant+https://` uses TLS."""
         server, collection = from_uri(uri)
-        return cls(server, embedder=embedder, clock=clock, collection=collection or DEFAULT_COLLECTION)
+        return cls(server, embedder=embedder, collection=collection or DEFAULT_COLLECTION)
 
     async def open(self) -> None:
         """Connect to the server, create or complete the collections, and start the background work.

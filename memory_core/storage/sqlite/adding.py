@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Final, NamedTuple, Protocol
+from functools import partial
+from typing import Final, NamedTuple
 
 from memory_core.concurrency.loop import answer
 from memory_core.concurrency.threads import in_slices
@@ -36,10 +37,10 @@ _Owner = tuple[str | None, str | None]
 
 class _Waiting(NamedTuple):
     scope: Scope
-    item: Prepared
     embed_later: bool
     quota: Quota | None
     done: asyncio.Future[MemoryRecord | None]
+    item: Prepared
 
 
 class AddQueue:
@@ -83,10 +84,11 @@ class AddQueue:
         """See `Adding.begin_add`; cancelling `done` before the writer has the record withdraws the record."""
         if self._closed:
             raise ClosedError("this memory was closed; make a new Memory to open it again")
+        waiting = partial(_Waiting, scope, embed_later, quota, done)
         if is_long(record.text):
-            self._begin(self._put_long(scope, record, done, embed_later=embed_later, quota=quota))
+            self._begin(self._put_long(record, done, waiting))
         else:
-            self._enqueue(_Waiting(scope, self._prepare(record), embed_later, quota, done))
+            self._enqueue(waiting(self._prepare(record)))
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
@@ -102,20 +104,14 @@ class AddQueue:
         await self._task
 
     async def _put_long(
-        self,
-        scope: Scope,
-        record: MemoryRecord,
-        done: asyncio.Future[MemoryRecord | None],
-        *,
-        embed_later: bool,
-        quota: Quota | None,
+        self, record: MemoryRecord, done: asyncio.Future[MemoryRecord | None], waiting: Callable[[Prepared], _Waiting]
     ) -> None:
         try:
             item = await in_slices(self._prepare, record)
         except BaseException as error:  # noqa: BLE001  (whatever it was, it is the caller's)
             answer([(done, None, error)])
         else:
-            self._enqueue(_Waiting(scope, item, embed_later, quota, done))
+            self._enqueue(waiting(item))
 
     def _enqueue(self, waiting: _Waiting) -> None:
         owner = waiting.scope.app, waiting.scope.user
@@ -159,14 +155,8 @@ class AddQueue:
     async def _hand_over(self, group: Sequence[_Waiting], *, embed_later: bool) -> None:
         await self._claim()
         by_scope: dict[tuple[Scope, Quota | None], list[_Waiting]] = {}
-        last: _Waiting | None = None
-        some: list[_Waiting] = []
         for waiting in group:
-            # Consecutive adds mostly use the same handle.
-            if last is None or waiting.scope is not last.scope or waiting.quota is not last.quota:
-                some = by_scope.setdefault((waiting.scope, waiting.quota), [])
-            some.append(waiting)
-            last = waiting
+            by_scope.setdefault((waiting.scope, waiting.quota), []).append(waiting)
         batches = [(scope, [waiting.item for waiting in some]) for (scope, _), some in by_scope.items()]
         ready = [items for _, items in batches] if embed_later else await self._embed(batches)
         for ((scope, quota), some), items in zip(by_scope.items(), ready, strict=True):
@@ -180,20 +170,13 @@ Batch = tuple[Scope, Sequence[Prepared]]
 """New records of one owner, in the order of writing."""
 
 
-class Embedding(Protocol):
-    """The parts of an open file that embedding uses; `reembed` may replace the embedder."""
-
-    embedder: Embedder | None
-    reader: Readers
-
-
-async def embedded(file: Embedding, batches: Sequence[Batch]) -> list[list[Prepared]]:
+async def embedded(embedder: Embedder | None, reader: Readers, batches: Sequence[Batch]) -> list[list[Prepared]]:
     """The batches with vectors, from one call of the embedder, or without them if there is no embedder or it fails; see
     `embedding_batches.with_vectors`."""
-    if file.embedder is None:
+    if embedder is None:
         return [list(batch) for _, batch in batches]
-    kept, items = await _stored(file.reader, batches), [item for _, batch in batches for item in batch]
-    ready = iter(await with_vectors(file.embedder, items, kept=kept))
+    kept, items = await _stored(reader, batches), [item for _, batch in batches for item in batch]
+    ready = iter(await with_vectors(embedder, items, kept=kept))
     return [[next(ready) for _ in batch] for _, batch in batches]
 
 

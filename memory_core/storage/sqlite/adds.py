@@ -10,7 +10,7 @@ from memory_core.models import MemoryRecord, Quota, Scope
 from memory_core.storage.rules.adding import add
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.sqlite.owners import within
-from memory_core.storage.sqlite.rows import rows_to_add
+from memory_core.storage.sqlite.rows import rows_to_write
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Adds:
         return within(self.quota, self.scope, self._added)(db)
 
     def _added(self, db: sqlite3.Connection) -> list[MemoryRecord | None]:
-        return add(rows_to_add(db, self.scope, self.items), self.scope, self.items)
+        return add(rows_to_write(db, self.scope), self.scope, self.items)
 
     def apart(self) -> list[Adds]:
         """The same adds, one object per caller."""

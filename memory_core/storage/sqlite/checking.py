@@ -23,7 +23,7 @@ from memory_core.storage.shared.prepared import Prepared, prepare
 from memory_core.storage.sqlite import meta, revisions
 from memory_core.storage.sqlite.codec import COLUMNS, is_whole, to_record
 from memory_core.storage.sqlite.connection import BUSY_MS
-from memory_core.storage.sqlite.damage import digest, has_whole_vector, piece_digest
+from memory_core.storage.sqlite.damage import digest, has_whole_vector
 from memory_core.storage.sqlite.files import prepare_file
 from memory_core.storage.sqlite.meta import stored_fingerprint
 from memory_core.storage.sqlite.owners import SIZE, note_changes, owner_names
@@ -150,7 +150,7 @@ def _revisions(db: sqlite3.Connection) -> Findings:
 
 def _pieces(db: sqlite3.Connection) -> Findings:
     for key, n, start, stop, stored in db.execute("SELECT record, n, start, stop, digest FROM chunk"):
-        if piece_digest(key, n, start, stop) != stored:
+        if digest(key, n, start, stop) != stored:
             yield _not_as_written(f"the position of chunk {n!a} of the record with the key {key!a}")
 
 
@@ -260,7 +260,7 @@ def _whole_chunks(db: sqlite3.Connection, key: int, text: str) -> list[Span] | N
     rows = db.execute("SELECT n, start, stop, digest FROM chunk WHERE record = ? ORDER BY n", (key,)).fetchall()
     if [n for n, *_ in rows] != list(range(len(rows))) or bool(text) != bool(rows):
         return None
-    is_written = all(piece_digest(key, n, start, stop) == stored for n, start, stop, stored in rows)
+    is_written = all(digest(key, n, start, stop) == stored for n, start, stop, stored in rows)
     return [(start, stop) for _, start, stop, _ in rows] if is_written else None
 
 

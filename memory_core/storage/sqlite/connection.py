@@ -118,7 +118,7 @@ def closed() -> ClosedError:
 
 
 async def connect(
-    path: str, *, synchronous: str, prepare: Callable[[Path], object] | None = None, wanted: Identity | None = None
+    path: str, *, prepare: Callable[[Path], object] | None = None, wanted: Identity | None = None
 ) -> Connection:
     """Open one connection to the file at `path`, or to `:memory:`.
 
@@ -126,7 +126,6 @@ async def connect(
 
     Args:
         path: The file.
-        synchronous: SQLite's setting of that name.
         prepare: Called first, in the connection's thread: creates or checks the file.
         wanted: The identity that the file must have, if given.
     """
@@ -136,7 +135,7 @@ async def connect(
         with inside_sqlite.work():
             if prepare is not None:
                 prepare(Path(path))
-            return _connected(path, synchronous, wanted)
+            return _connected(path, wanted)
 
     connection = Connection(connector)
     with file_problems_explained(f"the memory file {path!r}"):
@@ -144,12 +143,12 @@ async def connect(
     return connection
 
 
-def _connected(path: str, synchronous: str, wanted: Identity | None) -> sqlite3.Connection:
+def _connected(path: str, wanted: Identity | None) -> sqlite3.Connection:
     db = sqlite3.connect(
         path, isolation_level=None, timeout=BUSY_MS / 1000, cached_statements=256, check_same_thread=False
     )
     try:
-        set_up(db, synchronous)
+        set_up(db)
         if path == IN_MEMORY:
             migrate(db)
         elif wanted is not None:
@@ -160,10 +159,10 @@ def _connected(path: str, synchronous: str, wanted: Identity | None) -> sqlite3.
     return db
 
 
-def set_up(db: sqlite3.Connection, synchronous: str) -> None:
+def set_up(db: sqlite3.Connection) -> None:
     """Apply the settings of every connection."""
     _write_ahead(db)
-    db.execute(f"PRAGMA synchronous = {synchronous}")
+    db.execute("PRAGMA synchronous = FULL")  # a commit is on the disk when it returns
     db.execute("PRAGMA secure_delete = ON")
     db.execute("PRAGMA temp_store = MEMORY")
     db.execute(

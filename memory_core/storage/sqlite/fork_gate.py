@@ -36,30 +36,18 @@ class ForkGate:
         finally:
             self._leave()
 
-    @contextmanager
-    def pause(self) -> Generator[None]:
-        """Context manager, inside `work`, for what makes no use of the library: a fork need not wait for that."""
-        was_inside = self._leave()
-        try:
-            yield
-        finally:
-            if was_inside:
-                self._enter()
-
     def _enter(self) -> None:
         # With a time limit: a signal handler, in the thread that is forking, may wait for this work.
         if self._changed.acquire(timeout=2 * FORK_SECONDS):
             self._inside.add(threading.get_ident())
             self._changed.release()
 
-    def _leave(self) -> bool:
+    def _leave(self) -> None:
         here = threading.get_ident()
-        was_inside = here in self._inside
-        if was_inside:
+        if here in self._inside:  # else it did not wait for the fork
             with self._changed:
                 self._inside.discard(here)
                 self._changed.notify_all()
-        return was_inside
 
     def before_fork(self) -> None:
         """Wait until no work is running, and block new work."""

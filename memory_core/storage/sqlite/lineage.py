@@ -31,7 +31,7 @@ _TAG: Final = bytes.fromhex("9d1f6ce5a27b4038")
 """Begins every mark, so that it is found in a page of the log."""
 _BYTES: Final = 8
 _NONE: Final = bytes(_BYTES)
-"""The mark of an empty file, and what the first mark of a file of an earlier version of this library names."""
+"""The mark of an empty file, which the first mark names."""
 _MARK_BYTES: Final = len(_TAG) + 2 * _BYTES + 4
 
 _PAGE: Final = 2
@@ -81,7 +81,8 @@ def _read(db: sqlite3.Connection) -> _Mark | None:
 def insist_on_own_log(path: Path) -> None:
     """Refuse a file beside which the write-ahead log of another one lies; changes nothing, and takes no locks.
 
-    A log without marks is accepted; so is one that cannot be compared because the file is damaged.
+    A log without marks is accepted, which another program has written; so is one that cannot be compared because the
+    file is damaged.
 
     Args:
         path: The real path of the file, which may be missing.
@@ -99,7 +100,7 @@ def insist_on_own_log(path: Path) -> None:
             return
         # Of frames that were not complete before a loss of power, the header may be there and the page an older one.
         known = set(_marks_in(log, whole=False))
-        if not known or mark in known or not (known := set(_marks_in(log, whole=True))) or mark in known:
+        if not known or mark in known or not any(_marks_in(log, whole=True)):
             return
         # What a live process writes may be read in part. The second time, the log would be read in full.
         if suspected == (generation, mark):

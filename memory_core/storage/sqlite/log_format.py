@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Iterator
-from functools import cache
 from typing import IO, Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-_MAGIC: Final = {0x377F0682: "<u4", 0x377F0683: ">u4"}
+_MAGIC: Final = {0x377F0682: "<", 0x377F0683: ">"}
 """The first bytes of a log, and the byte order of the numbers that its checksums add up."""
 _HEADER_BYTES: Final = 32
 _FRAME_BYTES: Final = 24
 """Of the headers of a log and of each page in it."""
 _SUMMED_BYTES: Final = 8
 """Of the header of a page; the checksum covers these and the page."""
-
-_Words = NDArray[np.uint32]
+_ALL_BITS: Final = 0xFFFFFFFF
 
 
 class _Sums(NamedTuple):
@@ -54,8 +50,8 @@ def pages_in(file: IO[bytes], number: int, *, whole: bool) -> Iterator[bytes]:
             continue
         page = file.read(size)
         if whole:
-            sums = _continued(_continued(sums, frame[:_SUMMED_BYTES], order), page, order)
-            if len(page) != size or sums != _sums(frame[16:]):
+            sums = _continued(sums, frame[:_SUMMED_BYTES] + page, order) if len(page) == size else sums
+            if sums != _sums(frame[16:]):
                 return
         if is_wanted:
             yield page
@@ -66,32 +62,9 @@ def _sums(packed: bytes) -> _Sums:
 
 
 def _continued(sums: _Sums, data: bytes, order: str) -> _Sums:
-    """The checksum of a log after further bytes.
-
-    The format defines it step by step, for each pair of numbers x, y modulo 2^32: `s += x + t`, then `t += y + s`. That
-    is (s, t) -> A (s, t) + (x, x + y) with the matrix A = [[1, 1], [1, 2]], so each pair has been multiplied by a power
-    of A at the end.
-    """
-    words: _Words = np.frombuffer(data, order, len(data) // 8 * 2).astype(np.uint32)
-    x, both = words[::2], words[::2] + words[1::2]
-    low, middle, high = _weights(len(x))
-    s, t = sums
-    first = int(low[0]) * s + int(middle[0]) * t + _product(low[1:], x) + _product(middle[1:], both)
-    second = int(middle[0]) * s + int(high[0]) * t + _product(middle[1:], x) + _product(high[1:], both)
-    return _Sums(first & 0xFFFFFFFF, second & 0xFFFFFFFF)
-
-
-def _product(weights: _Words, words: _Words) -> int:
-    return int((weights * words).sum(dtype=np.uint32))
-
-
-@cache
-def _weights(count: int) -> tuple[_Words, _Words, _Words]:
-    """The entries of the powers `count`, ..., 1, 0 of A, modulo 2^32: upper left, upper right, lower right."""
-    low, middle, high = 1, 0, 1
-    powers = [(low, middle, high)]
-    for _ in range(count):
-        low, middle, high = low + middle, middle + high, middle + 2 * high
-        powers.append((low & 0xFFFFFFFF, middle & 0xFFFFFFFF, high & 0xFFFFFFFF))
-    columns = np.array(powers[::-1], np.uint64).astype(np.uint32).T
-    return columns[0], columns[1], columns[2]
+    """The checksum of a log after further bytes, as the format defines it."""
+    first, second = sums
+    for x, y in struct.iter_unpack(f"{order}II", data):
+        first = (first + x + second) & _ALL_BITS
+        second = (second + y + first) & _ALL_BITS
+    return _Sums(first, second)

@@ -17,9 +17,6 @@ SLACK: Final = "slack"
 TOMBSTONE_KEY: Final = "tombstone_key"
 """The key of the tombstones' keyed hash."""
 
-SELECT_FINGERPRINT: Final = "SELECT value, digest FROM meta WHERE name = 'fingerprint'"
-"""Reads the `fingerprint_row` of the file."""
-
 _Value = str | bytes | int
 
 
@@ -69,18 +66,7 @@ def _parsed(text: str) -> Fingerprint:
 
 def store_fingerprint(db: sqlite3.Connection, fingerprint: Fingerprint, name: str = "fingerprint") -> None:
     """Store a fingerprint as `name`."""
-    put(db, name, _text(fingerprint))
-
-
-@lru_cache(maxsize=8)
-def fingerprint_row(fingerprint: Fingerprint) -> tuple[str, int]:
-    """The row of a file that stores vectors of this embedder. Cached, because every write compares it."""
-    text = _text(fingerprint)
-    return text, digest("fingerprint", text)
-
-
-def _text(fingerprint: Fingerprint) -> str:
-    return json.dumps(asdict(fingerprint))
+    put(db, name, json.dumps(asdict(fingerprint)))
 
 
 def claim(db: sqlite3.Connection, wanted: Fingerprint) -> None:

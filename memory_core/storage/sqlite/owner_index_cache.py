@@ -28,7 +28,7 @@ from memory_core.storage.sqlite.damage import explaining
 from memory_core.storage.sqlite.matching_rows import MatchingRows
 from memory_core.storage.sqlite.meta import check_fingerprint
 from memory_core.storage.sqlite.one_value import longest_value
-from memory_core.storage.sqlite.owners import Owner, Reached, find_all
+from memory_core.storage.sqlite.owners import Owner, Reached
 from memory_core.storage.sqlite.reached_indexes import Part, ReachedIndexes
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.values.limits import MAX_KEY_CHARS
@@ -133,14 +133,7 @@ class OwnerIndexes:
 
     def _forget(self, owner: int) -> None:
         gone = self._followed.pop(owner, None)
-        if gone is not None:
-            self._bytes -= gone.counted
-            gone.counted = 0
-
-    def drop(self, db: sqlite3.Connection, scopes: Sequence[Scope]) -> None:
-        """Remove the indexes of these owners from the cache."""
-        for owner, _ in find_all(db, scopes):
-            self.forget(owner.id)
+        self._bytes -= 0 if gone is None else gone.counted
 
     def _load(self, db: sqlite3.Connection, owner: Owner) -> OwnerIndex:
         owner_index = OwnerIndex(self._dimensions)
@@ -213,9 +206,7 @@ class OwnerIndexes:
                 followed.counted = followed.nbytes
                 self._bytes += followed.counted
             while self._bytes > self.max_bytes and len(self._followed) > len(used):
-                _, oldest = self._followed.popitem(last=False)
-                self._bytes -= oldest.counted
-                oldest.counted = 0
+                self._forget(next(iter(self._followed)))
 
 
 def _parts(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:

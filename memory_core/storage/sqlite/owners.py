@@ -129,32 +129,6 @@ def _owner(row: Sequence[object]) -> Owner:
     return Owner(id, following, version, bool(hides))
 
 
-def begin_write(db: sqlite3.Connection, scope: Scope, now: int) -> tuple[Owner, bool]:
-    """`find_or_add`, and whether a record of the owner has expired, in one statement."""
-    row = db.execute(
-        f"SELECT id, next, version, {_HIDES}, "
-        "EXISTS (SELECT 1 FROM record WHERE record.owner = owner.id AND expires_at <= ?) "
-        "FROM owner WHERE app = ? AND user = ?",
-        (now, scope.app, scope.user),
-    ).fetchone()
-    return (find_or_add(db, scope), False) if row is None else (_owner(row[:4]), bool(row[4]))
-
-
-def begin_append(db: sqlite3.Connection, scope: Scope, now: int, new: Usage) -> tuple[Owner, bool]:
-    """`begin_write` for new records; the same statement counts them and reserves their keys, from `next` on."""
-    row = db.execute(
-        "UPDATE owner SET next = next + :count, records = records + :count, bytes = bytes + :bytes "
-        "WHERE app = :app AND user = :user RETURNING id, next - :count, version, "
-        f"{_HIDES}, "
-        "EXISTS (SELECT 1 FROM record WHERE record.owner = owner.id AND expires_at <= :now)",
-        {"count": new.records, "bytes": new.bytes, "app": scope.app, "user": scope.user, "now": now},
-    ).fetchone()
-    if row is None:
-        find_or_add(db, scope)
-        return begin_append(db, scope, now, new)
-    return _owner(row[:4]), bool(row[4])
-
-
 def find_or_add(db: sqlite3.Connection, scope: Scope) -> Owner:
     """The owner of a scope, created if missing; call it inside a write transaction."""
     found = find(db, scope)

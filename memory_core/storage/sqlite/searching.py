@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, overload
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,46 +69,46 @@ async def found(readers: Readers, owner_indexes: OwnerIndexes, search: Search) -
     Raises:
         StorageError: The file is damaged, or was closed meanwhile.
     """
-    work = partial(ranked, owner_indexes=owner_indexes, search=search)
     if not needs_python(search.request.where):
-        brief = partial(work, is_brief=True)
+        brief = partial(_ranked_if_ready, owner_indexes=owner_indexes, search=search)
         if (hits := await readers.briefly(brief, of=search.scopes, is_search=True)) is not None:
             return hits
+    work = partial(ranked, owner_indexes=owner_indexes, search=search)
     return await readers.run(work, of=search.scopes, is_search=True)
 
 
-@overload
-def ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) -> FoundRows: ...
-@overload
-def ranked(
-    db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search, *, is_brief: bool
-) -> FoundRows | None: ...
-def ranked(
-    db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search, *, is_brief: bool = False
-) -> FoundRows | None:
-    """Rank the records, in one state of the file; if it has to be brief, only those of ready indexes.
+def ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) -> FoundRows:
+    """Rank the records, in one state of the file."""
+    with snapshot(db):
+        return _ranked_again(db, owner_indexes, find_all(db, search.scopes), search)
 
-    An index that names records which the file lacks is stale, whatever made it so: it is loaded again, once.
+
+def _ranked_if_ready(db: sqlite3.Connection, owner_indexes: OwnerIndexes, search: Search) -> FoundRows | None:
+    """The same, if that is brief: the indexes are ready."""
+    with snapshot(db):
+        owners = find_all(db, search.scopes)
+        return _ranked_again(db, owner_indexes, owners, search) if owner_indexes.is_ready(owners) else None
+
+
+def _ranked_again(db: sqlite3.Connection, owner_indexes: OwnerIndexes, owners: Reached, search: Search) -> FoundRows:
+    """Rank the records. An index that names records which the file lacks is stale, whatever made it so: it is loaded
+    again, once.
 
     Raises:
         StorageError: The index differs from the file even after that.
     """
-    with snapshot(db):
-        owners = find_all(db, search.scopes)
-        if not owners:
-            return FoundRows(Hits())
-        if is_brief and not owner_indexes.is_ready(owners):
-            return None
-        try:
-            return _ranked(db, owner_indexes, owners, search)
-        except StaleIndexError:
-            logger.warning("a search index differed from its file; it is loaded again")
-            for owner, _ in owners:
-                owner_indexes.forget(owner.id)
-        try:
-            return _ranked(db, owner_indexes, owners, search)
-        except StaleIndexError as error:
-            raise unreadable("the search index of an owner") from error
+    if not owners:
+        return FoundRows(Hits())
+    try:
+        return _ranked(db, owner_indexes, owners, search)
+    except StaleIndexError:
+        logger.warning("a search index differed from its file; it is loaded again")
+        for owner, _ in owners:
+            owner_indexes.forget(owner.id)
+    try:
+        return _ranked(db, owner_indexes, owners, search)
+    except StaleIndexError as error:
+        raise unreadable("the search index of an owner") from error
 
 
 def _ranked(db: sqlite3.Connection, owner_indexes: OwnerIndexes, owners: Reached, search: Search) -> FoundRows:

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from memory_core.chunking import Chunker
@@ -41,7 +41,6 @@ from memory_core.supplied import Embedder
 from memory_core.values.progress import ProgressCallback
 
 T = TypeVar("T")
-Synchronous = Literal["FULL", "NORMAL"]
 
 
 class Wanted(NamedTuple):
@@ -49,7 +48,6 @@ class Wanted(NamedTuple):
 
     embedder: Embedder | None
     chunker: Chunker
-    synchronous: Synchronous
     cache_bytes: int
 
 
@@ -68,7 +66,6 @@ class SharedFile:
         self.users = 0
         """The number of stores that use it."""
         self._chunker = wanted.chunker
-        self._synchronous = wanted.synchronous
         self._queue = None if which is None else WriterQueue(Path(f"{path}-turn"))
         self._turn: Callable[[], AbstractContextManager[None]] = nullcontext
         """Entered for every commit."""
@@ -107,7 +104,7 @@ class SharedFile:
 
         Raises:
             FingerprintError: The embedders differ.
-            InvalidInputError: The chunkers or the values of `synchronous` differ.
+            InvalidInputError: The chunkers differ.
         """
         way_out = "use one Memory for all of them, or close the other first"
         here, there = _fingerprint(self.embedder), _fingerprint(wanted.embedder)
@@ -121,17 +118,12 @@ class SharedFile:
                 f"this process has {self.path!r} open with {self._chunker!r}, so it cannot be opened with "
                 f"{wanted.chunker!r} at the same time; give both memories the same chunker, {way_out}"
             )
-        if self._synchronous != wanted.synchronous:
-            raise InvalidInputError(
-                f"this process has {self.path!r} open with synchronous={self._synchronous!r}, so it cannot be opened "
-                f"with {wanted.synchronous!r} at the same time; {way_out}"
-            )
         self.owner_indexes.max_bytes = max(self.owner_indexes.max_bytes, wanted.cache_bytes)
         self.users += 1
 
     async def embedded(self, batches: Sequence[Batch]) -> list[list[Prepared]]:
         """Return the batches with vectors, or without them if there is no embedder or it fails."""
-        return await embedded(self, batches)
+        return await embedded(self.embedder, self.reader, batches)
 
     async def claim(self) -> None:
         """Make this embedder the one of the file's vectors; called before a text is written.
@@ -213,7 +205,7 @@ class SharedFile:
         self.hidden = Hidden(self.writer)
         self._to_close.push_async_callback(self.writer.close)
         self._to_close.push_async_callback(self.hidden.close)
-        self.add_queue = AddQueue(self.writer, self.prepare, partial(embedded, self), self.claim)
+        self.add_queue = AddQueue(self.writer, self.prepare, self.embedded, self.claim)
         self._to_close.push_async_callback(self.add_queue.close)
         await self.searching_embedder()
         if not in_memory and await self.reader.run(is_due):
@@ -226,7 +218,7 @@ class SharedFile:
 
     async def _connect_another(self, prepare: Callable[[Path], object] | None = None) -> Connection:
         """Open a connection that the caller closes."""
-        connection = await connect(self.path, synchronous=self._synchronous, prepare=prepare, wanted=self.which)
+        connection = await connect(self.path, prepare=prepare, wanted=self.which)
         self.connections.append(connection)
         return connection
 

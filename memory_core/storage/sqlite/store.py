@@ -51,10 +51,9 @@ from memory_core.storage.sqlite.owner_index_cache import OwnerIndexes
 from memory_core.storage.sqlite.owners import within
 from memory_core.storage.sqlite.read_only import borrow_for_reading
 from memory_core.storage.sqlite.readers import Readers
-from memory_core.storage.sqlite.rows import rows_of, rows_to_add, rows_to_put
+from memory_core.storage.sqlite.rows import rows_of, rows_to_write
 from memory_core.storage.sqlite.shared_file import (
     SharedFile,
-    Synchronous,
     Wanted,
     borrow,
     close_embedder,
@@ -85,20 +84,18 @@ class SqliteStore:
     Args:
         path: The file, or `":memory:"`.
         embedder: Closed with the store; `None` keeps a store without vectors.
-        synchronous: `FULL` survives power loss at any moment; `NORMAL` survives the death of the process only.
         chunker: Splits texts that are written from now on.
         quota: Limits for each owner.
         cache_bytes: Most bytes of the indexes of owners in memory.
         read_only: Refuse every write and do not change the file.
     """
 
-    def __init__(  # noqa: PLR0913  (one optional keyword per setting)
+    def __init__(
         self,
         path: str | os.PathLike[str],
         *,
         embedder: Embedder | None,
         clock: Clock,
-        synchronous: Synchronous = "FULL",
         chunker: Chunker = DEFAULT_CHUNKER,
         quota: Quota | None = None,
         cache_bytes: int = CACHE_BYTES,
@@ -109,7 +106,7 @@ class SqliteStore:
         self._clock = clock
         self._quota = quota
         self._read_only = read_only
-        self._wanted = Wanted(embedder, chunker, synchronous, cache_bytes)
+        self._wanted = Wanted(embedder, chunker, cache_bytes)
         self._borrowed: SharedFile | None = None
         self._to_close = AsyncExitStack()
 
@@ -198,7 +195,7 @@ class SqliteStore:
             (batch,) = await self._shared.embedded([(scope, batch)])
 
         def write(db: sqlite3.Connection) -> tuple[list[MemoryRecord | None], bool]:
-            rows = rows_to_add(db, scope, batch)
+            rows = rows_to_write(db, scope)
             return adding.add(rows, scope, batch, versions), rows.hides
 
         return await self._write(scope, write)
@@ -332,7 +329,7 @@ class SqliteStore:
         now = self._clock()
 
         def put(db: sqlite3.Connection) -> tuple[list[MemoryRecord], bool]:
-            rows = rows_to_put(db, scope)
+            rows = rows_to_write(db, scope)
             return putting.put(rows, scope, batch, remove, now), rows.hides
 
         return await self._write(scope, put)

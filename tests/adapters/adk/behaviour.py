@@ -14,6 +14,7 @@ from google.adk.sessions.session import Session
 
 from memory_adk import MemoryService
 from memory_core import MemoryRecord
+from memory_core.adapting import settled
 from tests.adapters.adk.agents import said_event, text_of
 
 ANN, BOB = "ann", "bob"
@@ -32,18 +33,24 @@ class World:
         events = [said_event(text, at=n, id=f"{session}-{n}") for n, text in enumerate(texts, first)]
         told = Session(id=session, app_name=self.app, user_id=user, events=events)
         await self.service.add_session_to_memory(told)
+        await self._settled(user)
         return told
 
     async def events(self, *events: Event, session: str | None = "s1", **metadata: object) -> None:
         await self.service.add_events_to_memory(
             app_name=self.app, user_id=ANN, events=events, session_id=session, custom_metadata=metadata
         )
+        await self._settled(ANN)
 
     async def entries(self, *entries: MemoryEntry, **metadata: object) -> None:
         await self.service.add_memory(app_name=self.app, user_id=ANN, memories=entries, custom_metadata=metadata)
+        await self._settled(ANN)
+
+    async def _settled(self, user: str) -> None:
+        """Wait for vectors: what is stored is found by meaning, too."""
+        await settled(self.service.handle(self.app, user))
 
     async def found(self, query: str, *, user: str = ANN, app: str | None = None) -> list[MemoryEntry]:
-        await self.service.settled()
         answer = await self.service.search_memory(app_name=app or self.app, user_id=user, query=query)
         return answer.memories
 

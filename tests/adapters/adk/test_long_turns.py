@@ -155,7 +155,7 @@ async def test_a_runner_closes_in_time_while_the_store_does_not_answer_and_its_t
 
 async def test_a_turn_of_radbot_has_all_answers_however_they_were_handed_over(memory: Memory) -> None:
     plugin, radbot = MemoryPlugin(recall=False), QdrantMemoryService(memory=memory)
-    async with talking(radbot.service, plugin, steps=5) as runner:
+    async with talking(radbot, plugin, steps=5) as runner:
         await ask(runner, "go", user_id=ANN, session_id="s1")
     answers = "\n".join(SAID[1:6])
     (turn,) = radbot.search_memories("go", ANN, memory_type="conversation_turn")

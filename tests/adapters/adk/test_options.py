@@ -24,10 +24,8 @@ from hypothesis import strategies as st
 
 from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, ask, prompt
-from memory_core import BoundMemory, Draft, EmbeddingError, Memory, RecallOptions, Where
-from memory_core.adapting import equal_form
-from memory_core.embedding.hashing import HashingEmbedder
-from memory_core.storage.shared import refusals
+from memory_core import BoundMemory, Draft, Memory, RecallOptions, Where
+from memory_core.adapting import equal_form, settled
 from tests.adapters.adk.agents import ANN, APP, entry_of, found, runner_of, said_event, session_with, text_of, texts
 
 SEARCH = "search_past_conversations"
@@ -70,7 +68,7 @@ async def test_the_plugin_shows_a_question_with_its_answer(service: MemoryServic
 
 
 CONDITIONS = [
-    (RecallOptions(kinds=["preference"]), ["tea in the morning"]),
+    (RecallOptions(where=Where(kinds=["preference"])), ["tea in the morning"]),
     (RecallOptions(where=Where(tags_any=["garden"])), ["tea roses"]),
     (RecallOptions(where=Where(session="monday")), ["tea on monday"]),
     (RecallOptions(where=Where(author="bob")), ["tea with bob"]),
@@ -178,43 +176,13 @@ async def test_the_answer_of_the_search_tool_is_no_longer_than_that_of_load_memo
     assert len(json.dumps(answer.response)) <= 1.3 * own
 
 
-class Unwilling(HashingEmbedder):
-    """Embeds no document until it may."""
-
-    willing = False
-
-    async def embed_documents(self, texts: Any) -> Any:
-        if not self.willing and any("I drink" in text for text in texts):
-            raise EmbeddingError("not now")
-        return await super().embed_documents(texts)
-
-
-async def test_settled_returns_when_everything_stored_has_a_vector(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(refusals, "FIRST_PAUSE_SECONDS", 0.01)  # else a refused text is tried again after a minute
-    monkeypatch.setattr(refusals, "LONGEST_PAUSE_SECONDS", 0.01)
-    embedder = Unwilling()
-    async with Memory(tmp_path / "m.db", embedder=embedder) as memory:
-        service = MemoryService(memory)
-        await service.add_session_to_memory(session_with(said_event("I drink jasmine tea")))
-        assert await texts(service, "jasmine") == ["I drink jasmine tea"]
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.01):
-                await service.settled()
-        embedder.willing = True
-        await service.settled()
-        assert (await memory.bind(app=APP, user=ANN).stats()).vectors_pending == 0
-        await service.settled()
-
-
-async def test_a_flush_can_wait_until_a_turn_is_found_by_meaning(meaning: Memory) -> None:
+async def test_a_turn_is_found_by_meaning_once_it_has_its_vector(meaning: Memory) -> None:
     service, plugin = MemoryService(meaning), MemoryPlugin()
     model = ScriptedLlm(script=["Noted.", "Jasmine."])
     async with runner_of(service, model, plugins=[plugin]) as runner:
         await ask(runner, "I never go anywhere without my labrador", user_id=ANN, session_id="s1")
-        await plugin.flush(vectors=True)
-        assert (await meaning.bind(app=APP, user=ANN).stats()).vectors_pending == 0
+        await plugin.flush()
+        await settled(meaning.bind(app=APP, user=ANN))
         await ask(runner, "Do I have a dog?", user_id=ANN, session_id="s2")
     assert "labrador" in prompt(model.requests[1])
 

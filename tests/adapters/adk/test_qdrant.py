@@ -67,7 +67,7 @@ async def test_while_the_server_is_down_the_agent_answers_and_what_was_said_is_s
             ]
             await agent.aprocess_message(ANN, "Good morning")
             await agent.plugin.flush()  # the write succeeds, so the store is tested now
-            await answering(agent.memory_service.service)
+            await answering(agent.memory_service)
             assert "the gate code is 4711" in await agent.aprocess_message(ANN, "What is the gate code?", "s2")
 
 

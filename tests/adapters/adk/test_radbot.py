@@ -45,7 +45,7 @@ async def test_turns_are_stored_by_themselves_and_recalled_in_another_session(
     assert 'user: "My favourite tea is jasmine"' in answer
     assert 'helper (assistant): "SEEN My favourite tea is jasmine"' in answer
     assert "jasmine" not in other
-    stored = await radbot.service.handle("radbot", ANN).list(order="oldest")
+    stored = await radbot.handle("radbot", ANN).list(order="oldest")
     assert [record.kind for record in stored.records] == ["message"] * 4
     turns = radbot.search_memories("favourite tea", ANN, memory_type="conversation_turn")
     assert {turn.metadata["session_id"] for turn in turns} == {"main", "other"}
@@ -61,7 +61,7 @@ async def test_what_a_user_asks_to_have_remembered_is_stored_with_its_type_and_t
     assert (plan.text, plan.metadata["tags"]) == ("Our plan for the garden is roses", ["beto_garden"])
     (code,) = radbot.search_memories("gate code", ANN, memory_type="important_fact")
     assert (code.text, code.metadata["user_message"]) == ("the gate code is 4711", "Note this: the gate code is 4711")
-    stored = (await radbot.service.handle("radbot", ANN).list()).records
+    stored = (await radbot.handle("radbot", ANN).list()).records
     assert [(record.kind, record.tier) for record in stored if record.role == "user"] == [
         ("important_fact", "high"),
         ("memories", "medium"),
@@ -75,8 +75,8 @@ async def test_save_this_means_the_last_message_of_the_same_user_and_session_tha
         await agent.aprocess_message(ANN, "The roof has three layers of felt")
         await agent.aprocess_message("mallory", "Let's save this")
         await agent.aprocess_message(ANN, "Let's save this", session_id="other")
-        assert not (await radbot.service.handle("radbot", "mallory").stats()).by_kind.get("memories")
-        assert not (await radbot.service.handle("radbot", ANN).stats()).by_kind.get("memories")
+        assert not (await radbot.handle("radbot", "mallory").stats()).by_kind.get("memories")
+        assert not (await radbot.handle("radbot", ANN).stats()).by_kind.get("memories")
         await agent.aprocess_message(ANN, "Let's save this")
         await agent.aprocess_message(ANN, "Save this design, please @beto_roof")
     (saved,) = radbot.search_memories("roof", ANN, memory_type="memories")

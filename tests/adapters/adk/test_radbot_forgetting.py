@@ -9,8 +9,10 @@ import pytest
 import pytest_asyncio
 
 from memory_adk.radbot import QdrantMemoryService, create_enhanced_memory_agent
+from memory_adk.radbot.qdrant_memory import APP_NAME
 from memory_adk.testing import ScriptedLlm, prompt
 from memory_core import Memory, MemoryRecord
+from memory_core.adapting import settled
 from tests.adapters.adk.agents import ANN, found, said_event, session_with
 
 SECRET = "remember: my gate code is 4711"
@@ -30,7 +32,7 @@ async def with_vectors(tmp_path: Path) -> AsyncIterator[QdrantMemoryService]:
 
 
 async def stored(radbot: QdrantMemoryService) -> list[MemoryRecord]:
-    page = await radbot.service.handle("radbot", ANN).list(order="oldest")
+    page = await radbot.handle("radbot", ANN).list(order="oldest")
     return list(page.records)
 
 
@@ -144,8 +146,8 @@ async def test_a_fact_is_recalled_after_many_questions_about_it(with_vectors: Qd
     model = ScriptedLlm(script=["Noted."] + [answer] * 12)
     async with create_enhanced_memory_agent(memory_service=with_vectors, model=model) as agent:
         await agent.aprocess_message(ANN, "My favourite tea is jasmine", "first")
-        await agent.plugin.flush(vectors=True)
+        await settled(with_vectors.handle(APP_NAME, ANN))
         for n, question in enumerate(asked * 3):
             await agent.aprocess_message(ANN, question, f"session {n}")
             assert "My favourite tea is jasmine" in prompt(model.requests[-1]), question
-            await agent.plugin.flush(vectors=True)
+            await settled(with_vectors.handle(APP_NAME, ANN))

@@ -162,7 +162,7 @@ async def test_the_manager_works_in_a_coroutine_and_keeps_the_last_ten_messages(
     for n in range(12):
         manager.process_message(f"remember: number {n}", ANN)
     assert manager.conversation_history == [f"remember: number {n}" for n in range(2, 12)]
-    assert (await radbot.service.handle("radbot", ANN).stats()).records == 12
+    assert (await radbot.handle("radbot", ANN).stats()).records == 12
 
 
 def test_an_embedding_model_has_a_name_a_size_and_a_client() -> None:

@@ -16,7 +16,7 @@ from google.adk.tools.load_memory_tool import load_memory_tool
 
 from memory_adk import MemoryPlugin, MemoryService, MemoryToolset
 from memory_adk.testing import ScriptedLlm, ask, prompt
-from memory_core import BoundMemory, Draft, Memory, RecallOptions, Where
+from memory_core import Draft, Memory, RecallOptions, Where
 from memory_core.adapting import EDITING_TOOLS
 from tests.adapters.adk.agents import ANN, APP, START, entry_of, runner_of, said_event, session_of, session_with
 
@@ -158,7 +158,7 @@ async def test_the_tools_do_not_find_the_message_that_is_being_answered(service:
     await ann.add_many(["The jasmine tea is in the tin", Draft("Nobody drinks jasmine tea here", kind="fact")])
     calls = [("search_past_conversations", {"query": "jasmine tea"}), ("load_memory", {"query": "jasmine tea"})]
     model = ScriptedLlm(script=[*calls, "In the tin."])
-    options = RecallOptions(kinds=["note", "message"], floor=False)
+    options = RecallOptions(where=Where(kinds=["note", "message"]), floor=False)
     service, tools = MemoryService(memory, recall=options), (MemoryToolset(recall=options), load_memory_tool)
     async with runner_of(service, model, *tools, plugins=[MemoryPlugin(recall=False)]) as runner:
         await ask(runner, "I have jasmine tea somewhere in my kitchen", user_id=ANN, session_id="s1")
@@ -170,20 +170,14 @@ async def test_the_tools_do_not_find_the_message_that_is_being_answered(service:
         assert "Nobody drinks" not in read
 
 
-async def test_a_function_chooses_the_memory_by_app_user_and_agent(service: MemoryService, memory: Memory) -> None:
-    asked: list[tuple[str, str, str]] = []
-
-    def memory_of(app_name: str, user_id: str, agent_name: str) -> BoundMemory:
-        asked.append((app_name, user_id, agent_name))
-        return memory.bind(app=f"{app_name}/{agent_name}")  # without a user: the user of the call
-
-    toolset = MemoryToolset(memory_of=memory_of)
+async def test_an_agent_has_a_memory_of_its_own(service: MemoryService, memory: Memory) -> None:
     scripts = {
         "billing": ("store_important_information", {"information": "Ann pays by invoice"}),
         "support": ("search_past_conversations", {"query": "How does Ann pay?"}),
     }
     events: list[Event] = []
     for name, tool_call in scripts.items():
+        toolset = MemoryToolset(MemoryService(memory.bind(app=APP, agent=name)))
         agent = LlmAgent(name=name, model=ScriptedLlm(script=[tool_call, "done"]), tools=[toolset])
         async with Runner(
             app=App(name=APP, root_agent=agent),
@@ -196,20 +190,5 @@ async def test_a_function_chooses_the_memory_by_app_user_and_agent(service: Memo
     answers = [response.response or {} for event in events for response in event.get_function_responses()]
     assert [answer["status"] for answer in answers] == ["success", "success"]
     assert answers[1]["results_count"] == 0
-    assert {(APP, ANN, "billing"), (APP, ANN, "support")} == set(asked)
-    (kept,) = (await memory.bind(app=f"{APP}/billing", user=ANN).list()).records
+    (kept,) = (await memory.bind(app=APP, user=ANN, agent="billing").list()).records
     assert kept.text == "Ann pays by invoice"
-
-
-async def test_a_function_that_chooses_the_memory_of_another_user_is_refused(
-    service: MemoryService, memory: Memory
-) -> None:
-    await memory.bind(app=APP, user="bob").add("Bob's secret is 4711")
-    toolset = MemoryToolset(memory_of=lambda app, user, agent: memory.bind(app=app, user="bob"))
-    model = ScriptedLlm(script=[("search_past_conversations", {"query": "secret"}), "done"])
-    async with runner_of(service, model, toolset) as runner:
-        await ask(runner, "go", user_id=ANN, session_id="now")
-        events = (await session_of(runner, ANN, "now")).events
-    (answer,) = [response.response or {} for event in events for response in event.get_function_responses()]
-    assert answer["status"] == "error"
-    assert "4711" not in str(answer)

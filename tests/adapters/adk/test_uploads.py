@@ -23,6 +23,7 @@ from memory_adk import CapturePolicy, MemoryPlugin, MemoryService
 from memory_adk.convert import said
 from memory_adk.testing import ScriptedLlm, prompt
 from memory_core import Memory
+from memory_core.adapting import settled
 from tests.adapters.adk.agents import ANN, APP, bytes_in, drafts_of, remember, said_event, session_with, texts
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -108,7 +109,8 @@ async def test_an_upload_is_found_by_its_name_in_the_next_session(tmp_path: Path
     runner = uploads_runner(service, model, *([SaveFilesAsArtifactsPlugin()] if saves else []), plugin)
     await say(runner, words("Please remember this"), blob())
     await say(runner, blob("photo.jpg", b"\xff\xd8jpeg", "image/jpeg"), session="s2")
-    await plugin.flush(vectors=True)
+    await plugin.flush()
+    await settled(service.handle(APP, ANN))
     await say(runner, words("Which contract did I send you?"), session="s3")
     assert 'user: "Please remember this Attached: contract.pdf"' in prompt(model.requests[-1])
     await remember(runner, service, ANN, "s1")

@@ -29,6 +29,7 @@ from google.adk.memory.base_memory_service import SearchMemoryResponse
 
 from memory_adk import MemoryService
 from memory_core import Memory
+from memory_core.adapting import settled
 
 FILES: Final = ("test_in_memory_memory_service.py", "test_sqlite_memory_service.py")
 KINDS: Final = ("by default", "words alone")
@@ -43,10 +44,12 @@ class Swapped(MemoryService):
         address = urlsplit(str(db_path))
         path = address.path.removeprefix("/") if address.scheme else str(db_path)
         options: dict[str, Any] = {"embedder": None} if kind == "words alone" else {}
-        super().__init__(Memory(path, read_only="mode=ro" in address.query, **options), owns_memory=True)
+        self._is_only_read = "mode=ro" in address.query
+        super().__init__(Memory(path, read_only=self._is_only_read, **options), owns_memory=True)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        await self.settled()
+        if not self._is_only_read:
+            await settled(self.handle(app_name, user_id))
         return await super().search_memory(app_name=app_name, user_id=user_id, query=query)
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from google.adk.runners import Runner
-from google.adk.tools.base_toolset import BaseToolset
 from google.adk.tools.function_tool import FunctionTool
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -196,16 +195,11 @@ class AdkPlugin(AdkService):
 
 
 class AdkTool(AdkService):
-    """The tool of an agent, which may choose the memory by a function."""
-
-    def __init__(self, world: World, user: str, seconds: float) -> None:
-        super().__init__(World(world.memory, None), user, seconds)
-        chosen = None if world.owners is None else lambda _app, name, _agent: world.made(name)
-        self._tools: BaseToolset = MemoryToolset(memory_of=chosen)
+    """The tool of an agent."""
 
     async def ask(self, question: str) -> str:
         model = ScriptedLlm(script=[("search_past_conversations", {"query": question}), "fine"])
-        runner = runner_of(self.service, model, self._tools)
+        runner = runner_of(self.service, model, MemoryToolset())
         assert await ask(runner, question, user_id=self._user, session_id="s") == "fine"
         return prompt(model.requests[-1]).removeprefix(question)
 

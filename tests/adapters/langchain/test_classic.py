@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.prompts import PromptTemplate
 
-from memory_core import PUSHED, BoundMemory, Draft, run_sync
+from memory_core import PUSHED, BoundMemory, Draft, Where, run_sync
 from memory_langchain import ConversationMemory, MemoryChatMessageHistory
 from memory_langchain.testing import ScriptedChatModel
 
@@ -77,7 +77,7 @@ def test_the_prompt_shows_recalled_memories_and_nothing_twice(
 def test_options_say_what_is_recalled(ann: BoundMemory, monday: MemoryChatMessageHistory) -> None:
     run_sync(ann.add, Draft("Ann drinks jasmine tea", kind="fact"))
     run_sync(ann.add, Draft("Ann drinks green tea", kind="rumour"))
-    facts = ConversationMemory(chat_memory=monday, recall=replace(PUSHED, kinds=["fact"]))
+    facts = ConversationMemory(chat_memory=monday, recall=replace(PUSHED, where=Where(kinds=["fact"])))
     shown = facts.load_memory_variables({"input": "Which tea does Ann drink?"})["memories"]
     assert "jasmine" in shown
     assert "green" not in shown

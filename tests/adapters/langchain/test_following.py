@@ -245,7 +245,7 @@ def test_a_run_that_stores_nothing_leaves_nothing_behind(ann: BoundMemory) -> No
         agent.invoke({"messages": [("user", "Hello")]}, {"configurable": {"thread_id": thread}})
     assert not active(ann)
     assert not vars(middleware)["_unstored"]
-    assert not vars(middleware)["_turns"]
+    assert not vars(middleware)["_begun"]
 
 
 def test_an_interrupted_run_that_is_resumed_is_said_once(ann: BoundMemory) -> None:

@@ -156,7 +156,7 @@ def test_nothing_of_a_finished_conversation_is_kept_in_the_middleware(ann: Bound
     agent: Any = create_agent(numbered(), middleware=[middleware], checkpointer=InMemorySaver())
     say(agent, "one")
     assert not vars(middleware)["_unstored"]
-    assert not any(vars(middleware)["_turns"].values())
+    assert not any(vars(middleware)["_begun"].values())
 
 
 def test_what_is_stored_of_a_failed_run_can_be_forgotten(ann: BoundMemory) -> None:

@@ -210,7 +210,7 @@ def test_beside_a_server_that_only_reads_a_turn_is_remembered_in_the_file(db: Pa
 def test_a_server_of_another_version_model_or_file_does_not_answer(
     db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with running(db, "--words-only"):
+    with running(db, "--embedder", "none"):
         assert asked(db) is None
         assert "Mrs Okafor" in hook(db, KEY)[0]
     other = tmp_path / "other.db"

@@ -277,3 +277,14 @@ def test_an_address_that_is_taken_is_refused_with_a_sentence(
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(SystemExit):
         main(["--file", str(tmp_path / "m.db"), "--user", "ann", "--http", str(taken.getsockname()[1])])
     assert "cannot listen on" in capsys.readouterr().err
+
+
+async def test_a_client_that_wants_to_resume_a_stream_gets_a_new_one(ann: BoundMemory) -> None:
+    async with http_beside(ann) as url, httpx2.AsyncClient(timeout=300) as http:
+        accept = {"Accept": "application/json, text/event-stream"}
+        params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+        begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+        session = (await http.post(url, json=begin, headers=accept)).headers["mcp-session-id"]
+        headers = {**accept, "mcp-session-id": session, "Last-Event-ID": "1"}
+        async with http.stream("GET", url, headers=headers) as stream:
+            assert (stream.status_code, stream.headers["content-type"]) == (200, "text/event-stream")

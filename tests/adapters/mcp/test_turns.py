@@ -18,6 +18,7 @@ from mcp_types import ElicitRequestParams, ElicitResult
 from memory_core import Draft, Memory
 from memory_core.adapting import WebServer, address_of, listening_on
 from memory_core.retrieval import reranking
+from memory_core.web import fair_share
 from memory_core.web.fair_share import AT_ONCE
 from memory_mcp import StaticTokens, http_app, memory_server
 
@@ -123,6 +124,35 @@ async def test_whoever_hangs_up_keeps_the_turn_of_what_goes_on(tmp_path: Path, m
                 assert slow.begun == ["tea"] * AT_ONCE + ["tea 1"]
                 slow.may_end = True
             assert slow.begun.count("tea") == AT_ONCE + 1
+
+
+@pytest.mark.filterwarnings("ignore:Unclosed <MemoryObject:ResourceWarning")  # the SDK's, of what it never answers
+async def test_what_is_never_answered_gives_its_turn_back_after_its_client_has_hung_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reranking, "DEADLINE_SECONDS", 600.0)
+    monkeypatch.setattr(fair_share, "HUNG_UP_SECONDS", 0.0)
+    slow = Slow()
+    async with Memory(tmp_path / "m.db", embedder=None, reranker=slow) as memory:
+        await memory.bind(app="demo", user="ann").add_many([Draft(f"tea {n}") for n in range(2)])
+        async with served(memory) as url, httpx2.AsyncClient(timeout=300) as http:
+            http.headers |= {
+                "Authorization": f"Bearer {TOKENS['ann']}",
+                "Accept": "application/json, text/event-stream",
+            }
+            http.headers["mcp-session-id"] = (await http.post(url, json=BEGIN)).headers["mcp-session-id"]
+            async with AsyncExitStack() as stack:
+                for number in range(AT_ONCE):  # with one id: only one of them is ever answered
+                    await stack.enter_async_context(http.stream("POST", url, json=call(1, "tea")))
+                    await until(lambda: len(slow.begun) > number)  # noqa: B023  (it ends before the next one)
+                slow.may_end = True
+            slow.begun.clear()
+            slow.may_end = False
+            async with asyncio.TaskGroup() as group:
+                for number in range(AT_ONCE):
+                    group.create_task(http.post(url, json=call(10 + number, "tea")))
+                await until(lambda: len(slow.begun) == AT_ONCE)
+                slow.may_end = True
 
 
 async def test_idle_event_streams_and_questions_to_a_person_take_no_turn(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ class Advisor(MemoryBehaviour):
 async def test_a_behaviour_recalls_as_its_agent_does_and_not_what_it_is_asked(
     start: Start, jid: Jid, memory: Memory
 ) -> None:
-    options = RecallOptions(kinds=["message"], max_chars=400, format=lambda record, text: text)
+    options = RecallOptions(where=Where(kinds=["message"]), max_chars=400, format=lambda record, text: text)
     clerk, ann = Plain(jid("clerk"), "pw", memory=memory, recall=options), Agent(jid("ann"), "pw")
     advisor = Advisor()
     clerk.add_behaviour(advisor)

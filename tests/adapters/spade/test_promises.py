@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from spade_llm.agent import LLMAgent
 from spade_llm.guardrails import GuardrailAction, GuardrailResult, InputGuardrail
 from spade_llm.tools import LLMTool
 
-from memory_core import Memory
+from memory_core import PUSHED, Memory
 from memory_spade import BankProvider, MemoryBehaviour, MemoryLLMAgent, MemoryMixin
 from memory_spade.memory.place import ENVIRONMENT
 from memory_spade.testing.backend import ListBackend
@@ -113,7 +114,10 @@ async def test_the_model_receives_only_messages_that_are_for_it(
 async def test_a_prompt_has_twenty_notes_and_six_thousand_characters_at_most(
     start: Start, jid: Jid, memory: Memory, provider: ScriptedProvider
 ) -> None:
-    bot, ann = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory, inject_memories=50), Peer(jid("ann"))
+    bot, ann = (
+        MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory, recall=replace(PUSHED, limit=50)),
+        Peer(jid("ann")),
+    )
     await start(bot, ann)
     for number in range(25):
         await bot.interaction_memory.aadd_information("t1", f"note {number:02}")

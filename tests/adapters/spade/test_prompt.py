@@ -14,7 +14,7 @@ from spade.message import Message
 from spade_llm.context.management import WindowSizeContext
 from spade_llm.guardrails import GuardrailAction, GuardrailResult, InputGuardrail, OutputGuardrail
 
-from memory_core import Draft, Memory
+from memory_core import Draft, Memory, RecallOptions
 from memory_core.adapting import MEMORY_PIN, STORE_MEMORY, ToolContext, remembered_block
 from memory_core.profile import PROFILE_START
 from memory_core.recall.block import MAX_BLOCK_CHARS
@@ -164,9 +164,9 @@ async def test_a_loop_of_twenty_tool_calls_recalls_once(memory: Memory) -> None:
     assert all(request.system.count("needs a token") == 1 for request in provider.requests)
 
 
-async def test_inject_memories_zero_shows_nothing(memory: Memory) -> None:
+async def test_a_limit_of_zero_shows_nothing(memory: Memory) -> None:
     provider = ScriptedProvider(lambda request: "fine")
-    agent = MemoryLLMAgent("bot@localhost", "pw", provider, memory=memory, inject_memories=0)
+    agent = MemoryLLMAgent("bot@localhost", "pw", provider, memory=memory, recall=RecallOptions(limit=0))
     await agent.memory.add("The API needs a token")
     await Conversation(agent).say("What does the API need?")
     assert system_messages(provider.requests[0]) == []
@@ -183,7 +183,7 @@ async def test_at_most_so_many_memories_are_shown_and_no_note_twice(memory: Memo
             else "fine"
         )
     )
-    agent = MemoryLLMAgent("bot@localhost", "pw", provider, memory=handle, inject_memories=3)
+    agent = MemoryLLMAgent("bot@localhost", "pw", provider, memory=handle, recall=RecallOptions(limit=3))
     for number in range(9):
         await handle.add(Draft(f"The API has version {number}", session=f"s{number}"))
     talk = Conversation(agent)

@@ -20,7 +20,7 @@ from spade_llm.agent import ChatAgent, LLMAgent
 from spade_llm.behaviour import LLMBehaviour
 from spade_llm.tools import LLMTool
 
-from memory_core import Memory, Patch, RecordNotFoundError, UnsupportedError, Where
+from memory_core import Memory, Patch, RecallOptions, RecordNotFoundError, UnsupportedError, Where
 from memory_core.storage.sqlite import connection
 from memory_spade import MemoryLLMAgent, MemoryMixin
 from memory_spade import llm as spade_llm_memory
@@ -357,7 +357,9 @@ async def test_two_thousand_messages_are_all_answered_and_leave_nothing_behind(
     start: Start, jid: Jid, memory: Memory
 ) -> None:
     """Stock drops messages from about the 1,500th on, and keeps the id of each and every conversation."""
-    bot = MemoryLLMAgent(jid("bot"), "pw", ScriptedProvider(lambda request: "yes"), memory=memory, inject_memories=0)
+    bot = MemoryLLMAgent(
+        jid("bot"), "pw", ScriptedProvider(lambda request: "yes"), memory=memory, recall=RecallOptions(limit=0)
+    )
     ann = Peer(jid("ann"))
     await start(bot, ann)
     for agent in (bot, ann):
@@ -384,7 +386,7 @@ async def test_a_tool_error_reaches_the_model_as_text_and_the_conversation_goes_
 ) -> None:
     monkeypatch.setattr(connection, "BUSY_MS", 50)
     memory = Memory(tmp_path / "m.db", embedder=None)
-    bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory, inject_memories=0)
+    bot = MemoryLLMAgent(jid("bot"), "pw", provider, memory=memory, recall=RecallOptions(limit=0))
     ann = Peer(jid("ann"))
     await start(bot, ann)
 
@@ -410,7 +412,7 @@ def disk_full(descriptor: int, data: bytes) -> None:
 async def test_a_full_disk_is_told_to_the_model_and_nothing_else_is_lost(
     start: Start, jid: Jid, tmp_path: Path, provider: ScriptedProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bot = MemoryLLMAgent(jid("bot"), "pw", provider, interaction_memory=(True, tmp_path), inject_memories=0)
+    bot = MemoryLLMAgent(jid("bot"), "pw", provider, interaction_memory=(True, tmp_path), recall=RecallOptions(limit=0))
     ann = Peer(jid("ann"))
     await start(bot, ann)
     await told(ann, bot, "REMEMBER the first thing", "t1")

@@ -45,7 +45,7 @@ async def test_each_token_reaches_its_own_memories_and_the_spaces(tmp_path: Path
     path = made(tmp_path)
     with Memory(path, embedder=None) as memory:
         memory.bind(user="team-red").sync.add("The release is on Friday")
-    options = ["--words-only", "--write", "--tokens", tokens_file(tmp_path), "--share", "team=team-red"]
+    options = ["--embedder", "none", "--write", "--tokens", tokens_file(tmp_path), "--share", "team=team-red"]
     with running(path, *options) as server:
         url = f"{server.address}/mcp"
         async with over_http(url, TOKENS["ann"]) as ann, over_http(url, TOKENS["tom"]) as tom:
@@ -62,7 +62,7 @@ async def test_each_token_reaches_its_own_memories_and_the_spaces(tmp_path: Path
 
 
 async def test_a_server_that_only_reads_offers_tools_that_only_read(tmp_path: Path) -> None:
-    with running(made(tmp_path), "--words-only") as server:
+    with running(made(tmp_path), "--embedder", "none") as server:
         async with over_http(f"{server.address}/mcp", server.key) as ann:
             tools = (await ann.client.list_tools()).tools
             assert {
@@ -80,7 +80,7 @@ async def test_a_server_that_only_reads_offers_tools_that_only_read(tmp_path: Pa
 
 
 def test_nobody_is_answered_who_may_not_ask(tmp_path: Path) -> None:
-    with running(made(tmp_path), "--words-only", "--write") as server:
+    with running(made(tmp_path), "--embedder", "none", "--write") as server:
         known = {**HEADERS, "Authorization": f"Bearer {server.key}"}
         url = f"{server.address}/mcp"
         assert httpx.post(url, json=INITIALIZE, headers=known, timeout=300).status_code == 200
@@ -98,7 +98,7 @@ def test_nobody_is_answered_who_may_not_ask(tmp_path: Path) -> None:
 
 async def test_an_open_client_does_not_keep_the_server_from_ending(tmp_path: Path) -> None:
     path = made(tmp_path)
-    with running(path, "--words-only", "--write") as server:
+    with running(path, "--embedder", "none", "--write") as server:
         async with over_http(f"{server.address}/mcp", server.key) as ann:
             await ann.ok("memory_store", content="Ann rows")
             server.process.terminate()
@@ -112,7 +112,7 @@ def test_without_its_extra_the_page_is_served_and_says_what_is_not(tmp_path: Pat
     program = (
         "import sys; sys.modules['mcp'] = None; from memory_core.app.main import main; sys.exit(main(sys.argv[1:]))"
     )
-    options = ["serve", "--file", str(made(tmp_path)), "--user", "ann", "--port", "0", "--words-only"]
+    options = ["serve", "--file", str(made(tmp_path)), "--user", "ann", "--port", "0", "--embedder", "none"]
     with subprocess.Popen([sys.executable, "-c", program, *options], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         address = process.stderr.readline().split()[-1].partition("/sign-in")[0]

@@ -54,7 +54,10 @@ def download(server: Running) -> socket.socket:
 
 @pytest.mark.process
 def test_downloads_that_nobody_reads_stop_nobody_and_the_server_ends(tmp_path: Path) -> None:
-    with running(made(tmp_path), *with_tokens(tmp_path), "--words-only", "--write") as server, ExitStack() as stack:
+    with (
+        running(made(tmp_path), *with_tokens(tmp_path), "--embedder", "none", "--write") as server,
+        ExitStack() as stack,
+    ):
         opened = [stack.enter_context(download(server)) for _ in range(DOWNLOADS)]
         for each in opened[:MOST_ANSWERS]:
             assert b"200" in each.recv(100)
@@ -69,7 +72,7 @@ def test_downloads_that_nobody_reads_stop_nobody_and_the_server_ends(tmp_path: P
 
 @pytest.mark.process
 def test_downloads_that_are_broken_off_leave_nothing_behind(tmp_path: Path) -> None:
-    with running(made(tmp_path), *with_tokens(tmp_path), "--words-only") as server:
+    with running(made(tmp_path), *with_tokens(tmp_path), "--embedder", "none") as server:
         for _ in range(DOWNLOADS):
             with download(server) as opened:
                 assert b"200" in opened.recv(100)

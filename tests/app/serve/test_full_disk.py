@@ -49,7 +49,7 @@ def add_until_it_fails(client: httpx.Client, text: str, names: list[str]) -> htt
 @pytest.mark.parametrize("ends_full", [False, True], ids=["freed", "ended while it is full"])
 def test_a_full_disk_refuses_writes_and_loses_nothing(tmp_path: Path, ends_full: bool) -> None:  # noqa: FBT001
     path, stored = made(tmp_path), list[str]()
-    with running(path, "--words-only", "--write") as server:
+    with running(path, "--embedder", "none", "--write") as server:
         head = {"Authorization": f"Bearer {server.key}"}
         with httpx.Client(base_url=server.address, headers=head, timeout=300) as client:
             client.post("/v1/records", json={"text": "The kettle is on"})

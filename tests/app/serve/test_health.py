@@ -89,7 +89,7 @@ LINE = re.compile(r'^[a-z_]+(\{([a-z]+="[^"\\]*",?)+\})? [0-9.e+-]+$')
 
 @pytest.mark.process
 def test_requests_are_counted_and_logged_by_route_without_a_word_of_theirs(path: Path) -> None:
-    with running(path, "--words-only", "--write", "--access-log") as server:
+    with running(path, "--embedder", "none", "--write", "--access-log") as server:
         head = {"Authorization": f"Bearer {server.key}"}
         with httpx.Client(base_url=server.address, headers=head, timeout=300) as client:
             made = client.post("/v1/records", json={"text": SECRET}).json()["id"]

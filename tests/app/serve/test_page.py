@@ -41,7 +41,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def ids(file: Path) -> dict[str, str]:
-    """What is in the memory, as if it were a new one."""
+    """The ids of the memories, as if the memory were a new one."""
     return asyncio.run(filled_anew(file))
 
 

@@ -48,7 +48,7 @@ def made(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGINT, 130)])
 def test_a_signal_ends_it_in_an_orderly_way(tmp_path: Path, number: int, code: int) -> None:
-    with running(made(tmp_path), "--words-only", "--write") as server:
+    with running(made(tmp_path), "--embedder", "none", "--write") as server:
         assert httpx.get(f"{server.address}/v1/stats", headers=bearer(server), timeout=300).json()["records"] == 1
         server.process.send_signal(number)
         assert server.process.wait(300) == code
@@ -89,7 +89,7 @@ def test_what_it_acknowledged_before_a_signal_at_any_moment_is_stored(tmp_path: 
 
     known: set[str] = set()
     for turn in range(3):
-        with running(path, "--words-only", "--write") as server, ThreadPoolExecutor(4) as pool:
+        with running(path, "--embedder", "none", "--write") as server, ThreadPoolExecutor(4) as pool:
             work = [pool.submit(write, server, f"{turn}.{each}", known) for each in range(4)]
             enough = len(known) + pauses.randrange(1, 60)
             while len(known) < enough:
@@ -109,7 +109,7 @@ def test_many_clients_beside_writing_agents_lose_nothing(tmp_path: Path, seconds
     path, until = made(tmp_path), time.monotonic() + seconds
 
     with (
-        running(path, "--words-only", "--write") as server,
+        running(path, "--embedder", "none", "--write") as server,
         Memory(path, embedder=None) as memory,  # another process on the same file
         ThreadPoolExecutor(CLIENTS + 2 * AGENTS) as pool,
     ):
@@ -138,7 +138,7 @@ def every_record(memory: Memory) -> Iterator[MemoryRecord]:
 
 def test_the_local_socket_is_for_its_user_alone_and_needs_no_token(tmp_path: Path) -> None:
     path, place = made(tmp_path), tmp_path / "m.sock"
-    with running(path, "--words-only", "--socket", str(place)) as server:
+    with running(path, "--embedder", "none", "--socket", str(place)) as server:
         assert stat.S_IMODE(place.stat().st_mode) == 0o600
         with httpx.Client(
             transport=httpx.HTTPTransport(uds=str(place)), base_url="http://memory-core", timeout=300
@@ -150,7 +150,7 @@ def test_the_local_socket_is_for_its_user_alone_and_needs_no_token(tmp_path: Pat
         server.process.kill()
     assert place.exists()  # a killed server leaves it; the next one replaces it
     with (
-        running(path, "--words-only", "--socket", str(place)),
+        running(path, "--embedder", "none", "--socket", str(place)),
         httpx.Client(transport=httpx.HTTPTransport(uds=str(place)), timeout=300) as client,
     ):
         assert client.get("http://memory-core/v1/health").is_success
@@ -166,9 +166,9 @@ def test_it_listens_beside_its_file_where_a_second_server_does_not_take_its_plac
     path = made(tmp_path)
     (tmp_path / "link.db").symlink_to(path)
     place = tmp_path / "m.db-socket"
-    with running(tmp_path / "link.db", "--words-only") as first:
+    with running(tmp_path / "link.db", "--embedder", "none") as first:
         assert stat.S_IMODE(place.stat().st_mode) == 0o600
-        with running(path, "--words-only") as second:
+        with running(path, "--embedder", "none") as second:
             assert second.process.stderr is not None
             said = second.process.stderr.readline()
             assert said.startswith("memory-core: hooks do not ask this server: cannot listen on the local socket")
@@ -178,7 +178,7 @@ def test_it_listens_beside_its_file_where_a_second_server_does_not_take_its_plac
         assert health(place)
         first.process.kill()
     assert place.exists()
-    with running(path, "--words-only"):
+    with running(path, "--embedder", "none"):
         assert health(place)
     assert not place.exists()
 
@@ -207,9 +207,9 @@ def test_what_stands_beside_the_file_is_left_alone(tmp_path: Path, other: str) -
 
 def test_a_server_does_not_remove_the_socket_of_a_later_one(tmp_path: Path) -> None:
     path, place = made(tmp_path), tmp_path / "m.db-socket"
-    with running(path, "--words-only") as first:
+    with running(path, "--embedder", "none") as first:
         place.unlink()
-        with running(path, "--words-only"):
+        with running(path, "--embedder", "none"):
             first.process.terminate()
             first.process.wait()
             assert health(place)
@@ -218,7 +218,10 @@ def test_a_server_does_not_remove_the_socket_of_a_later_one(tmp_path: Path) -> N
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else for a moment")
 def test_the_local_socket_hangs_up_on_another_user_even_if_its_mode_lets_them_in(tmp_path: Path) -> None:
-    with TemporaryDirectory(dir="/tmp") as folder, running(made(tmp_path), "--socket", f"{folder}/s", "--words-only"):
+    with (
+        TemporaryDirectory(dir="/tmp") as folder,
+        running(made(tmp_path), "--socket", f"{folder}/s", "--embedder", "none"),
+    ):
         Path(folder).chmod(0o755)
         Path(folder, "s").chmod(0o666)
         with socket.socket(socket.AF_UNIX) as asking:
@@ -243,7 +246,7 @@ def test_without_tokens_it_serves_this_machine_only(tmp_path: Path) -> None:
 
 
 def _refused(path: Path, *options: str) -> str:
-    command = [sys.executable, "-m", "memory_core", "serve", "--file", str(path), "--user", "ann", "--words-only"]
+    command = [sys.executable, "-m", "memory_core", "serve", "--file", str(path), "--user", "ann", "--embedder", "none"]
     done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 2, done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -254,7 +257,9 @@ def test_nothing_of_a_request_is_logged(tmp_path: Path) -> None:
     path = made(tmp_path)
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     command = [sys.executable, "-m", "memory_core", "serve", "--file", str(path), "--user", "ann", "--port", "0"]
-    with subprocess.Popen([*command, "--words-only"], stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(
+        [*command, "--embedder", "none"], stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
         assert process.stderr is not None
         server = Running(process, process.stderr.readline().split()[-1])
         for secret in ("/v1/records/secret-id", "/v1/records?where=secret", "/o/secret/secret?q=secret"):
@@ -266,7 +271,7 @@ def test_nothing_of_a_request_is_logged(tmp_path: Path) -> None:
 
 def test_a_client_that_hangs_up_is_no_defect(tmp_path: Path) -> None:
     paths = ("/v1/records", "/v1/owners/default/ann/remember", "/sign-in", "/o/default/ann/add")
-    with running(made(tmp_path), "--write", "--words-only") as server:
+    with running(made(tmp_path), "--write", "--embedder", "none") as server:
         where = urlsplit(server.address)
         signed_in = httpx.post(f"{server.address}/sign-in", data={"token": server.key}, timeout=300)
         cookie = "; ".join(f"{name}={value}" for name, value in signed_in.cookies.items())

@@ -123,7 +123,7 @@ def test_a_server_that_only_reads_lets_nobody_change_a_space(what: Served) -> No
 )
 def test_what_cannot_be_shared_is_refused(run: Run, tmp_path: Path, given: list[str], said: str) -> None:
     options = [part for each in given for part in ("--share", each)]
-    assert said in run("serve", "--file", str(made(tmp_path)), "--words-only", *options, code=2).err
+    assert said in run("serve", "--file", str(made(tmp_path)), "--embedder", "none", *options, code=2).err
 
 
 @pytest.mark.process
@@ -131,7 +131,7 @@ def test_a_space_without_memories_is_named_when_the_server_starts(tmp_path: Path
     path = made(tmp_path)
     with Memory(path, embedder=None) as memory:
         memory.bind(user="team-red").sync.add("The release is on Friday")
-    with running(path, "--words-only", "--share", "team=team-red", "--share", "house=the-huose") as server:
+    with running(path, "--embedder", "none", "--share", "team=team-red", "--share", "house=the-huose") as server:
         assert server.process.stderr is not None
         said = server.process.stderr.readline()
     assert said == "memory-core: the space 'house' is empty: the user 'the-huose' has no memories\n"

@@ -68,7 +68,7 @@ def test_more_half_requests_than_descriptors_keep_nobody_out_and_the_server_ends
         with few_descriptors():
             serving = running if program == "memory-core serve" else over_mcp
             started = stack.enter_context(
-                serving(made(tmp_path), "--words-only") if serving is running else serving(made(tmp_path))
+                serving(made(tmp_path), "--embedder", "none") if serving is running else serving(made(tmp_path))
             )
         for _ in range(STRANGERS):
             with suppress(ConnectionError):

@@ -57,7 +57,7 @@ def raw(path: Path, records: Sequence[MemoryRecord], vectors: KnownVectors, batc
     """Rows a second."""
     tables = [rows_of(record, vectors, seq) for seq, record in enumerate(records, 1)]
     with closing(sqlite3.connect(prepare_file(path), isolation_level=None)) as db:
-        set_up(db, "FULL")
+        set_up(db)
         db.execute("INSERT INTO owner (id, app, user) VALUES (1, ?, ?)", (SCOPE.app, SCOPE.user))
         start = time.perf_counter()
         for first in range(0, len(tables), batch):

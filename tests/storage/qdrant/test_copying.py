@@ -257,7 +257,7 @@ def test_a_target_that_returns_another_text_than_it_got_is_no_copy_and_the_error
 
 def move(source: str, target: str) -> int:
     """The command line in this process; returns its exit code."""
-    return main(["copy", "--words-only", "--file", source, target])
+    return main(["copy", "--embedder", "none", "--file", source, target])
 
 
 def kill_moves(

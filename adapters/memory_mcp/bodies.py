@@ -1,11 +1,11 @@
-"""A limit of the values in a message: a client could fill the memory with 16 MB of empty lists, which take twenty times
-as much once they are read."""
+"""The messages of clients over HTTP, which the SDK gets whole, in a form that it can read."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from memory_core.adapting import MAX_VALUES, has_many_values
+from memory_mcp.half_characters import without_halves
 
 try:
     from starlette.responses import PlainTextResponse
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
-class FewValues:
-    """An ASGI application that reads no message with very many values: the other one gets an empty message in its
-    place, and the client hears why. Nothing of a request is read before the other one asks for it, which it does of
-    callers whom it knows.
+class WholeBodies:
+    """An ASGI application in front of another one, which gets each message whole, without halves of characters.
+
+    It reads no message with very many values: the other one gets an empty message in its place, and the client hears
+    why. A client could fill the memory with 16 MB of empty lists, which take twenty times as much once they are read.
+    Nothing of a request is read before the other one asks for it, which it does of callers whom it knows.
 
     Args:
         most_bytes: The length of a message that the other one refuses.
@@ -41,7 +43,7 @@ class FewValues:
                 body += message.get("body", b"")
                 if len(body) > self._most_bytes or not message.get("more_body", False):
                     is_refused = has_many_values(bytes(body))
-                    return {**message, "body": b"" if is_refused else bytes(body)}
+                    return {**message, "body": b"" if is_refused else without_halves(bytes(body))}
                 message = await receive()
             return message
 
