@@ -15,7 +15,7 @@ COMPILE := $(PY) -m compileall -qq -j 0 $(VENV)/lib || true
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # The tests start many processes, which need not compile our modules each.
 unexport PYTHONDONTWRITEBYTECODE
-PYTEST := .ci/in-memory $(PY) -m pytest -n 2 --dist worksteal -rfEs
+PYTEST := $(PY) -m pytest -n 2 --dist worksteal -rfEs
 # Tests that start processes wait for them and for the disk a third of their time.
 PYTEST_PROCESSES := $(PYTEST) -n 3
 
