@@ -28,7 +28,8 @@ SWITCHES: Final = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
 }
 CACHE: Final = ".cache/memory-core"
-"""At home: where the default embedder unpacks its table, unless a program is given another place."""
+"""At home: where the default embedder unpacks its table, unless a program is given another place, which a program that
+it starts may not be."""
 FAMILIES: Final = {
     "AF_UNIX",
     "AF_INET",  # with an address that is checked
@@ -171,7 +172,7 @@ def seen(
     )
     calls = [line for trace in traces.iterdir() for line in trace.read_text(errors="replace").splitlines()]
     unpacked = Path(environment.get("XDG_CACHE_HOME", home / ".cache")) / Path(CACHE).name
-    return done, [*network(calls), *written(calls, own, temporary, unpacked)]
+    return done, [*network(calls), *written(calls, own, temporary, home / CACHE, unpacked)]
 
 
 def kept_at_home(folder: Path) -> list[Path]:

@@ -12,6 +12,6 @@ from typing import Final
 TORTURE: Final = bool(os.environ.get("TORTURE"))
 LONGEST_SECONDS: Final = 7_200
 """The time limit of a long form, instead of the one in pyproject.toml."""
-FEW_EXAMPLES: Final = 12
+FEW_EXAMPLES: Final = 8
 MANY_EXAMPLES: Final = 1_000
 """Of a property in CI, the same ones each time, and in `make torture`, others each time."""

@@ -138,6 +138,7 @@ def test_the_texts_that_queries_are_compared_with_are_shipped_with_their_vectors
     assert ((shipped * computed).sum(axis=1) > 0.99).all()  # another processor rounds otherwise
 
 
+@pytest.mark.slow
 def test_the_encoder_makes_what_the_package_makes() -> None:
     """Up to the projection: the cosines of the two, over texts of many languages."""
     onnx = pytest.importorskip("onnx")

@@ -111,6 +111,7 @@ def test_a_vocabulary_without_the_special_tokens_is_refused() -> None:
         WordPiece(["[UNK]", "tea"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "texts",
     [

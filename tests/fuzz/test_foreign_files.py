@@ -238,6 +238,7 @@ LONG_CHARS = 400_000
 """So many of them took an importer minutes or hours, where each of them made it read the rest again."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["#", " ", " #", "- a\n", "a: b\n", "`", "```\n", "["])
 async def test_long_notes_take_no_longer_for_being_odd(tmp_path: Path, unit: str) -> None:
     for start in ("# x", "---\na: [", "---\na:\n"):

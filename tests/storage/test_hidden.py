@@ -156,6 +156,7 @@ def test_a_process_that_dies_in_between_leaves_nothing_visible_and_the_next_one_
     assert_consistent(file)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("patch", [Patch(text="the door code is 8874"), Patch(left=True)])
 def test_much_that_was_made_of_a_turn_follows_it(tmp_path: Path, patch: Patch) -> None:
     """And what was made of that, and nothing else; a resumed turn brings it back."""

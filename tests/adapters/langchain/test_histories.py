@@ -10,10 +10,13 @@ from langchain.agents import create_agent
 
 from tests.adapters.langchain.threads.histories import History, Played, Stage, history_of
 from tests.adapters.langchain.threads.watching import EVERY, CountingSaver, Setting, numbered, setting_of
+from tests.torture import TORTURE
 
 KINDS: list[Any] = [one.values[0] for one in EVERY]
 FEW = len(KINDS)
-SEEDS = [pytest.param(seed, marks=[pytest.mark.torture] if seed >= FEW else []) for seed in range(1_000)]
+SEEDS = [
+    pytest.param(seed, marks=[pytest.mark.torture] if seed >= FEW else []) for seed in range(1_000 if TORTURE else FEW)
+]
 
 
 @pytest.mark.uncovered

@@ -245,7 +245,9 @@ def _a_store_is_tried_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 FEW = len(KINDS)
-SEEDS = [pytest.param(seed, marks=[pytest.mark.torture] if seed >= FEW else []) for seed in range(1_000)]
+SEEDS = [
+    pytest.param(seed, marks=[pytest.mark.torture] if seed >= FEW else []) for seed in range(1_000 if TORTURE else FEW)
+]
 
 
 @pytest.mark.uncovered

@@ -368,6 +368,7 @@ def insist_on_budget(result: Any) -> None:
         assert len(text.encode()) <= MOST_TOKENS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("letter", ["a", "茶", '"'])
 async def test_no_answer_is_too_long_in_either_form(letter: str, ann: BoundMemory) -> None:
     kept = [

@@ -97,6 +97,7 @@ async def tries_all(both: BoundMemory, many: int) -> None:
     assert len((await both.list()).records) == before
 
 
+@pytest.mark.slow
 async def test_no_hostile_label_reaches_a_space(both: BoundMemory) -> None:
     await tries_all(both, HOSTILE)
 

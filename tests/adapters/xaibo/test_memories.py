@@ -33,6 +33,7 @@ def indexes(folder: Path) -> dict[str, VectorIndexProtocol]:
     return {"growing": Growing(), "xaibo's": theirs, "ours": VectorIndex({"storage_dir": str(folder / "ours")})}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["growing", "xaibo's", "ours"])
 async def test_k_different_memories_come_back_after_deletes_and_updates(
     name: str, ann: BoundMemory, tmp_path: Path

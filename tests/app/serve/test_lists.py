@@ -243,6 +243,7 @@ def _conversations(page: str) -> list[str]:
     return re.findall(r'session=talk%2F\d">(.*?)</a>', page)
 
 
+@pytest.mark.slow
 def test_conversations_of_long_texts_are_not_all_read_at_once(what: Served) -> None:
     tom = what.memory.bind(user="tom").sync
     for n in range(60):
