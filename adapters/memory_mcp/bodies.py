@@ -23,6 +23,9 @@ class WholeBodies:
     why. A client could fill the memory with 16 MB of empty lists, which take twenty times as much once they are read.
     Nothing of a request is read before the other one asks for it, which it does of callers whom it knows.
 
+    If a client hangs up before its message is whole, the other one gets an empty message, too: the SDK would log a
+    defect with a traceback, as often as a client likes.
+
     Args:
         most_bytes: The length of a message that the other one refuses.
     """
@@ -33,19 +36,22 @@ class WholeBodies:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See the ASGI specification."""
-        is_refused = False
+        is_read, is_refused = False, False
 
         async def whole() -> Message:
-            """The request with its body, or with as much of it as is refused for its length."""
-            nonlocal is_refused
+            """The request with its body, or with as much of it as is refused for its length; afterwards what comes."""
+            nonlocal is_read, is_refused
             body, message = bytearray(), await receive()
+            if is_read:
+                return message
+            is_read = True
             while message["type"] == "http.request":
                 body += message.get("body", b"")
                 if len(body) > self._most_bytes or not message.get("more_body", False):
                     is_refused = has_many_values(bytes(body))
                     return {**message, "body": b"" if is_refused else without_halves(bytes(body))}
                 message = await receive()
-            return message
+            return {"type": "http.request", "body": b"", "more_body": False}
 
         async def heard(message: Message) -> None:
             if not is_refused:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import socket
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -226,6 +228,23 @@ async def test_another_web_page_or_host_name_is_turned_away(ann: BoundMemory) ->
         assert await status(Host="memory.example.com") == usual
         assert await status(Origin="https://memory.example.com") == usual
         assert await status(Origin="http://localhost:6274") == 403  # any program of this machine may serve a page
+
+
+@pytest.mark.parametrize("sent", ["", '{"jsonrpc": "2.0", "id": 1,'])
+async def test_a_client_that_hangs_up_before_its_message_is_whole_is_no_defect(
+    sent: str, ann: BoundMemory, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with http_beside(ann) as url:
+        where = urlsplit(url)
+        head = ["POST /mcp HTTP/1.1", f"Host: {where.netloc}", "Content-Type: application/json", "Content-Length: 1000"]
+        more = ["Accept: application/json, text/event-stream", "Expect: 100-continue", "", ""]
+        reader, writer = await asyncio.open_connection(where.hostname, where.port)
+        writer.write("\r\n".join([*head, *more]).encode())
+        assert b"100 Continue" in await reader.readline()  # the message is being read
+        writer.write(sent.encode())
+        await writer.drain()
+        writer.close()
+    assert [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING] == []
 
 
 async def test_the_largest_batch_in_any_script_passes_over_http_and_a_flood_does_not(ann: BoundMemory) -> None:
