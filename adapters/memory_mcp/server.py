@@ -52,15 +52,17 @@ def memory_server(
     tokens: TokenVerifier | None = None,
     auth: AuthSettings | None = None,
 ) -> MCPServer:
-    """Create a server for the memories of one handle; `run()` serves over stdio, `http_app(server)` over HTTP. The caller
-    closes the memory.
+    """Create a server for the memories of one handle; `run()` serves over stdio, `http_app(server)` over HTTP.
+
+    ```python
+    memory_server(Memory("memory.db").bind(app="desktop", user="ann")).run()  # the caller closes the memory
+    ```
 
     Args:
         memory: A handle that is bound to a user, or that leaves the user to `tokens`. Tools read the spaces of a handle
-            too and say which one a memory is from; `memory_store` writes to those that are writable. A function from the
-            user of a token to a handle shares with each user what is theirs to see.
-        collection: The collection of tools if a call names none. The default is the collection of the handle, else
-            `"*"`, which writes without a collection and reads all of them.
+            too and say which one a memory is from; `memory_store` writes to those that are writable. A function from
+            the user of a token to a handle shares with each user what is theirs to see.
+        collection: For calls that name none; by default the handle's, else `"*"`, which reads all and writes to none.
         tools: The names of the tools, `"all"`, or `"read"` for those that change nothing; by default what agents use.
         skynet: True if the arguments, the defaults and the collection are those of the Skynet document.
         timeout: Seconds after which a call is an error, unless it asks the user. It may still write what it was given.
