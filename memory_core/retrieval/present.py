@@ -2,7 +2,7 @@
 
 Invariant: the best statement and those like it exchange their scores, so that a later one is above an earlier one; no
 other score changes, and nothing is found or lost by it. Likeness is the cosine of two records, so it takes
-vectors. What one voice states on different days can be values of one thing; another voice corrects nothing. Talk among
+vectors. What one voice states at different times can be values of one thing; another voice corrects nothing. Talk among
 people, where the later of two like turns goes on about the matter, and long texts, which have several subjects, are no
 statements.
 
@@ -33,8 +33,6 @@ MOST_WORDS: Final = 60
 """Number of words of the longest statement."""
 STEP: Final = 0.001
 """By how much a later one is above an earlier one with the same score, in spreads."""
-APART: Final = 24 * 3_600_000_000
-"""Microseconds between a value and the next; what is said within a day is one conversation."""
 
 
 def exchanged(
@@ -57,9 +55,7 @@ def exchanged(
     likeness = dense.cosines_of(compared, top) - np.float32(unrelated.mean)
     likeness /= np.float32(with_itself - unrelated.mean)
     enough = (likeness >= ALIKE) & (scores >= (SHARE - FALL * (likeness - ALIKE)) * scores[0])
-    apart = np.abs(occurred - occurred[0]) >= APART
-    apart[0] = True
-    like = enough & apart & (voices == voices[0]) & _stated(owner_index, top)
+    like = enough & (voices == voices[0]) & _stated(owner_index, top)
     group, own = top[like], scores[like]
     if not like[0] or len(group) < 2:
         return top[:0], scores[:0]

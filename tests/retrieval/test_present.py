@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_core import Memory
 from memory_core.requests import SearchRequest
 from memory_core.retrieval.cosine_scale import Unrelated
 from memory_core.retrieval.features import FROM_ASSISTANT, FROM_USER
@@ -18,7 +21,7 @@ from memory_core.retrieval.term_hashes import pack
 from memory_core.retrieval.unit_vectors import unit_rows
 from memory_core.where.where import Where
 
-DAY = 24 * 3_600_000_000
+HOUR = 3_600_000_000
 UNRELATED = Unrelated(0.05, 0.1)
 STATEMENTS = st.lists(
     st.tuples(
@@ -41,8 +44,8 @@ def ranked(statements: Statements, asked: str) -> dict[int, tuple[float, float]]
     index = OwnerIndex(4)
     vectors = unit_rows(np.array([vector for *_, vector in statements], np.float32) + np.float32(0.1))
     entries = [
-        Entry(n, pack(text), flags, words, session, author, day * DAY, None, active=True)
-        for n, (text, author, flags, session, words, day, _) in enumerate(statements)
+        Entry(n, pack(text), flags, words, session, author, hour * HOUR, None, active=True)
+        for n, (text, author, flags, session, words, hour, _) in enumerate(statements)
     ]
     index.extend(entries, [(n, vector.astype(np.float16).tobytes()) for n, vector in enumerate(vectors)])
     request = SearchRequest(text=asked, limit=99, mode="hybrid", where=Where(), explain=True, floor=False)
@@ -77,3 +80,21 @@ def test_the_later_of_two_like_statements_comes_first_and_another_voice_corrects
     assert next(iter(ranked([old, new, others], "Which pier is the ferry at?"))) == 1
     assert next(iter(ranked([old, others], "Which pier is the ferry at?"))) == 0
     assert next(iter(ranked([old, new, others], "Which pier was the ferry at?"))) == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "asked"),
+    [
+        ("I live in Oslo", "I have moved, I live in Bergen now", "Where do I live?"),
+        ("The code of my locker is 31", "The code of my locker is 35 now", "What is the code of my locker?"),
+    ],
+)
+async def test_a_correction_in_the_same_conversation_comes_first(
+    first: str, then: str, asked: str, tmp_path: Path
+) -> None:
+    async with Memory(tmp_path / "m.db") as memory:
+        ann = memory.bind(user="ann")
+        said = [("user", first), ("assistant", "Noted."), ("user", then), ("assistant", "Noted.")]
+        await ann.remember(said, session="friday")
+        texts = [hit.record.text for hit in await ann.search(asked)]
+        assert texts.index(then) < texts.index(first)
