@@ -166,6 +166,21 @@ def test_the_assistants_of_a_team_find_its_decision_and_nobody_elses_preference(
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page is for a shell with curl")
+def test_a_developer_sees_whether_the_server_knows_the_token(tmp_path: Path) -> None:
+    page = ROOT / "docs" / "tutorials" / "coding-assistant.md"
+    scripts = [step.code for step in steps(page) if step.language == "sh"]
+    (asked,) = (each for each in scripts if each.startswith("curl"))
+    reader = Reader(tmp_path)
+    asked = asked.replace(PORT, str(reader.port))
+    with reader.shell(scripts[0]):
+        reader.run(["sh", "-ec", asked])
+        assert reader.printed[0] == "HTTP/1.1 401 Unauthorized"
+        token = json.loads((tmp_path / "tokens.json").read_text(encoding="utf-8"))["ann"]
+        reader.run(["sh", "-ec", asked.replace("TOKEN-OF-ANN", token)])
+        assert reader.printed[0] == "HTTP/1.1 400 Bad Request"
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the page is for a shell with curl")
 def test_the_operator_takes_out_a_persons_data_and_erases_it(tmp_path: Path) -> None:
     page = ROOT / "docs" / "howto" / "production.md"
     scripts = [step.code for step in steps(page) if step.language == "sh"]

@@ -69,7 +69,13 @@ def _server(given: argparse.Namespace) -> LocalServer | None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("memory-mcp", description="Serve a memory to MCP clients, over stdio or HTTP.")
-    parser.add_argument("action", nargs="?", choices=("serve", "hook"), default="serve", help="hook: see docs/mcp.md")
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=("serve", "hook"),
+        default="serve",
+        help="hook: process the event of a client on standard input and end (default: serve)",
+    )
     parser.add_argument("--file", required=True, metavar="FILE", help="the memory file; created if it is missing")
     parser.add_argument("--user", help="the owner of the memories; with --tokens, each token names its user")
     parser.add_argument("--app", default="default", help="the app the memories belong to (default: %(default)s)")
@@ -83,9 +89,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="the tools to offer; all: every one; read: those that change nothing (default: what agents use)",
     )
-    parser.add_argument(
-        "--skynet", action="store_true", help="the arguments and defaults of the Skynet document; see docs/mcp.md"
-    )
+    parser.add_argument("--skynet", action="store_true", help="the arguments and defaults of the Skynet document")
     parser.add_argument(
         "--timeout",
         type=_seconds,

@@ -7,7 +7,7 @@ at most one token of a byte, so bytes are counted. What is too long loses its en
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar, cast
 
@@ -35,20 +35,20 @@ def fits(answer: Answer, text: str) -> bool:
     return _is_short(_json(answer.model_dump(mode="json", exclude_none=True))) and _is_short(text)
 
 
-def fitted(answer: A, text_of: Callable[[A], str], *, way_out: str = "") -> A:
+def fitted(answer: A, text_of: Callable[[A], str], *, way_out: Sequence[str] = ()) -> A:
     """The answer, or as much of it as is allowed.
 
     Args:
         answer: With everything there is to say.
         text_of: Its form for clients that show their model the text.
-        way_out: The way to read what an answer leaves out, for its note.
+        way_out: The ways to read what an answer leaves out, for its note, which says none twice.
     """
     if fits(answer, text_of(answer)):
         return answer
     whole = answer.model_dump(mode="json", exclude_none=True)
 
     def made(value: dict[str, Any]) -> A:
-        note = " ".join(filter(None, [answer.note, _left_out(whole, value), way_out]))
+        note = " ".join([answer.note, _left_out(whole, value), *(way for way in way_out if way not in answer.note)])
         return type(answer).model_validate({**value, "note": note})
 
     def is_short(value: dict[str, Any]) -> bool:

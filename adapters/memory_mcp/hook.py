@@ -89,7 +89,10 @@ def turn_of(event: Event | None) -> HookTurn:
     if transcript is not None:
         read = read_transcript(Path(transcript))
         return HookTurn(session_of(event), read.visible, read.left)
-    raise InvalidInputError("the event must have 'prompt', 'messages' or the 'transcript_path' of a conversation")
+    raise InvalidInputError(
+        "the event must have a text as 'prompt', an array of 'messages', or the path of a transcript as "
+        "'transcript_path'"
+    )
 
 
 async def remember_turn(memory: BoundMemory, turn: HookTurn) -> None:

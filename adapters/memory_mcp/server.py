@@ -75,7 +75,8 @@ def memory_server(
     """
     owner, names = owner_of_calls(memory, has_tokens=tokens is not None), chosen_tools(tools)
     deadline = Deadline(timeout, "an MCP client")
-    offered = MemoryTools(owner, _collection(memory, collection, skynet=skynet), deadline, skynet)
+    named = _collection(memory, collection, skynet=skynet)
+    offered = MemoryTools(owner, named, deadline, skynet, MemoryTools.memory_get.__name__ in names)
     server = PromptingServer(
         name="memory",
         title="Long-term memory",

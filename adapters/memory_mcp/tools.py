@@ -21,9 +21,11 @@ from memory_mcp.meant import as_meant
 from memory_mcp.owners import OwnerOfCall
 from memory_mcp.schemas import compact
 from memory_mcp.showing import (
+    CUT,
     MARK,
     fields_of,
     found,
+    is_cut,
     listed,
     milliseconds,
     note_of_deletion,
@@ -65,6 +67,7 @@ from memory_mcp.values import (
     RememberAnswer,
     SaidMessage,
     SearchAnswer,
+    ShownMemory,
     ShownVersion,
     Space,
     StatisticsAnswer,
@@ -103,7 +106,8 @@ _CHANGES: Final = ToolAnnotations(
 )
 _LEAST_BLOCK: Final = 200
 """Least characters of a block."""
-_READ_ON: Final = "memory_get shows the whole of a memory."
+_WITH_GET: Final = "memory_get shows the whole of a memory."
+_WITHOUT_GET: Final = "No tool here shows the whole of a memory; the resource memory://memories/ID does."
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +188,8 @@ class MemoryTools:
     """Ends the wait for calls that the memory does not answer."""
     skynet: bool = False
     """True if the arguments are those of the Skynet document."""
+    shows_whole: bool = True
+    """True if `memory_get` is among the tools that the client has."""
 
     def all(self, names: Some[str], *, writable: Sequence[str] | None = ()) -> list[Tool]:
         """The tools of these names, ready to be registered with a server.
@@ -320,10 +326,10 @@ class MemoryTools:
         )
         results = [_found(reach, group) for group in groups]
         rest = [*groups.rest]
-        more = f" {len(rest)} more are too long to be read with these; memory_get shows each." if rest else ""
-        note = f"{len(results)} memories found. {MARK}{more}" if results else "No memories found."
+        on = _way_on(results, self._whole, rest)
+        note = f"{len(results)} memories found. {MARK}{on}" if results else "No memories found."
         answer = SearchAnswer(note=note, results=results, query=query, count=len(results), rest=rest or None)
-        return _answer(answer, text_of_search, way_out=f"Ask for fewer with nResults or a filter. {_READ_ON}")
+        return _answer(answer, text_of_search, way_out=["Ask for fewer with nResults or a filter.", self._whole])
 
     @offered(
         operations.list_page,
@@ -343,11 +349,11 @@ class MemoryTools:
         cursor: Annotated[str | None, Field(max_length=2_000, description="Of the page before")] = None,
     ) -> Annotated[CallToolResult, ListAnswer]:
         reach, where = await self._reading(collection, filter)
-        answer = await _page(reach, where, order, limit, cursor)
-        shown = len(fitted(answer, text_of_list).memories)
+        answer = await _page(reach, where, order, limit, cursor, self._whole)
+        shown = len(fitted(answer, text_of_list, way_out=[self._whole]).memories)
         if shown < len(answer.memories):  # so that the cursor is of what is shown
-            answer = await _page(reach, where, order, shown, cursor)
-        return _answer(answer, text_of_list, way_out=_READ_ON)
+            answer = await _page(reach, where, order, shown, cursor, self._whole)
+        return _answer(answer, text_of_list, way_out=[self._whole])
 
     @offered(
         BoundMemory.get,
@@ -519,6 +525,11 @@ class MemoryTools:
         note = made + note_of_deletion(is_clean=is_clean)
         return _answer(DeleteAnswer(note=note, id=id, derived=gone.derived, filesClean=is_clean))
 
+    @property
+    def _whole(self) -> str:
+        """The way to a memory with its whole text."""
+        return _WITH_GET if self.shows_whole else _WITHOUT_GET
+
     async def _shelf(self, collection: str | None) -> BoundMemory:
         return shelf((await self.owner()).own, collection or self.collection)
 
@@ -563,13 +574,23 @@ def _found(reach: BoundMemory, group: Sequence[Hit]) -> FoundMemory:
     return found(best, copies, space=reach.label_of(best.record))
 
 
-async def _page(reach: BoundMemory, where: Where, order: ListOrder, limit: int, cursor: str | None) -> ListAnswer:
+def _way_on(memories: Sequence[ShownMemory], whole: str, rest: Sequence[str] = ()) -> str:
+    """The sentences about texts that an answer does not show as a whole, with the way to them."""
+    said = [f"{len(rest)} more are too long to be read with these."] if rest else []
+    if any(map(is_cut, memories)):
+        said.append(CUT)
+    return "".join(f" {sentence}" for sentence in [*said, whole]) if said else ""
+
+
+async def _page(
+    reach: BoundMemory, where: Where, order: ListOrder, limit: int, cursor: str | None, whole: str
+) -> ListAnswer:
     page = await operations.list_page(
         reach, where=where, order=order, limit=limit, cursor=cursor, most_bytes=PAGE_BYTES
     )
     memories = [listed(first, copies, space=reach.label_of(first)) for first, *copies in page.groups]
     more = "" if page.cursor is None else f" More with cursor {page.cursor}"
-    note = f"{len(memories)} memories. {MARK}{more}" if memories else "0 memories."
+    note = f"{len(memories)} memories. {MARK}{_way_on(memories, whole)}{more}" if memories else "0 memories."
     return ListAnswer(note=note, memories=memories, count=len(memories), cursor=page.cursor)
 
 
@@ -672,7 +693,7 @@ def _note_of(answer: Answer) -> str:
     return answer.note
 
 
-def _answer(value: A, text_of: Callable[[A], str] = _note_of, *, way_out: str = "") -> CallToolResult:
+def _answer(value: A, text_of: Callable[[A], str] = _note_of, *, way_out: Sequence[str] = ()) -> CallToolResult:
     shown = fitted(value, text_of, way_out=way_out)
     return CallToolResult(
         content=[TextContent(type="text", text=text_of(shown))],

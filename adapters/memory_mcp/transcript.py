@@ -49,7 +49,8 @@ def read_transcript(transcript: Path) -> Transcript:
     spoken = [found for entry in entries if (found := spoken_in(entry)) is not None]
     if entries and not spoken:
         logger.warning(
-            "0 of %d entries of the transcript %r are messages; docs/mcp.md names the clients that are known",
+            "0 of %d entries of the transcript %r are messages; "
+            'the page "A memory for MCP clients" names the clients that are known',
             len(entries),
             str(transcript),
         )

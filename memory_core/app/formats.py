@@ -73,7 +73,7 @@ def format_of(source: str) -> str:
     if found is None:
         raise InvalidInputError(
             f"what {source!r} is cannot be seen; name it with --format: {', '.join(sources())}; turn other documents "
-            "into text first, for example with a document loader (docs/howto/documents.md)"
+            'into text first, for example with a document loader (the page "PDF, HTML and other documents")'
         )
     return found
 

@@ -39,7 +39,9 @@ def _text(name: str, content: bytes) -> str:
     return text
 
 
-_LOADER: Final = "turn it into text first, for example with a document loader (docs/howto/documents.md)"
+_LOADER: Final = (
+    'turn it into text first, for example with a document loader (the page "PDF, HTML and other documents")'
+)
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:

@@ -16,9 +16,13 @@ _OBJECT: Final = "must be a JSON object"
 _ARRAY: Final = "must be a JSON array"
 _UNKNOWN: Final = "there is no such field"
 _MISSING: Final = "is missing"
+_TIME: Final = "must be a time, such as 2026-01-31T12:00:00Z"
 _SAID: Final[Mapping[str, str]] = {
     "dataclass_exact_type": _OBJECT,
     "dataclass_type": _OBJECT,
+    "datetime_from_date_parsing": _TIME,
+    "datetime_parsing": _TIME,
+    "datetime_type": _TIME,
     "dict_type": _OBJECT,
     "extra_forbidden": _UNKNOWN,
     "frozen_set_type": _ARRAY,
@@ -35,6 +39,7 @@ _SAID: Final[Mapping[str, str]] = {
     "none_required": "must be null",
     "sequence_str": _ARRAY,
     "set_type": _ARRAY,
+    "timezone_aware": "must have a zone, as in 2026-01-31T12:00:00Z",
     "tuple_type": _ARRAY,
     "unexpected_keyword_argument": _UNKNOWN,
 }

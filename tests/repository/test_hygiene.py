@@ -157,6 +157,28 @@ def test_no_file_names_a_path_of_one_machine_or_outside_the_repository() -> None
         assert climbed < len(name.parts), f"{name} names a file outside the repository"
 
 
+REPOSITORY_FILE = re.compile(r"\b(?:docs|examples|tests|adapters)/[\w/-]+\.\w+")
+
+
+def texts_of(path: Path) -> Iterator[str]:
+    """The texts that a program may show: all but those that stand alone, as docstrings do."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone:
+            yield node.value
+
+
+@pytest.mark.parametrize("folder", ["memory_core", "adapters"])
+def test_no_message_names_a_file_that_only_a_clone_has(folder: str) -> None:
+    """A message names a page by its title: who has installed the package has no folder `docs`."""
+    shown = [text for path in (ROOT / folder).rglob("*.py") for text in texts_of(path)]
+    assert [text for text in shown if REPOSITORY_FILE.search(text)] == []
+    titles = {page.read_text(encoding="utf-8").partition("\n")[0] for page in (ROOT / "docs").rglob("*.md")}
+    named = {title for text in shown for title in re.findall(r'the page "([^"]+)"', text)}
+    assert {f"# {title}" for title in named} <= titles
+
+
 def test_every_public_name_is_exported_once_and_explained() -> None:
     assert len(set(memory_core.__all__)) == len(memory_core.__all__)
     for name in memory_core.__all__:

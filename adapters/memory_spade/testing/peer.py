@@ -23,7 +23,8 @@ FOR_MODELS: Final = MappingProxyType({"message_type": "llm"})
 class Peer(Agent):
     """A conversation partner for an agent: `answer = await peer.ask("bot@localhost", "What do I drink?")`.
 
-    Questions in different threads may run concurrently; those without a thread are answered in the order asked.
+    Questions in different threads may run concurrently; those without a thread are answered in the order asked. For a
+    server on another port than 5222, set `xmpp_port` before the start; `XmppServer.start` does so.
     """
 
     def __init__(self, jid: str, password: str = "secret") -> None:  # noqa: S107  (a test server accepts any)

@@ -347,7 +347,8 @@ async def test_what_is_too_long_to_be_read_together_is_named(ann: BoundMemory) -
         ids = [one["id"] for one in answer["results"]]
         assert 0 < len(ids) * 480_000 < 2 * PAGE_BYTES
         assert sorted([*ids, *answer["rest"]]) == sorted(f"chart{number}" for number in range(24))
-        assert f"{24 - len(ids)} more are too long to be read with these; memory_get shows each." in note
+        more = f"{24 - len(ids)} more are too long to be read with these."
+        assert f"{more} memory_get shows the whole of a memory." in note
         text = await call.text("memory_search", query="harbour", nResults=24)
         assert all(f"chart{number}" in text for number in range(24))
         few = await call.ok("memory_search", query="harbour", nResults=3)

@@ -71,6 +71,57 @@ async def test_other_tools_are_named_and_a_name_that_is_none_is_refused(ann: Bou
         memory_server(ann, tools=["memory_recall", "memory_remove"])
 
 
+@pytest.mark.parametrize(
+    ("tools", "way_on"),
+    [
+        (None, "No tool here shows the whole of a memory; the resource memory://memories/ID does."),
+        ("all", "memory_get shows the whole of a memory."),
+    ],
+)
+async def test_a_part_of_a_memory_is_marked_with_the_way_to_the_whole_that_there_is(
+    tools: str | None, way_on: str, ann: BoundMemory
+) -> None:
+    long = "Ann likes rowing. " * 400 + "The spare key is with Mrs Okafor. " + "Ann likes running. " * 400
+    await ann.add(long)
+    async with in_process(ann, skynet=False, tools=tools) as call:
+        note, answer = await call.noted("memory_search", query="Where is the spare key?")
+        (found,) = answer["results"]
+        assert found["content"].startswith("…")
+        assert found["content"].endswith("…")
+        assert found["content"].strip("…") in long
+        assert note.endswith(f"A text that is cut has … at that end. {way_on}")
+        listed, _ = await call.noted("memory_list")
+        assert listed.endswith(f"A text that is cut has … at that end. {way_on}")
+        text = await call.text("memory_list")
+        assert way_on in text
+
+
+async def test_a_text_that_only_the_text_form_shortens_has_the_way_to_the_whole(ann: BoundMemory) -> None:
+    await ann.add("Ann likes rowing. " * 100)
+    async with in_process(ann, skynet=False) as call:
+        for tool, arguments in (("memory_list", {}), ("memory_search", {"query": "rowing"})):
+            text = await call.text(tool, **arguments)
+            assert text.endswith('…"')
+            assert "memory_get shows the whole of a memory." in text
+
+
+async def test_a_memory_that_is_shown_as_a_whole_has_no_mark(ann: BoundMemory) -> None:
+    await ann.add("Ann rows")
+    async with in_process(ann, skynet=False) as call:
+        for tool, arguments in (("memory_list", {}), ("memory_search", {"query": "rowing"})):
+            assert "…" not in await call.text(tool, **arguments)
+
+
+async def test_results_that_are_too_long_to_be_read_together_have_the_way_that_there_is(ann: BoundMemory) -> None:
+    for number in range(24):
+        await ann.add(Draft(f"harbour {number}", data={"chart": "x" * 480_000}))
+    async with in_process(ann, skynet=False, tools=None) as call:
+        note, answer = await call.noted("memory_search", query="harbour", nResults=24)
+        assert f"{len(answer['rest'])} more are too long to be read with these" in note
+        assert "memory_get" not in note
+        assert "the resource memory://memories/ID does" in note
+
+
 async def test_what_may_be_left_out_may_still_be_null(ann: BoundMemory) -> None:
     async with in_process(ann, skynet=False) as call:
         await call.ok("memory_store", content="Ann rows", collection=None, id=None)

@@ -257,8 +257,11 @@ async def test_filters_apply_before_the_limit(ann: BoundMemory) -> None:
         ({"minImportance": 2}, "filter.minImportance: Input should be less than or equal to 1"),
         ({"min_importance": 0.5}, "filter.min_importance: there is no such field"),
         ({"$where": "1"}, "filter.$where: there is no such field"),
-        ({"since": "yesterday"}, "filter.since: "),
-        ({"since": "2026-01-01T00:00:00"}, "filter.since: Input should have timezone info"),
+        ({"since": "yesterday"}, "filter.since: must be a time, such as 2026-01-31T12:00:00Z"),
+        ({"since": "2026-01-31 at noon"}, "filter.since: must be a time, such as 2026-01-31T12:00:00Z"),
+        ({"since": True}, "filter.since: must be a time, such as 2026-01-31T12:00:00Z"),
+        ({"since": "2026-01-01T00:00:00"}, "filter.since: must have a zone, as in 2026-01-31T12:00:00Z"),
+        ({"since": "2026-01-31"}, "filter.since: must have a zone, as in 2026-01-31T12:00:00Z"),
     ],
 )
 async def test_a_wrong_filter_is_refused_rather_than_ignored(

@@ -118,6 +118,15 @@ async def test_what_is_no_event_is_refused_with_a_sentence(event: str, ann: Boun
         await run_hook(ann, event)
 
 
+@pytest.mark.parametrize("event", [{}, {"prompt": 3}, {"transcript_path": ["a.jsonl"]}])
+async def test_an_event_with_a_value_of_another_kind_is_told_which_kinds_there_are(
+    event: dict[str, object], ann: BoundMemory
+) -> None:
+    kinds = "a text as 'prompt', an array of 'messages', or the path of a transcript as 'transcript_path'"
+    with pytest.raises(InvalidInputError, match=kinds):
+        await run_hook(ann, json.dumps(event))
+
+
 def test_the_command_answers_an_event_and_never_stops_the_clients_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
