@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,43 @@ def test_items_of_langgraph_become_readable_texts_and_labels_may_name_owners(run
         "ann": ("Ann lives in Rome\nsince: 2020", {"text": "Ann lives in Rome", "since": 2020}),
         "ben": ("animal: dog\nname: Rex", {"animal": "dog", "name": "Rex"}),
     }
+
+
+LANGMEM: Mapping[str, tuple[Mapping[str, object], str]] = {
+    "tool": ({"content": "Ann keeps bees"}, "Ann keeps bees"),
+    "tool with a schema": ({"content": {"category": "ui", "wish": "dark"}}, "category: ui\nwish: dark"),
+    "manager": ({"kind": "Memory", "content": {"content": "Ann sails Marigold"}}, "Ann sails Marigold"),
+    "manager with a schema": (
+        {"kind": "Profile", "content": {"name": "Ann", "age": 60}},
+        "kind: Profile\nname: Ann\nage: 60",
+    ),
+    "manager of texts": ({"kind": "Memory", "content": "Ann is in Rome"}, "Ann is in Rome"),
+    "prompt": ({"data": "Answer in rhymes"}, "Answer in rhymes"),
+    "empty": ({"kind": "Memory", "content": {}}, "content: {}"),
+}
+"""Items as LangMem writes them, and their texts."""
+
+
+def test_items_of_langmem_say_what_they_contain(run: Run, tmp_path: Path) -> None:
+    peer = pytest.importorskip("langgraph.store.sqlite", reason="langgraph-checkpoint-sqlite is not installed")
+    with peer.SqliteStore.from_conn_string(str(tmp_path / "graph.db")) as store:
+        store.setup()
+        for key, (value, _) in LANGMEM.items():
+            store.put(("memories",), key, value)
+    run("import", "graph.db", "--yes", "--embedder", "none")
+    found = {each["data"]["key"]: (each["data"]["value"], each["text"]) for each in stored(run)["ann"]}
+    assert found == LANGMEM
+
+
+def test_what_langmem_writes_itself_is_readable(run: Run, tmp_path: Path) -> None:
+    peer = pytest.importorskip("langgraph.store.sqlite", reason="langgraph-checkpoint-sqlite is not installed")
+    langmem: Any = pytest.importorskip("langmem", reason="langmem is not installed")
+    with peer.SqliteStore.from_conn_string(str(tmp_path / "graph.db")) as store:
+        store.setup()
+        tool = langmem.create_manage_memory_tool(namespace=("memories",), store=store)
+        tool.invoke({"content": "Ann keeps bees", "action": "create"})
+    run("import", "graph.db", "--yes", "--embedder", "none")
+    assert [each["text"] for each in stored(run)["ann"]] == ["Ann keeps bees"]
 
 
 def test_what_a_source_is_can_be_seen_or_is_asked_for(run: Run, tmp_path: Path) -> None:
