@@ -51,7 +51,8 @@ async def mem0(source: str) -> AsyncIterator[Found | Refused]:
                 yield Refused(place, f"its user_id is {shown(owner)}, not the name of a user")
             else:
                 draft = _draft(memory_id, said, payload)
-                yield Found(place, draft, user=name_of(owner), is_of_somebody="user_id" not in payload and is_history)
+                nobody = "user_id" not in payload and is_history
+                yield Found(place, draft, user=name_of(owner), given=payload, is_of_somebody=nobody)
 
 
 def _found(source: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
