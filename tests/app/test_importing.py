@@ -241,6 +241,9 @@ def test_what_a_source_is_can_be_seen_or_is_asked_for(run: Run, tmp_path: Path) 
     assert "name it with --format" in run("import", "data.bin", "--yes", code=2).err
     assert "there is no file or folder 'nowhere'" in run("import", "nowhere", "--yes", code=2).err
     run("add", "The tide turns", "--embedder", "none")
+    said = run("import", "memory.db", "--file", "other.db", "--yes", code=2).err
+    assert "`memory-core copy TARGET --file memory.db`" in said
+    assert run("copy", "other.db", "--file", "memory.db", "--embedder", "none", "--json").value["copied"] == 1
     run("export", "all.jsonl", "--embedder", "none")
     assert run("import", "all.jsonl", "--file", "copy.db", "--embedder", "none", "--json").value["written"] == 1
     lines(tmp_path / "books.jsonl", [{"text": "Ann reads on the train", "format": "paperback"}])
