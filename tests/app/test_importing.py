@@ -186,7 +186,7 @@ def test_items_of_langgraph_become_readable_texts_and_labels_may_name_owners(run
 @pytest.mark.parametrize("wrong", ["last week", {"$date": "2026-03-02"}, 1e300])
 def test_a_time_that_cannot_be_read_is_named_and_nothing_is_dated_now(run: Run, tmp_path: Path, wrong: object) -> None:
     good = {"text": "The tide turns", "created_at": "2026-03-02T09:12:00+01:00"}
-    blank = [{"text": "Ann sails", "created_at": ""}, {"text": "Ann rows", "updated": True}]
+    blank: list[dict[str, Any]] = [{"text": "Ann sails", "created_at": ""}, {"text": "Ann rows", "updated": True}]
     other = {"text": "Ann swims", "created_at": wrong, "when": "2026-03-02T09:12:00+01:00"}
     lines(tmp_path / "theirs.jsonl", [good, *blank, other])
     command = ["import", "theirs.jsonl", "--yes", "--embedder", "none"]
