@@ -22,6 +22,10 @@ _OF_PEOPLE: Final = frozenset({"user", "users", "people", "memory", "memories", 
 """Labels beside which a namespace usually has the id of a user: ("memories", "ann"), ("ann", "memories")."""
 _SAID: Final = ("text", "content", "memory", "data", "fact")
 """Fields in which items say something, as LangMem and LangGraph's templates name them."""
+_LANGMEM: Final = frozenset({"kind", "content"})
+"""The fields of LangMem's items: the manager of a store writes both, the tool for memories only the latter."""
+_LANGMEM_DEFAULT: Final = "Memory"
+"""The name of LangMem's own schema, whose one field is a text."""
 
 
 async def langgraph(source: str) -> AsyncIterator[Found | Refused]:
@@ -62,9 +66,20 @@ def _draft(
 
 def _readable(value: Mapping[str, object]) -> str:
     """An item as text: what it says, or a line for each field; the item itself is in `data`."""
+    value = _fields_said(value)
     said = next((text for name in _SAID if (text := text_of(value.get(name))) is not None), None)
     rest = [f"{name}: {_plain(each)}" for name, each in value.items() if each != said or said is None]
     return "\n".join([said, *rest] if said is not None else rest)
+
+
+def _fields_said(value: Mapping[str, object]) -> Mapping[str, object]:
+    """The fields of an item; for one of LangMem those of its content, with the name of the schema if it says more than
+    that this is a memory."""
+    if "content" not in value or not value.keys() <= _LANGMEM:
+        return value
+    kind, content = value.get("kind"), value["content"]
+    named = {} if kind in (None, _LANGMEM_DEFAULT) else {"kind": kind}
+    return {**named, **(fields_of(content) or {"content": content})}
 
 
 def _plain(value: object) -> str:

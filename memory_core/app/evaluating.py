@@ -179,7 +179,7 @@ def _share(value: float) -> float | None:
 
 
 def _view(done: Evaluation, misses: Sequence[tuple[QuestionRanks, str]]) -> list[RenderableType]:
-    head = [counted(len(done.answerable), "question"), *(f"first {k}" for k in KS), "we are ahead at 10 by"]
+    head = [counted(len(done.answerable), "question"), *(f"first {k}" for k in KS), "memory-core ahead, first 10"]
     rows = [
         (
             name,

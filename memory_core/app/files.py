@@ -19,6 +19,7 @@ from memory_core.addresses import FORMS, memory_at
 from memory_core.app import showing
 from memory_core.app.command import Answer, Invocation, Work, Yes, insist_on_existing
 from memory_core.app.formats import EXPORTERS, LOSSLESS, entry_of, targets
+from memory_core.app.own_files import is_memory
 from memory_core.app.settings import NONE, WAYS, embedder_of
 from memory_core.app.showing import counted
 from memory_core.concurrency.loop import on_core
@@ -111,7 +112,7 @@ def _new_path(name: str, *, overwrite: bool) -> Generator[Path]:
     check_path("the file to make", name)
     path = Path(name).expanduser()
     _insist_on_room(path, overwrite=overwrite and not path.is_dir())
-    if path.is_file() and _is_memory(path):
+    if path.is_file() and is_memory(path):
         raise InvalidInputError(f"{name!r} is a memory, which an export would destroy; give another name")
     with tempfile.TemporaryDirectory(prefix=f".{path.name[:100]}.", dir=path.parent) as folder:
         made = Path(folder) / path.name
@@ -122,16 +123,6 @@ def _new_path(name: str, *, overwrite: bool) -> Generator[Path]:
 def _insist_on_room(path: Path, *, overwrite: bool) -> None:
     if path.exists() and not overwrite:
         raise InvalidInputError(f"there is {str(path)!r} already; give another name, or --overwrite to replace a file")
-
-
-def _is_memory(path: Path) -> bool:
-    from memory_core.storage.sqlite.files import file_header  # noqa: PLC0415  (for files only)
-    from memory_core.storage.sqlite.problems import file_problems_explained  # noqa: PLC0415  (for files only)
-    from memory_core.storage.sqlite.schema import APPLICATION_ID  # noqa: PLC0415
-
-    with file_problems_explained(f"the file {str(path)!r}"):
-        found = file_header(path.resolve())
-    return found is not None and found.application == APPLICATION_ID
 
 
 async def copy_(

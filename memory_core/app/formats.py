@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
 
+from memory_core.app.own_files import is_memory
 from memory_core.app.sources.chatgpt import is_chatgpt
 from memory_core.app.sources.claude import is_claude
 from memory_core.errors import InvalidInputError
@@ -70,6 +72,11 @@ def format_of(source: str) -> str:
     if not path.exists():
         raise InvalidInputError(f"there is no file or folder {without_key(source)!r}")
     found = next((name for name, fits in _SIGNS.items() if fits(path)), None)
+    if found is None and path.is_file() and is_memory(path):
+        raise InvalidInputError(
+            f"{source!r} is a memory already; `memory-core copy TARGET --file {shlex.quote(source)}` copies it to an "
+            "empty one, and what `export` makes of it can be imported into any"
+        )
     if found is None:
         raise InvalidInputError(
             f"what {source!r} is cannot be seen; name it with --format: {', '.join(sources())}; turn other documents "

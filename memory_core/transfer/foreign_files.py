@@ -107,11 +107,18 @@ def names_in_zip(path: Path) -> list[str]:
     Raises:
         InvalidInputError: The archive is damaged.
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return sorted(archive.namelist())
-    except (*_ZIP_ERRORS, OSError, ValueError) as error:
-        raise InvalidInputError(f"{str(path)!r} cannot be read: {error}; unpack it, and import the file") from error
+    with _opened_zip(path, repr(str(path))) as archive:
+        return sorted(archive.namelist())
+
+
+def beginning_in_zip(path: Path, name: str, size: int) -> bytes:
+    """The first bytes of a file of a .zip.
+
+    Raises:
+        InvalidInputError: The archive is damaged, encrypted or compressed in an unknown way.
+    """
+    with _opened_zip(path, f"{name!r} in {str(path)!r}") as archive, archive.open(name) as file:
+        return file.read(size)
 
 
 def json_in_zip(path: Path, name: str) -> Any:  # JSON
@@ -122,24 +129,36 @@ def json_in_zip(path: Path, name: str) -> Any:  # JSON
             that expands beyond the limits.
     """
     what = f"{name!r} in {str(path)!r}"
-    try:
-        with zipfile.ZipFile(path) as archive:
+    with _opened_zip(path, what) as archive:
+        try:
             entry = archive.getinfo(name)
-            if entry.file_size > max(MAX_RATIO * entry.compress_size, MAX_LINE_BYTES):
-                raise InvalidInputError(f"{what} expands to {entry.file_size} bytes, which no real export does")
-            if entry.file_size > MAX_FILE_BYTES:
-                raise InvalidInputError(f"{what} has more than {MAX_FILE_BYTES >> 30} GiB; import it in parts")
-            content = archive.read(entry)
-    except KeyError as error:
-        raise InvalidInputError(f"there is no {what}") from error
-    except (*_ZIP_ERRORS, OSError, ValueError) as error:
-        raise InvalidInputError(f"{what} cannot be read: {error}; unpack it, and import the file") from error
+        except KeyError as error:
+            raise InvalidInputError(f"there is no {what}") from error
+        if entry.file_size > max(MAX_RATIO * entry.compress_size, MAX_LINE_BYTES):
+            raise InvalidInputError(f"{what} expands to {entry.file_size} bytes, which no real export does")
+        if entry.file_size > MAX_FILE_BYTES:
+            raise InvalidInputError(f"{what} has more than {MAX_FILE_BYTES >> 30} GiB; import it in parts")
+        content = archive.read(entry)
     return _json(content, what)
 
 
-_ZIP_ERRORS: Final = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, NotImplementedError)
-"""The errors that `zipfile` raises for damage, and with the last two for a password or a method that it does not
-know."""
+_ZIP_DAMAGE: Final = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
+"""The errors that `zipfile` raises for an archive that was cut or changed."""
+
+
+@contextmanager
+def _opened_zip(path: Path, what: str) -> Generator[zipfile.ZipFile]:
+    """An archive; an error of reading it is one of this package, and says how to go on."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except InvalidInputError:
+        raise
+    except _ZIP_DAMAGE as error:
+        said = f"{what} cannot be read: {error}; it is damaged or was cut, so download or copy it again"
+        raise InvalidInputError(said) from error
+    except (RuntimeError, NotImplementedError, OSError, ValueError) as error:  # a password, or an unknown method
+        raise InvalidInputError(f"{what} cannot be read: {error}; unpack it, and import the file") from error
 
 
 def _json(content: bytes, what: str) -> Any:

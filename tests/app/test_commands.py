@@ -421,7 +421,10 @@ def test_an_owner_without_memories_is_told_who_has_some(run: Run) -> None:
         (["add", "tea", "--data", "[1]"], "--data must be a JSON object"),
         (["add", "tea", "--importance", "7"], "importance must be a number from 0 to 1"),
         (["add", " "], "nothing to remember"),
-        (["import", "memory.db", "--file", "new.db"], "what 'memory.db' is cannot be seen; name it with --format"),
+        (
+            ["import", "memory.db", "--file", "new.db"],
+            "'memory.db' is a memory already; `memory-core copy",
+        ),
         (["import", "talk.txt", "--yes", "--format", "nope"], "there is no importer for 'nope'; the formats are adk"),
         (["import", "nowhere.jsonl"], "there is no file or folder 'nowhere.jsonl'"),
         (["import", "chroma"], "there is no file or folder 'chroma'"),

@@ -54,16 +54,35 @@ def cut(raw: bytearray) -> None:
     del raw[len(raw) // 2 :]
 
 
-@pytest.mark.parametrize("change", [damaged, encrypted, unknown_method, cut])
+UNPACK = "unpack it, and import the file"
+AGAIN = "it is damaged or was cut, so download or copy it again"
+
+
+@pytest.mark.parametrize(
+    ("change", "remedy"), [(damaged, AGAIN), (encrypted, UNPACK), (unknown_method, UNPACK), (cut, AGAIN)]
+)
 def test_an_archive_that_cannot_be_read_is_one_sentence(
-    run: Run, tmp_path: Path, change: Callable[[bytearray], None]
+    run: Run, tmp_path: Path, change: Callable[[bytearray], None], remedy: str
 ) -> None:
     raw = archive(tmp_path / "export.ZIP", json.dumps([conversation("user")] * 9).encode())
     change(raw)
     (tmp_path / "export.ZIP").write_bytes(raw)
-    said = run("import", "export.ZIP", "--yes", "--format", "chatgpt", "--embedder", "none", code=2).err
-    assert "cannot be read: " in said
-    assert "unpack it, and import the file" in said
+    for options in (["--format", "chatgpt"], []):  # whose it is cannot be seen
+        said = run("import", "export.ZIP", "--yes", "--embedder", "none", *options, code=2).err
+        assert "cannot be read: " in said
+        assert remedy in said
+        assert "--format" not in said
+
+
+@pytest.mark.parametrize("name", ["conversations (1).json", "mine.JSON"])
+def test_an_export_is_seen_under_any_name_and_with_a_message_without_an_author(
+    run: Run, tmp_path: Path, name: str
+) -> None:
+    nobody = conversation("nobody")
+    del nobody["mapping"]["n"]["message"]["author"]
+    (tmp_path / name).write_text(json.dumps([nobody, conversation("user")]))
+    done = run("import", name, "--yes", "--embedder", "none", "--json", code=1)
+    assert (done.value["new"], len(done.value["refused"])) == (1, 1)
 
 
 def test_a_field_that_is_there_twice_is_refused_by_name_and_nothing_else_is(run: Run, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from qdrant_client import QdrantClient, models
 
 from tests.app.conftest import Run
 
@@ -77,6 +79,26 @@ def test_each_user_id_of_chroma_is_an_owner_and_the_report_names_them(run: Run) 
 def test_another_metadata_key_may_name_the_user(run: Run) -> None:
     run(*importing("--user-from", "team"))
     assert {user: len(found) for user, found in texts(run).items()} == {"red": 2, "blue": 2}
+
+
+def test_fields_of_mem0_that_a_memory_has_as_its_own_may_name_the_user(run: Run, tmp_path: Path) -> None:
+    client = QdrantClient(path=str(tmp_path / "qdrant"))
+    client.create_collection("mem0", models.VectorParams(size=1, distance=models.Distance.DOT))
+    payloads = [{"data": "The gate is open", "agent_id": "helper"}, {"data": "Ann sails", "user_id": "ann"}]
+    client.upsert("mem0", [models.PointStruct(id=n, vector=[1.0], payload=it) for n, it in enumerate(payloads, 1)])
+    client.close()
+    command = ["import", "qdrant", "--yes", "--embedder", "none", "--user-from", "agent_id", "--json"]
+    done = run(*command, code=1).value
+    assert [each["place"] for each in done["refused"]] == ["mem0, point 2"]
+    assert texts(run) == {"helper": ["The gate is open"]}
+
+
+def test_the_author_of_a_line_of_a_conversation_may_be_its_user(run: Run, tmp_path: Path) -> None:
+    line = {"at": "2026-03-02T09:12:00+01:00", "session": "s", "text": "Roger."}
+    lines = [json.dumps({**line, "author": author}) for author in ("Ann", "Ben")]
+    (tmp_path / "talk.jsonl").write_text("\n".join(lines))
+    run("import", "talk.jsonl", "--format", "conversation", "--yes", "--embedder", "none", "--user-from", "author")
+    assert texts(run) == {"Ann": ["Roger."], "Ben": ["Roger."]}
 
 
 @pytest.mark.usefixtures("chroma")

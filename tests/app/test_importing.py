@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -182,11 +183,67 @@ def test_items_of_langgraph_become_readable_texts_and_labels_may_name_owners(run
     }
 
 
+@pytest.mark.parametrize("wrong", ["last week", {"$date": "2026-03-02"}, 1e300])
+def test_a_time_that_cannot_be_read_is_named_and_nothing_is_dated_now(run: Run, tmp_path: Path, wrong: object) -> None:
+    good = {"text": "The tide turns", "created_at": "2026-03-02T09:12:00+01:00"}
+    blank: list[dict[str, Any]] = [{"text": "Ann sails", "created_at": ""}, {"text": "Ann rows", "updated": True}]
+    other = {"text": "Ann swims", "created_at": wrong, "when": "2026-03-02T09:12:00+01:00"}
+    lines(tmp_path / "theirs.jsonl", [good, *blank, other])
+    command = ["import", "theirs.jsonl", "--yes", "--embedder", "none"]
+    done = run(*command, "--json", code=1).value
+    assert (done["new"], done["undated"]) == (3, 2)
+    assert [each["place"] for each in done["refused"]] == ["theirs.jsonl, line 4"]
+    assert done["refused"][0]["reason"].startswith("its created_at is ")
+    assert done["refused"][0]["reason"].endswith(", which cannot be read as a time")
+    lines(tmp_path / "theirs.jsonl", [other])
+    assert run(*command, "--time-from", "when", "--json").value["new"] == 1  # the command knows better
+
+
+LANGMEM: Mapping[str, tuple[Mapping[str, object], str]] = {
+    "tool": ({"content": "Ann keeps bees"}, "Ann keeps bees"),
+    "tool with a schema": ({"content": {"category": "ui", "wish": "dark"}}, "category: ui\nwish: dark"),
+    "manager": ({"kind": "Memory", "content": {"content": "Ann sails Marigold"}}, "Ann sails Marigold"),
+    "manager with a schema": (
+        {"kind": "Profile", "content": {"name": "Ann", "age": 60}},
+        "kind: Profile\nname: Ann\nage: 60",
+    ),
+    "manager of texts": ({"kind": "Memory", "content": "Ann is in Rome"}, "Ann is in Rome"),
+    "prompt": ({"data": "Answer in rhymes"}, "Answer in rhymes"),
+    "empty": ({"kind": "Memory", "content": {}}, "content: {}"),
+}
+"""Items as LangMem writes them, and their texts."""
+
+
+def test_items_of_langmem_say_what_they_contain(run: Run, tmp_path: Path) -> None:
+    peer = pytest.importorskip("langgraph.store.sqlite", reason="langgraph-checkpoint-sqlite is not installed")
+    with peer.SqliteStore.from_conn_string(str(tmp_path / "graph.db")) as store:
+        store.setup()
+        for key, (value, _) in LANGMEM.items():
+            store.put(("memories",), key, value)
+    run("import", "graph.db", "--yes", "--embedder", "none")
+    found = {each["data"]["key"]: (each["data"]["value"], each["text"]) for each in stored(run)["ann"]}
+    assert found == LANGMEM
+
+
+def test_what_langmem_writes_itself_is_readable(run: Run, tmp_path: Path) -> None:
+    peer = pytest.importorskip("langgraph.store.sqlite", reason="langgraph-checkpoint-sqlite is not installed")
+    langmem: Any = pytest.importorskip("langmem", reason="langmem is not installed")
+    with peer.SqliteStore.from_conn_string(str(tmp_path / "graph.db")) as store:
+        store.setup()
+        tool = langmem.create_manage_memory_tool(namespace=("memories",), store=store)
+        tool.invoke({"content": "Ann keeps bees", "action": "create"})
+    run("import", "graph.db", "--yes", "--embedder", "none")
+    assert [each["text"] for each in stored(run)["ann"]] == ["Ann keeps bees"]
+
+
 def test_what_a_source_is_can_be_seen_or_is_asked_for(run: Run, tmp_path: Path) -> None:
     (tmp_path / "data.bin").write_bytes(b"\x01\x02")
     assert "name it with --format" in run("import", "data.bin", "--yes", code=2).err
     assert "there is no file or folder 'nowhere'" in run("import", "nowhere", "--yes", code=2).err
     run("add", "The tide turns", "--embedder", "none")
+    said = run("import", "memory.db", "--file", "other.db", "--yes", code=2).err
+    assert "`memory-core copy TARGET --file memory.db`" in said
+    assert run("copy", "other.db", "--file", "memory.db", "--embedder", "none", "--json").value["copied"] == 1
     run("export", "all.jsonl", "--embedder", "none")
     assert run("import", "all.jsonl", "--file", "copy.db", "--embedder", "none", "--json").value["written"] == 1
     lines(tmp_path / "books.jsonl", [{"text": "Ann reads on the train", "format": "paperback"}])

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import zipfile
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -73,6 +75,23 @@ def test_the_history_of_mem0(run: Run, peers: Path) -> None:
     (record,) = import_twice(run, peers / "mem0" / "history.db", "mem0", "--one-user")
     assert record["text"] == "Ann lives in Rome"
     assert record["occurred_at"] == "2026-03-02T09:00:00+00:00"
+
+
+def test_a_text_of_the_history_of_mem0_has_the_time_at_which_it_was_written(run: Run, peers: Path) -> None:
+    """mem0 writes the time of the memory into each event, and that of the update beside it."""
+    march, june, july = (f"2026-0{month}-02T09:00:00+00:00" for month in (3, 6, 7))
+    events = [
+        ("m3", "Tom rows", "ADD", march, None),
+        ("m3", "Tom sails", "UPDATE", march, june),
+        ("m3", "Tom sails", "UPDATE", march, july),  # of the metadata alone
+    ]
+    with closing(sqlite3.connect(peers / "mem0" / "history.db")) as db, db:
+        db.execute("DELETE FROM history")
+        names = "id, memory_id, new_memory, event, created_at, updated_at, is_deleted"
+        rows = [(f"e{number}", *each, 0) for number, each in enumerate(events)]
+        db.executemany(f"INSERT INTO history ({names}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    (record,) = import_twice(run, peers / "mem0" / "history.db", "mem0", "--one-user")
+    assert (record["text"], record["occurred_at"]) == ("Tom sails", june)
 
 
 def test_a_folder_of_chroma_with_the_metadata_of_skynet(run: Run, peers: Path) -> None:

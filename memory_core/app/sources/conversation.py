@@ -28,7 +28,7 @@ async def conversation(source: str) -> AsyncIterator[Found | Refused]:
             try:
                 given = object_in(line)
                 turn = _message(given, Path(source).stem) if "role" in given and "text" not in given else _turn(given)
-                yield Found(place, _draft(turn, seen))
+                yield Found(place, _draft(turn, seen), given=given)
             except InvalidInputError as error:
                 yield Refused(place, str(error))
 

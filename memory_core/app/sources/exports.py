@@ -6,13 +6,12 @@ ChatGPT splits a large export into `conversations-000.json`, `conversations-001.
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from memory_core.errors import InvalidInputError
-from memory_core.transfer.foreign_files import file_at, json_in_zip, json_of, names_in_zip
+from memory_core.transfer.foreign_files import beginning_in_zip, file_at, json_in_zip, json_of, names_in_zip
 from memory_core.transfer.foreign_values import fields_of, items_of
 
 _NAME: Final = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
@@ -58,7 +57,11 @@ def _in_folder(path: Path) -> list[Path]:
 
 
 def is_export(path: Path, field: str) -> bool:
-    """True if a path may be an export whose conversations have this field."""
+    """True if a path may be an export whose conversations have this field.
+
+    Raises:
+        InvalidInputError: It is an archive that cannot be read, so that nobody can tell.
+    """
     return f'"{field}"'.encode() in _beginning(path)
 
 
@@ -66,17 +69,12 @@ def _beginning(path: Path) -> bytes:
     """The beginning of the first file of an export; empty if it is something else."""
     try:
         if path.is_dir():
-            files = _in_folder(path)
-            return b"" if not files else _read(files[0])
-        if path.suffix.lower() == ".zip":
-            with zipfile.ZipFile(path) as archive:
-                names = sorted(name for name in archive.namelist() if _NAME.fullmatch(name))
-                if not names:
-                    return b""
-                with archive.open(names[0]) as file:
-                    return file.read(_LOOKED_AT)
-        return _read(path) if _NAME.fullmatch(path.name) else b""
-    except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError, ValueError, EOFError):
+            return b"".join(map(_read, _in_folder(path)[:1]))
+        if path.suffix.lower() == ".zip" and path.is_file():
+            names = [name for name in names_in_zip(path) if _NAME.fullmatch(name)]
+            return b"".join(beginning_in_zip(path, name, _LOOKED_AT) for name in names[:1])
+        return _read(path) if path.suffix.lower() == ".json" else b""
+    except OSError:
         return b""
 
 

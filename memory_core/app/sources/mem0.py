@@ -34,7 +34,8 @@ _HISTORY: Final = (
 )
 _EVENT: Final = "INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _LATEST: Final = (
-    "SELECT memory_id, new_memory, event, created_at, is_deleted, actor_id, role FROM history ORDER BY rowid"
+    "SELECT memory_id, new_memory, event, created_at, updated_at, is_deleted, actor_id, role FROM history "
+    "ORDER BY rowid"
 )
 
 
@@ -51,7 +52,8 @@ async def mem0(source: str) -> AsyncIterator[Found | Refused]:
                 yield Refused(place, f"its user_id is {shown(owner)}, not the name of a user")
             else:
                 draft = _draft(memory_id, said, payload)
-                yield Found(place, draft, user=name_of(owner), is_of_somebody="user_id" not in payload and is_history)
+                nobody = "user_id" not in payload and is_history
+                yield Found(place, draft, user=name_of(owner), given=payload, is_of_somebody=nobody)
 
 
 def _found(source: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -199,11 +201,17 @@ def _events(item: Carried) -> Iterator[tuple[object, ...]]:
 
 
 def _history(path: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """The latest text of each memory that was not deleted; times are those of its first event."""
+    """The latest text of each memory that was not deleted, with the time of the event that wrote it.
+
+    mem0 repeats `created_at` of the memory in each event; an UPDATE has its own time in `updated_at`, and may leave the
+    text as it was.
+    """
     latest: dict[str, dict[str, Any]] = {}
     with foreign_database(path, "mem0's history database") as db:
         for row in db.execute(_LATEST):
-            known = latest.get(row["memory_id"], {"created_at": row["created_at"]})
+            known = latest.get(row["memory_id"], {"created_at": row["created_at"], "data": row["new_memory"]})
+            if row["new_memory"] != known["data"]:
+                known["created_at"] = row["updated_at"] or row["created_at"] or known["created_at"]
             gone = row["event"] == "DELETE" or row["is_deleted"] == 1
             latest[row["memory_id"]] = {**known, "data": None if gone else row["new_memory"], "gone": gone} | {
                 name: row[name] for name in ("actor_id", "role")
