@@ -265,8 +265,8 @@ SERVE: Final[Mapping[str, Sequence[str]]] = {
         "../app/serve/test_strangers.py::test_a_caller_has_one_share_however_they_sign_in",
     ],
     (
-        "A call over MCP is worked on until its answer or its question to a person, and for at most a minute after its"
-        " client has hung up; an event stream that waits for news takes no place"
+        "A call over MCP counts until the server answers it, or asks a person something for it; if its client hangs up"
+        " before, for at most a minute more. An event stream that waits for news takes no place"
     ): [
         "../app/serve/test_strangers.py::test_a_turn_lasts_until_a_stream_of_events_has_an_answer",
         "mcp/test_turns.py::test_whoever_hangs_up_keeps_the_turn_of_what_goes_on",
