@@ -83,7 +83,8 @@ async def import_all(
         showing.note(f"{report.expired} of {counted(report.read, 'memory')}: expired over there, so left out")
     if report.undated:
         dated = "would be dated" if dry_run else "dated"
-        showing.note(f"{report.undated} of {counted(report.read, 'memory')}: no time in the source, so {dated} now")
+        read = f"{report.undated} of {counted(report.read, 'memory')}"
+        showing.note(f"{read}: no time that can be read, so {dated} now (--time-from names its field)")
     if len(report.refused) > MAX_SHOWN:
         showing.note(f"… and {len(report.refused) - MAX_SHOWN} more")
     if batches.others:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from memory_core.app.settings import Settings
 from memory_core.errors import InvalidInputError
 from memory_core.models import Draft, Scope
-from memory_core.transfer.foreign_values import TIMES, name_of, text_of, time_of
+from memory_core.transfer.foreign_values import name_of, text_of, time_of
 from memory_core.transfer.formats import Found
 from memory_core.values.checks import check_key, shown
 
@@ -46,8 +46,7 @@ class Ownership:
         """The owner of a memory, and the memory.
 
         Raises:
-            InvalidInputError: A field that the command names is missing, or has no such value; or the source has a time
-            that cannot be read, and the command names no other.
+            InvalidInputError: A field that the command names is missing, or has no such value.
         """
         given = {**item.given, **item.draft.data}
         draft = self._named(item.draft, given)
@@ -74,23 +73,7 @@ class Ownership:
             changed["occurred_at"] = time_of(given.get(keys.time))
             if changed["occurred_at"] is None:
                 raise _no(keys.time, given, "a time")
-        elif draft.occurred_at is None:
-            _insist_on_readable_times(given)
         return replace(draft, **changed) if changed else draft
-
-
-def _insist_on_readable_times(given: Mapping[str, Any]) -> None:
-    """Refuse to date a memory now although it says when.
-
-    Raises:
-        InvalidInputError: A field with the usual name of a time has something else.
-    """
-    for name in TIMES:
-        value = given.get(name)
-        if value is None or isinstance(value, bool) or (isinstance(value, str) and not value.strip()):
-            continue  # "updated": true is no time that could be read
-        if time_of(value) is None:
-            raise InvalidInputError(f"its {name} is {shown(value)}, which cannot be read as a time")
 
 
 def _no(key: str, given: Mapping[str, Any], what: str) -> InvalidInputError:

@@ -183,22 +183,6 @@ def test_items_of_langgraph_become_readable_texts_and_labels_may_name_owners(run
     }
 
 
-@pytest.mark.parametrize("wrong", ["last week", {"$date": "2026-03-02"}, 1e300])
-def test_a_time_that_cannot_be_read_is_named_and_nothing_is_dated_now(run: Run, tmp_path: Path, wrong: object) -> None:
-    good = {"text": "The tide turns", "created_at": "2026-03-02T09:12:00+01:00"}
-    blank: list[dict[str, Any]] = [{"text": "Ann sails", "created_at": ""}, {"text": "Ann rows", "updated": True}]
-    other = {"text": "Ann swims", "created_at": wrong, "when": "2026-03-02T09:12:00+01:00"}
-    lines(tmp_path / "theirs.jsonl", [good, *blank, other])
-    command = ["import", "theirs.jsonl", "--yes", "--embedder", "none"]
-    done = run(*command, "--json", code=1).value
-    assert (done["new"], done["undated"]) == (3, 2)
-    assert [each["place"] for each in done["refused"]] == ["theirs.jsonl, line 4"]
-    assert done["refused"][0]["reason"].startswith("its created_at is ")
-    assert done["refused"][0]["reason"].endswith(", which cannot be read as a time")
-    lines(tmp_path / "theirs.jsonl", [other])
-    assert run(*command, "--time-from", "when", "--json").value["new"] == 1  # the command knows better
-
-
 LANGMEM: Mapping[str, tuple[Mapping[str, object], str]] = {
     "tool": ({"content": "Ann keeps bees"}, "Ann keeps bees"),
     "tool with a schema": ({"content": {"category": "ui", "wish": "dark"}}, "category: ui\nwish: dark"),
