@@ -183,6 +183,17 @@ def test_items_of_langgraph_become_readable_texts_and_labels_may_name_owners(run
     }
 
 
+def test_a_time_that_cannot_be_read_is_not_said_to_be_absent_and_another_field_may_have_it(
+    run: Run, tmp_path: Path
+) -> None:
+    lines(tmp_path / "theirs.jsonl", [{"text": "Ann swims", "created_at": "last week", "when": "2026-03-02T09:12:00Z"}])
+    command = ["import", "theirs.jsonl", "--embedder", "none", "--dry-run"]
+    assert "1 of 1 memory: no time that can be read, so would be dated now (--time-from names its field)" in (
+        run(*command).err
+    )
+    assert "no time" not in run(*command, "--time-from", "when").err
+
+
 LANGMEM: Mapping[str, tuple[Mapping[str, object], str]] = {
     "tool": ({"content": "Ann keeps bees"}, "Ann keeps bees"),
     "tool with a schema": ({"content": {"category": "ui", "wish": "dark"}}, "category: ui\nwish: dark"),
