@@ -75,8 +75,7 @@ def memory_server(
     """
     owner, names = owner_of_calls(memory, has_tokens=tokens is not None), chosen_tools(tools)
     deadline = Deadline(timeout, "an MCP client")
-    named = _collection(memory, collection, skynet=skynet)
-    offered = MemoryTools(owner, named, deadline, skynet, MemoryTools.memory_get.__name__ in names)
+    offered = MemoryTools(owner, _collection(memory, collection, skynet=skynet), deadline, skynet, names)
     server = PromptingServer(
         name="memory",
         title="Long-term memory",

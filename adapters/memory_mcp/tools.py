@@ -188,8 +188,8 @@ class MemoryTools:
     """Ends the wait for calls that the memory does not answer."""
     skynet: bool = False
     """True if the arguments are those of the Skynet document."""
-    shows_whole: bool = True
-    """True if `memory_get` is among the tools that the client has."""
+    known: Some[str] = ()
+    """Names of the tools that the client has, for texts that name one."""
 
     def all(self, names: Some[str], *, writable: Sequence[str] | None = ()) -> list[Tool]:
         """The tools of these names, ready to be registered with a server.
@@ -528,7 +528,7 @@ class MemoryTools:
     @property
     def _whole(self) -> str:
         """The way to a memory with its whole text."""
-        return _WITH_GET if self.shows_whole else _WITHOUT_GET
+        return _WITH_GET if self.memory_get.__name__ in self.known else _WITHOUT_GET
 
     async def _shelf(self, collection: str | None) -> BoundMemory:
         return shelf((await self.owner()).own, collection or self.collection)
