@@ -22,7 +22,7 @@ from rich.text import Text
 
 from memory_core.addresses import FORMS, exists, is_server, memory_at
 from memory_core.app import showing
-from memory_core.app.settings import Settings, embedder_of, settings
+from memory_core.app.settings import NONE, Settings, embedder_of, settings
 from memory_core.errors import InvalidInputError, StoreUnavailableError
 from memory_core.handle import BoundMemory
 from memory_core.memory import Memory
@@ -42,6 +42,7 @@ EmbedderName = Annotated[
     str | None,
     typer.Option("--embedder", help="The model of the vectors: english, openai:MODEL, module:attribute, ... or none."),
 ]
+WordsOnly = Annotated[bool, typer.Option("--words-only", help="The same as --embedder none: no model is loaded.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before what cannot be undone.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
@@ -224,6 +225,7 @@ _COMMON: Final[Mapping[str, tuple[Any, object]]] = {  # types of typer's annotat
     "app": (App, None),
     "user": (User, None),
     "embedder": (EmbedderName, None),
+    "words_only": (WordsOnly, False),
     "as_json": (AsJson, False),
 }
 
@@ -239,6 +241,8 @@ def add_command(program: typer.Typer, name: str, work: Work) -> None:
     def run(**given: Any) -> None:  # typer passes what the signature below declares
         values = {key: given.pop(key) for key in _COMMON}
         as_json = values.pop("as_json")
+        if values.pop("words_only"):
+            values["embedder"] = NONE
         _insist_on_paths(given)
         raise typer.Exit(asyncio.run(_carried_out(work, Invocation(settings(**values)), given, as_json=as_json)))
 

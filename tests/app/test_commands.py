@@ -232,7 +232,7 @@ def test_without_its_extra_the_program_answers_with_one_sentence(missing: str, c
 
 
 def test_a_search_of_the_command_line_leaves_the_file_to_every_model(run: Run) -> None:
-    run("add", "tea", "--embedder", "none")
+    run("add", "tea", "--words-only")
     for arguments in (["search", "tea"], ["recall", "tea"], ["list"], ["stats"], ["export", "all.jsonl"], ["doctor"]):
         run(*arguments, "--embedder", "hashing")
     assert run("search", "tea", "--json").value[0]["record"]["text"] == "tea"  # with the default model
