@@ -1,5 +1,7 @@
-"""A limit of what a client has kept in memory without a connection: what it says of itself, as long as its session is
-open, and the questions to its user, as long as nobody answers. The SDK keeps the whole request with each.
+"""A limit of what the server keeps in memory for a client that is not connected.
+
+The SDK keeps the whole request that opened a session, as long as the session is open, and the whole request behind each
+question to a user, as long as nobody answers it.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ except ImportError as error:
     raise ImportError("`memory_mcp` needs the MCP SDK: pip install 'memory-core[mcp]'") from error
 
 MAX_KEPT_BYTES: Final = 65_536
-"""Of a request that is kept. The longest filter has some 45,000, with every character escaped."""
+"""The most bytes of a request that is kept. The longest filter has some 45,000 bytes with every character escaped."""
 MAX_QUESTIONS: Final = 16
 """Questions of a caller that wait for an answer; after that, a new one ends the one that has waited longest."""
 _ASKS: Final = "memory_forget"

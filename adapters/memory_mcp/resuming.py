@@ -1,7 +1,7 @@
-"""Streams that a client wants to resume, which begin anew.
+"""Requests to resume a stream of events: the client gets a new stream.
 
-This server keeps no events, and numbers none. To a client that names one nevertheless, mcp 2.3.0 gives no answer at
-all, which a web server reports as a defect; this file goes when it answers.
+This server stores no events, so none can be sent again. If a client names the last event it received, mcp 2.3.0 sends
+no answer at all, which a web server reports as a defect. This file can go when the SDK answers such a request.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _LAST: Final = b"last-event-id"
 
 
 class NothingToResume:
-    """An ASGI application whose requests name no event that was the last."""
+    """An ASGI application in front of another one, which hears of no last event."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -62,7 +62,7 @@ def memory_server(
         memory: A handle that is bound to a user, or that leaves the user to `tokens`. Tools read the spaces of a handle
             too and say which one a memory is from; `memory_store` writes to those that are writable. A function from
             the user of a token to a handle shares with each user what is theirs to see.
-        collection: For calls that name none; by default the handle's, else `"*"`, which reads all and writes to none.
+        collection: For calls that name none; by default the handle's, else `"*"`: reads them all, stores without one.
         tools: The names of the tools, `"all"`, or `"read"` for those that change nothing; by default what agents use.
         skynet: True if the arguments, the defaults and the collection are those of the Skynet document.
         timeout: Seconds after which a call is an error, unless it asks the user. It may still write what it was given.

@@ -1,10 +1,10 @@
 """A limit of the MCP sessions of each caller, and of what each keeps in memory.
 
-The SDK has a limit of sessions for all callers together, which one of them can use up. After that of a caller, a new
-session ends the own one that has been idle longest, as its client could (DELETE).
+The SDK limits the sessions of all callers together, and one caller can use that limit up. Here each caller has a limit:
+beyond it, a new session ends the caller's session that has been idle longest, as its client could (DELETE).
 
-A session of mcp 2.3.0 keeps the latest message and the latest answer until the next ones come: 16 MB and more in each
-of a hundred. So after long ones follows a ping.
+A session of mcp 2.3.0 keeps its latest message and answer until the next ones come, which can be 16 MB and more in each
+of a hundred sessions. So a ping follows a long message or answer, and takes its place.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_SESSIONS: Final = 100
 """Sessions that a caller may have open."""
 MAX_MESSAGE_BYTES: Final = 65_536
-"""Of a message and its answer, that a session may keep until the next ones come."""
+"""The most bytes of a message and its answer together that a session may keep until the next ones come."""
 _SESSION: Final = "mcp-session-id"
 _PING: Final = b'{"jsonrpc": "2.0", "method": "ping", "id": "memory-core"}'
 
